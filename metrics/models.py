@@ -56,8 +56,7 @@ class Job(models.Model):
 
 
 def lease_exactly_while(held: str, name: str) -> models.CheckConstraint:
-    """Constrain a job to have a lease while a worker holds it, in the state `held`, and at no other
-    time."""
+    """Constrain a job to have a lease exactly while a worker holds it, in the state `held`."""
     leased = Q(state=held, lease_token__isnull=False, lease_until__isnull=False)
     free = ~Q(state=held) & Q(lease_token=None, lease_until=None)
     return models.CheckConstraint(condition=leased | free, name=name)
@@ -74,9 +73,10 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
     """Evaluations of runs, or of session sets."""
 
     def counting(self, judgements: Q | None = None, way: str | None = None) -> Self:
-        """Return the current evaluations: under the active judgements, or their own, in the way
-        that is chosen now, and by this engine version; a withdrawn run has one as well. This is the
-        only place with this rule.
+        """Return the current evaluations.
+
+        They are under the active judgements, or their own, in the way that is chosen now, and by
+        this engine version; a withdrawn run has one as well. This is the only place with this rule.
 
         `judgements` and `way` are for readers who request others than the current ones.
         """
@@ -94,8 +94,7 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
         return self.filter(state=SubmissionEvaluation.State.EVALUATED)
 
     def with_files(self) -> Any:
-        """Annotate `same_files`: whether each was made from the files that its run or session set
-        names now."""
+        """Annotate `same_files`: whether it was made from the files that its submission names."""
         return self.annotate(same_files=Q(judged_files="") | Q(judged_files=self.model.FILES))
 
 
@@ -133,14 +132,15 @@ class SubmissionEvaluation(Job):
 
     @classmethod
     def withdrawn_code(cls) -> str:
-        """Return the error code of evaluations that were cancelled because their submission was
-        withdrawn."""
+        """Return the error code of evaluations that were cancelled with their submission."""
         return f"{cls.OF.KEY}_deleted"
 
     @property
     def is_stale(self) -> bool:
-        """Return whether other judgements or another engine version are current now: `counting()`
-        for a loaded row, which was found by the way that its reader requested."""
+        """Return whether other judgements or another engine version are current now.
+
+        This is `counting()` for a loaded row, which was found by the way that its reader requested.
+        """
         return (
             not (self.qrels is None or self.qrels.active) or self.engine_version != ENGINE_VERSION
         )
@@ -154,8 +154,7 @@ class SubmissionEvaluation(Job):
 
 class EvaluationQuerySet(SubmissionEvaluationQuerySet["Evaluation"]):
     def current(self, qrels: Qrels, scores: str) -> Self:
-        """Evaluations of live runs under this version of judgements, this score type and this
-        engine."""
+        """Return evaluations of live runs under these judgements, scores and this engine."""
         return self.live().counting(Q(qrels=qrels), scores)
 
 
@@ -201,7 +200,7 @@ class Evaluation(SubmissionEvaluation):
 
 
 class JudgedView(models.Model):
-    """The judged view of an evaluation's run, compressed: every other measure is computed from it."""
+    """The compressed judged view of a run, from which every other measure is computed."""
 
     evaluation = models.OneToOneField(
         Evaluation, on_delete=models.CASCADE, primary_key=True, related_name="view"
@@ -218,8 +217,10 @@ class JudgedView(models.Model):
         return self
 
     def is_sound(self, qrels: int) -> bool:
-        """Return whether it is unchanged; one without a digest, of an earlier release's worker, is
-        accepted."""
+        """Return whether it is unchanged.
+
+        One without a digest, of an earlier release's worker, is accepted.
+        """
         return self.digest in (None, self._digest(qrels))
 
     def _digest(self, qrels: int) -> int:
@@ -227,8 +228,10 @@ class JudgedView(models.Model):
 
 
 class MetricVector(models.Model):
-    """A measure's values for all topics of the qrels, in their order; float64, NaN where there is
-    no value."""
+    """A measure's values for all topics of the qrels, in their order.
+
+    They are float64, NaN where there is no value.
+    """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="vectors")
     measure = models.CharField(max_length=200)
@@ -268,8 +271,10 @@ class MetricVector(models.Model):
         return self
 
     def is_sound(self, qrels: int) -> bool:
-        """Return whether both are unchanged; those without a digest, of an earlier release's
-        worker, are accepted."""
+        """Return whether values and mean are unchanged.
+
+        Those without a digest, of an earlier release's worker, are accepted.
+        """
         return self.digest in (None, self._digest(qrels)) and self.mean_digest in (
             None,
             self._mean_digest(qrels),
@@ -284,8 +289,11 @@ class MetricVector(models.Model):
 
 
 class StoredCurves(models.Model):
-    """CG, DCG, nCG and nDCG of an evaluation's run at ranks 1..depth, with the gains, discount and
-    ideal of `measure`, which is the nDCG (metrics/engine/curve/gain_curves.py)."""
+    """CG, DCG, nCG and nDCG of an evaluation's run at ranks 1..depth.
+
+    Gains, discount and ideal are those of `measure`, the nDCG
+    (metrics/engine/curve/gain_curves.py).
+    """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="curves")
     measure = models.CharField(max_length=200)
@@ -323,8 +331,7 @@ class SessionEvaluationQuerySet(SubmissionEvaluationQuerySet["SessionEvaluation"
 
 
 class SessionEvaluation(SubmissionEvaluation):
-    """One session set judged by one qrels version, or by its own judgements, and by one engine
-    version.
+    """One session set judged by one qrels version or by itself, and by one engine version.
 
     `means` names the `systems` in the order of the stored sessions, and has in `values` for each
     measure that every set is given the mean and the number of sessions of each of them.
@@ -386,8 +393,10 @@ class SessionEvaluation(SubmissionEvaluation):
 
 
 class SessionView(models.Model):
-    """The judged view of a session set, and whose each session is, both compressed: every measure
-    and analysis is computed from it."""
+    """The compressed judged view of a session set, and who searched each session.
+
+    Every measure and analysis is computed from it.
+    """
 
     evaluation = models.OneToOneField(
         SessionEvaluation, on_delete=models.CASCADE, primary_key=True, related_name="view"
@@ -405,8 +414,10 @@ class SessionView(models.Model):
         return self
 
     def is_sound(self, qrels: int | None) -> bool:
-        """Return whether it is unchanged; one without a digest, of an earlier release's worker, is
-        accepted."""
+        """Return whether it is unchanged.
+
+        One without a digest, of an earlier release's worker, is accepted.
+        """
         return self.digest in (None, self._digest(qrels))
 
     def _digest(self, qrels: int | None) -> int:
@@ -416,8 +427,10 @@ class SessionView(models.Model):
 
 
 class StoredSessionCurves(models.Model):
-    """sDCG and nsDCG of a session set, by session and by system, at every rank
-    (metrics/services/sessions/curves.py)."""
+    """sDCG and nsDCG of a session set, by session and by system, at every rank.
+
+    See metrics/services/sessions/curves.py.
+    """
 
     evaluation = models.OneToOneField(
         SessionEvaluation, on_delete=models.CASCADE, primary_key=True, related_name="curves"
@@ -443,8 +456,10 @@ class StoredSessionCurves(models.Model):
 
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
     def visible_to(self, user: Any) -> ComparisonQuerySet:
-        """Comparisons of collections whose scores the user may see; of a blind one, its organisers'
-        alone."""
+        """Return comparisons of collections in which the user may see scores.
+
+        Of a blind collection, only its organisers may.
+        """
         return self.filter(scored_in(user, "qrels__collection__"))
 
     def unfinished(self) -> ComparisonQuerySet:
@@ -452,8 +467,9 @@ class ComparisonQuerySet(models.QuerySet["Comparison"]):
 
 
 class Comparison(Job):
-    """A comparison that is too long to wait for: asked once, made by a worker, found again by its
-    inputs.
+    """A comparison that is too long to wait for.
+
+    It is requested once, computed by a worker, and found again by its inputs.
 
     `query` is everything that the result depends on in canonical form, the evaluations among it;
     `digest` its SHA-256.
@@ -504,8 +520,10 @@ class Comparison(Job):
 
 
 class VectorUpdate(Job):
-    """The work of storing what evaluations under a version of judgements lack of their collection's
-    measures, which were changed since (metrics/services/values/missing.py)."""
+    """The work of storing what evaluations lack of their collection's changed measures.
+
+    It is for one version of judgements (metrics/services/values/missing.py).
+    """
 
     HELD, DONE, NOUN = "computing", "computed", "update"
     COLLECTION = "qrels__collection"
@@ -539,8 +557,10 @@ EVALUATIONS: dict[type[Submission], type[Evaluation] | type[SessionEvaluation]] 
 
 
 class DispatcherRound(models.Model):
-    """When the dispatcher of a worker last went round, and how often it failed to; forgotten an
-    hour later."""
+    """When the dispatcher of a worker last went round, and how often it failed to.
+
+    It is deleted an hour later.
+    """
 
     worker = models.CharField(max_length=200, primary_key=True)
     at = models.DateTimeField()

@@ -25,8 +25,10 @@ _MEAN, _FORMATS = ".4f", {Aggregate.SUM: ",.0f"}
 
 @dataclass(frozen=True, kw_only=True)
 class SortableColumn(Column):
-    """A column of a page: how it is sorted now, and the order that a click on its title asks for, if it has a `link`,
-    which is an id; it sorts by a measure, or `arranges` the rows in another order.
+    """A column of a page, and how it is sorted now.
+
+    If it has a `link`, which is an id, a click on its title asks for `next_order`; it sorts by a
+    measure, or `arranges` the rows in another order.
 
     `ends` are those of the scale on which intervals are drawn in it; `note` says what its
     figures are.
@@ -135,8 +137,10 @@ def mean_cell(
 
 
 def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, tuple[str, int]]:
-    """The text of the best mean of each measure among the ranked rows, with its number of topics: of those over the
-    most topics, for a mean over fewer is no better by being higher."""
+    """Return the text of the best mean of each measure among the ranked rows, and its topics.
+
+    It is among those over the most topics: a mean over fewer is not better by being higher.
+    """
     ranked = [row for row in rows if row.rank is not None]
     best: dict[str, tuple[str, int]] = {}
     for measure in measures:
@@ -181,7 +185,9 @@ class TopicLine:
 def topic_lines(
     values: RunValues, sort: Measure | None, descending: bool, shown: slice
 ) -> list[TopicLine]:
-    """A run's values topic by topic, in the order of the judgements or by one measure; those without a value last.
+    """Return a run's values topic by topic, in the order of the judgements or by one measure.
+
+    Those without a value come last.
 
     Of all lines in that order only those `shown` are made.
     """
@@ -203,7 +209,7 @@ def topic_lines(
 
 
 def with_minus(text: str) -> str:
-    """Return a number as text with a minus sign in the place of a hyphen; none where it is rounded to zero."""
+    """Return a number as text with a minus sign instead of a hyphen, without one for zero."""
     negative = text.startswith("-") and any(digit in text for digit in "123456789")
     return f"\N{MINUS SIGN}{text[1:]}" if negative else text.removeprefix("-")
 
@@ -215,7 +221,7 @@ def signed(value: float) -> str:
 
 
 def statistic(value: float) -> str:
-    """A test's statistic: four digits, and all of a rank sum's whole ones, never in powers of ten."""
+    """Return a test's statistic in four digits, a rank sum with all whole ones."""
     text = f"{value:.4g}"
     if abs(float(text)) >= 1000:
         text = f"{value:,.1f}".removesuffix(".0")

@@ -1,5 +1,6 @@
-"""Answers that all processes of a server share: Django's cache `answers`, whose files are in the
-data folder.
+"""Store answers for all processes of a server in Django's cache `answers`.
+
+Its files are in the data folder.
 
 A key has everything on which an answer depends, so that none is ever invalidated, and the release
 of what computes it. What is stored has a digest: a file that was damaged or cut short, or has
@@ -78,16 +79,20 @@ def keep(key: str, value: object, *, took: float, seconds: float | None = None) 
 
 
 def forget_all() -> None:
-    """Delete all answers: those about rows that a database no longer has may fit other rows with
-    their keys."""
+    """Delete all answers.
+
+    Rows that replace rows of a database may have their keys.
+    """
     with suppress(OSError):
         caches["answers"].clear()
 
 
 @functools.cache
 def release_digest() -> str:
-    """Return a digest of code, templates, static files and the releases of libraries: others may
-    answer the same request differently."""
+    """Return a digest of everything but the request that an answer depends on.
+
+    These are code, templates, static files and the releases of libraries.
+    """
     digest = hashlib.sha256(
         f"{ENGINE_VERSION} {sys.version} {[version(name) for name in _LIBRARIES]}".encode()
     )

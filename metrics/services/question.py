@@ -46,8 +46,10 @@ Names = Callable[[Collection], Sequence[str]]
 
 @dataclass(frozen=True)
 class Context:
-    """What a question is read from: the parameters as text, the collection that it is about, who
-    asks, and the fields that have been read so far."""
+    """The input of a question: parameters as text, its collection, and the reader.
+
+    `values` has the fields that have been read so far.
+    """
 
     parameters: Mapping[str, str]
     collection: Any
@@ -250,8 +252,10 @@ class OneMeasure(Parameter):
 
 @dataclass(frozen=True)
 class Word(Parameter):
-    """What a parameter of measures may be, such as the base of a discount, read as there: from its
-    name and a text."""
+    """A value of a parameter of measures, such as the base of a discount.
+
+    It is read as in a measure, from its name and a text.
+    """
 
     _: KW_ONLY
     reads: Callable[[str, str], Any]
@@ -286,8 +290,10 @@ class Descending(Choice):
 
 @dataclass(frozen=True)
 class Statistics(Parameter):
-    """Which of `parts` of statistics are requested: `all` is those that are `together`, and a
-    baseline that is given is one of them."""
+    """Which of `parts` of statistics are requested.
+
+    `all` is those that are `together`, and a baseline that is given is one of them.
+    """
 
     _: KW_ONLY
     name: str = "statistics"
@@ -346,8 +352,10 @@ def parameter(kind: Parameter) -> Any:
 
 
 def group(make: Callable[..., Any], **kinds: Parameter) -> Any:
-    """Return the field of a question that has an object, which is made from parameters named as its
-    attributes."""
+    """Return the field of a question that is an object made from parameters.
+
+    They are named as its attributes.
+    """
     part = _Group(make, tuple(replace(kind, name=name) for name, kind in kinds.items()))
     return field(default_factory=make, metadata={"part": part})
 

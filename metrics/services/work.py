@@ -1,5 +1,6 @@
-"""The limits of a request: a maximum of work, known before it begins, and few expensive requests
-at once.
+"""Limit the work of a request, which is known before it begins.
+
+Few expensive requests are computed at once.
 
 Code that is about to compute something calls `begin` with the estimated seconds. All parts of one
 request count together: beyond EVALHUB_WORK_SECONDS it is refused, and beyond a moment it needs one

@@ -76,8 +76,7 @@ _ENTRIES = Recent["CollectionEntries | None"](_MOST_ENTRIES)
 
 @dataclass(frozen=True)
 class Among:
-    """The `runs` that a leaderboard is of, as if the collection had no others; all where they are
-    None.
+    """The `runs` of a leaderboard, as if the collection had no others; None for all.
 
     Those of them that are `beside` stand at their place by value without a rank; others are ranked,
     and compared in statistics, as if they were not there, except the one that is `against`, with
@@ -271,8 +270,7 @@ def active_qrels(collection: Collection) -> Qrels:
 
 
 def computing_measures(collection: Collection, qrels: Qrels) -> frozenset[str]:
-    """Return the collection's measures if workers are to compute some of them for runs that are
-    evaluated."""
+    """Return the collection's measures if workers still compute some for evaluated runs."""
     under_way = (VectorUpdate.State.QUEUED, VectorUpdate.State.COMPUTING)
     if not VectorUpdate.objects.filter(qrels=qrels, state__in=under_way).exists():
         return frozenset()
@@ -280,8 +278,7 @@ def computing_measures(collection: Collection, qrels: Qrels) -> frozenset[str]:
 
 
 def count_lacking(evaluations: EvaluationQuerySet, measures: Set[str]) -> dict[str, int]:
-    """Return how many of these evaluations lack each of the measures; those that none lacks are
-    left out."""
+    """Return how many of these evaluations lack each measure, for those that any lacks."""
     if not measures:
         return {}
 
@@ -307,8 +304,10 @@ class AskedBoard:
 
     @cached_property
     def entries(self) -> CollectionEntries | None:
-        """Return the entries that decide who is ranked, None where there are none or the query
-        names the runs."""
+        """Return the entries that decide which runs are ranked.
+
+        It is None where there are none, or where the query names the runs.
+        """
         return None if self.query.among else collection_entries(self.collection, self.qrels)
 
     @cached_property
@@ -340,14 +339,15 @@ class AskedBoard:
 
     @cached_property
     def computing(self) -> frozenset[str]:
-        """Return the collection's measures where workers are to compute them for runs that were
-        evaluated before: no reader computes them meanwhile. A board of named runs, such as a
-        phase's, waits for nothing."""
+        """Return the measures that workers are to compute for runs that were evaluated before.
+
+        No reader computes them meanwhile. A board of named runs, such as a phase's, waits for
+        nothing.
+        """
         return frozenset() if self.query.among else computing_measures(self.collection, self.qrels)
 
     def count_lacking(self) -> dict[str, int]:
-        """Return how many evaluated runs still lack each measure of the board that is being
-        computed."""
+        """Return how many evaluated runs still lack each measure that is being computed."""
         measures = self.computing & {m.name for m in (*self.query.measures, self.query.sort)}
         runs = Evaluation.objects.current(self.qrels, self.scores).evaluated()
         if self.among and self.among.runs is not None:
@@ -356,7 +356,7 @@ class AskedBoard:
 
     @cached_property
     def order(self) -> FairOrder:
-        """Return every run that is evaluated under these judgements, in the order of the measure."""
+        """Return every evaluated run under these judgements, in the order of the measure."""
         query, seen = self.query, self.roster.seen
         if seen is None:
             return self._read_order()
@@ -393,8 +393,7 @@ class AskedBoard:
         )
 
     def _means(self, keys: Ints) -> tuple[Floats, Ints]:
-        """Return the mean of each evaluation, NaN where there is none, and the number of its
-        topics."""
+        """Return the mean of each evaluation, NaN where it has none, and its number of topics."""
         sort, means, topics = (
             self.query.sort,
             np.full(len(keys), np.nan),
@@ -431,7 +430,7 @@ class AskedBoard:
 
     @cached_property
     def lineup(self) -> Lineup:
-        """Return which version stands for each system; of a leaderboard of all versions, nothing."""
+        """Return which version represents each system; none on a leaderboard of all versions."""
         which = self.query.versions
         if which == ALL:
             return Lineup({}, [], which)
@@ -448,8 +447,10 @@ class AskedBoard:
 
     @property
     def shown(self) -> QuerySet[Any]:
-        """Return the runs with their states, without those that the filter hides or for which
-        another version stands."""
+        """Return the runs with their states.
+
+        Runs that the filter hides, and versions that another one represents, are left out.
+        """
         term = self.query.filter
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
@@ -466,15 +467,19 @@ class AskedBoard:
 
     @property
     def shown_without_values(self) -> QuerySet[Any]:
-        """Return those of these runs that have no values under these judgements: few, and looked at
-        one by one for their states."""
+        """Return those of these runs that have no values under these judgements.
+
+        They are few, and looked at one by one for their states.
+        """
         valued = Evaluation.objects.counting(Q(qrels=self.qrels), self.scores).evaluated()
         return self.shown.exclude(pk__in=valued.values("run")).filter(board_state__in=NOT_CURRENT)
 
     @property
     def shown_names(self) -> list[str]:
-        """Return the keys of these runs in their order, as the database writes them: those of one
-        snapshot are read once."""
+        """Return the keys of these runs in their order, as the database writes them.
+
+        In one snapshot they are read once.
+        """
         query = self.query
         reader, sort = getattr(query.reader, "pk", None), (query.sort.name, query.descending)
         key = (
@@ -503,8 +508,11 @@ class AskedBoard:
 
 
 def primary_means(qrels: Qrels, phase: Phase, runs: list[UUID]) -> Mapping[UUID, float]:
-    """Return the mean of the phase's primary measure of each of these runs that has one under these
-    judgements and can be ranked, the greater the better."""
+    """Return the mean of the phase's primary measure of each of these runs.
+
+    It is greater for better runs. Runs without a mean under these judgements, and those that cannot
+    be ranked, are left out.
+    """
     collection = phase.collection
     name = (phase.measures or collection.measures)[0]
     measure = parse_measure(name, collection.documents)
@@ -518,8 +526,7 @@ def primary_means(qrels: Qrels, phase: Phase, runs: list[UUID]) -> Mapping[UUID,
 
 
 def collection_entries(collection: Collection, qrels: Qrels) -> CollectionEntries | None:
-    """Return the entries of a collection under these judgements, None where no phase makes one
-    official."""
+    """Return the entries of a collection, None where no phase makes one official."""
 
     def read() -> CollectionEntries | None:
         return read_entries(collection, partial(primary_means, qrels))
@@ -529,8 +536,11 @@ def collection_entries(collection: Collection, qrels: Qrels) -> CollectionEntrie
 
 
 def ranked_evaluations(collection: Collection, qrels: Qrels, scores: str) -> EvaluationQuerySet:
-    """Return the evaluations that the collection's leaderboard ranks: of official entries where it
-    has a phase that makes them so, and otherwise of all runs."""
+    """Return the evaluations that the collection's leaderboard ranks.
+
+    They are those of official entries where a phase makes entries official, otherwise those of all
+    runs.
+    """
     current = Evaluation.objects.current(qrels, scores).evaluated()
     entries = collection_entries(collection, qrels)
     return current if entries is None else current.filter(run__in=entries.with_status(OFFICIAL))

@@ -42,7 +42,7 @@ _PLACES = Recent[Mapping[str, int]](_MOST_PLACES)
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """A column: a parameter or a cost with its key, or the moment of submission or the labels, which have none."""
+    """A column: a parameter or cost with its key, or submission time or labels without one."""
 
     space: str
     key: str
@@ -66,7 +66,7 @@ class ShownColumn:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The order of rows by a column: runs without a value come last both ways, equal ones by rank."""
+    """The order of rows by a column: runs without a value last, equal ones by rank."""
 
     column: ShownColumn
     descending: bool = False
@@ -131,8 +131,10 @@ def _column(match: re.Match[str], board: Board, parameter: str) -> ShownColumn:
 
 
 def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUID, dict[str, Cell]]:
-    """Return the values of the columns of each run by the name of the column, as its metadata and costs have them; of
-    labels their names."""
+    """Return the values of the columns of each run by the name of the column.
+
+    They are those of its metadata and costs, and the names of its labels.
+    """
     wanted = list(columns)
     if not wanted:
         return {}
@@ -159,8 +161,11 @@ def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUI
 
 
 def arranged(names: Sequence[str], places: Mapping[str, int], descending: bool) -> list[int]:
-    """Return the order of runs, named in the order of their ranks, by the places of their values (`places_of`): equal
-    ones stay in the order of their ranks, and those without a value come last, both ways."""
+    """Return the order of runs by the places of their values (`places_of`).
+
+    Names come in the order of ranks, in which equal ones stay. Those without a value come last,
+    both ways.
+    """
     found = np.fromiter((places.get(name, -1) for name in names), np.int64, len(names))
     order: list[int] = np.argsort(
         np.where(found < 0, len(places), -found if descending else found), kind="stable"
@@ -170,8 +175,10 @@ def arranged(names: Sequence[str], places: Mapping[str, int], descending: bool) 
 
 
 def places_of(column: ShownColumn, collection: Collection) -> Mapping[str, int]:
-    """Return the place of each run's value among all of the collection, by the run's key as the database writes it.
-    Equal values share a place; numbers come before texts, and texts before booleans.
+    """Return the place of each run's value in the collection.
+
+    Keys of runs are as the database writes them. Equal values share a place; numbers come before
+    texts, and texts before booleans.
 
     Those of a parameter or cost are remembered by each process until one of any run changes.
     """
@@ -198,8 +205,10 @@ def places_of(column: ShownColumn, collection: Collection) -> Mapping[str, int]:
 
 
 def _values_of_key(key: int) -> list[dict[str, Any]]:
-    """Return the values of a parameter or cost, of each kind: of ten thousand runs faster than by way of their
-    evaluations."""
+    """Return the values of a parameter or cost, of each kind.
+
+    For ten thousand runs this is faster than by way of their evaluations.
+    """
     rows = (
         Parameter.objects.filter(key=key).annotate(name=Cast("owner__run", TextField())).order_by()
     )
@@ -222,7 +231,10 @@ def _in_order(values: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def shown_value(value: Cell) -> str:
-    """Return a value as a table shows it: numbers in their shortest form, whole ones without decimals."""
+    """Return a value as a table shows it.
+
+    Numbers are in their shortest form, whole ones without decimals.
+    """
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Conditions of a filter on parameters, costs and measures: what is written, its key, and its condition on runs."""
+"""Translate conditions on parameters, costs and measures into conditions on runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Condition:
 
 
 def written(space: str, key: str) -> str:
-    """Return a key as filters, columns and orders name it, or an empty text for one that they cannot name."""
+    """Return a key as filters, columns and orders name it, or "" if they cannot name it."""
     if PLAIN_KEY.fullmatch(key):
         return f"{space}:{key}"
     return f'{space}:"{key}"' if '"' not in key else ""
@@ -151,13 +151,15 @@ def _rows(key: int, kind: str, runs: QuerySet[Run]) -> QuerySet[Parameter]:
 
 
 def _of(runs: QuerySet[Run]) -> QuerySet[Parameter]:
-    """Return the rows of runs for a question that the first of them answers: SQLite would collect the keys of all runs
-    for `IN`, and tries them one by one for `EXISTS`."""
+    """Return the rows of runs for a question that the first of them answers.
+
+    SQLite would collect the keys of all runs for `IN`, and tries them one by one for `EXISTS`.
+    """
     return Parameter.objects.filter(Exists(runs.filter(pk=OuterRef("owner__run"))))
 
 
 def _unknown(board: Board, space: str, name: str) -> str:
-    """Return that there is no such key, and the visible ones that are most like it, or else the first ones."""
+    """Return that there is no such key, and which visible keys are like it, or come first."""
     known = list(visible_keys(board, space).order_by("name").values_list("name", flat=True))
     folded = {one.casefold()[:_COMPARED]: one for one in known}
     near = [folded[one] for one in get_close_matches(name.casefold()[:_COMPARED], folded, n=3)]

@@ -1,4 +1,6 @@
-"""The entries of a collection's phases: which runs its leaderboard ranks, and what each row says of its entry.
+"""Read the entries of a collection's phases.
+
+They decide which runs its leaderboard ranks, and what each row says of its entry.
 
 The official entries of a collection are those of its evaluation phases; of its development phases
 where it has no evaluation. Phases of drafts, phases for training and phases afterwards make no
@@ -74,8 +76,11 @@ def read_phase_entries(entries: QuerySet[Entry], *, afterwards: bool = False) ->
 
 
 def official_of(phase: Phase, on_time: list[PhaseEntry], means: PhaseMeans) -> list[PhaseEntry]:
-    """Return the entries of the official board among those that came in time: those of the last release, or before a
-    release those that the rule of the phase selects now, and all that do not compete."""
+    """Return the entries of the official board among those that came in time.
+
+    They are those of the last release, or before a release those that the rule of the phase selects
+    now, and all that do not compete.
+    """
     if phase.selection == Phase.Selection.ALL:
         return on_time
 
@@ -99,7 +104,7 @@ def runs_of(entries: Iterable[str]) -> set[UUID]:
 
 
 class EntryStatus(NamedTuple):
-    """What a row says of its entry: its status, where it was entered as campaign/phase, and its number there."""
+    """What a row says of its entry: its status, its campaign/phase, and its number there."""
 
     status: str
     place: str | None = None

@@ -76,7 +76,10 @@ def fair_order(
 def order_fairly(
     keys: Ints, means: Floats, topics: Ints, judged: int, covered: Covered, *, lower_first: bool
 ) -> FairOrder:
-    """Return the same of evaluations whose means, NaN where there is none, and numbers of topics are arrays."""
+    """Return evaluations in the order of means that are an array.
+
+    A mean is NaN where there is none; `topics` has their numbers of topics.
+    """
     counts = np.where(np.isnan(means), 0, topics).tolist()
 
     def sets(places: list[int]) -> list[bytes]:

@@ -78,8 +78,7 @@ Term = Text | Field | Condition | Not | All | Either
 
 @dataclass(frozen=True)
 class FilterField:
-    """Describe a field of the language: its values in words, how a value is read, and its condition on runs for a
-    reader.
+    """Describe a field: its values in words, how one is read, and its condition on runs.
 
     `read` returns None for a value that the field does not accept.
     """
@@ -123,7 +122,10 @@ def replaced(term: Term, change: Callable[[Condition], Term]) -> Term:
 
 
 def asks_for(term: Term, name: str) -> bool:
-    """Return whether the filter uses a field or a space: with `own`, its rows depend on the reader."""
+    """Return whether the filter uses a field or a space.
+
+    With `own`, its rows depend on the reader.
+    """
     match term:
         case Field(asked) | Condition(asked):
             return asked == name
@@ -224,7 +226,7 @@ _EXPERIMENT = re.compile(rf"(?:[A-Za-z0-9_-]+/)?{SLUG_RULE}")
 
 
 def _grouped(text: str, reader: Any) -> Q:
-    """Match runs of experiments of this short name that the reader sees; of one team where it is team/name."""
+    """Match runs of visible experiments of this short name, or of one team as team/name."""
     team, _, slug = text.rpartition("/")
     named = Experiment.objects.visible_to(reader).filter(
         slug=slug, **({"team__slug": team} if team else {})

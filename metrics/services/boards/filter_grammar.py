@@ -74,7 +74,10 @@ def asks_for_values(text: str) -> bool:
 
 
 def _instead_of(compared: re.Match[str]) -> str:
-    """Return the advice for a comparison without a space: the field with a colon, or the parameter or measure."""
+    """Return the advice for a comparison without a space.
+
+    It names the field with a colon, or the parameter or measure.
+    """
     left, sign, right = compared.groups()
     name = left.lower() if left.lower() in FIELDS else closest(left, FIELDS)
     if name and sign in ("=", "=="):

@@ -41,7 +41,10 @@ class _Baseline(RunId):
 
 @dataclass(frozen=True)
 class HeatQuery(Question):
-    """The measure, what is subtracted (the id of a run, MEAN, or nothing), and which runs and topics to show."""
+    """The measure, what is subtracted, and which runs and topics to show.
+
+    The id of a run, MEAN, or nothing is subtracted.
+    """
 
     measure: Measure = parameter(
         OneMeasure("one measure; default: the collection's first", names=tested_measures)
@@ -60,7 +63,9 @@ class HeatQuery(Question):
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Cells of shape (runs, topics): runs as on the leaderboard, topics with the hardest first, NaN without a value.
+    """Cells of shape (runs, topics), NaN without a value.
+
+    Runs are as on the leaderboard, and the hardest topics come first.
 
     With a baseline they are differences from it, which `baseline` describes.
     """

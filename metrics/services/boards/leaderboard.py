@@ -1,5 +1,7 @@
-"""Leaderboards: the means of evaluated runs, ranked by one measure, and below them the runs without
-a rank."""
+"""Rank the evaluated runs of a collection by the means of one measure.
+
+Runs without a rank follow below them.
+"""
 
 from __future__ import annotations
 
@@ -99,8 +101,10 @@ class Row:
 
 @dataclass(frozen=True)
 class EntryCounts:
-    """Which entries a leaderboard shows, the number of live runs that are official entries and that
-    are not, and the phases with the official leaderboards."""
+    """Which entries a leaderboard shows, and the phases with official leaderboards.
+
+    `official` and `others` count the live runs that are official entries and that are not.
+    """
 
     shown: str
     official: int
@@ -149,8 +153,10 @@ class Leaderboard:
 
     @property
     def waiting(self) -> bool:
-        """Return whether runs are still to be evaluated, or the measure of the ranks to be
-        computed, so that all ranks are provisional."""
+        """Return whether all ranks are provisional.
+
+        Runs are still to be evaluated, or the measure of the ranks is to be computed.
+        """
         return self.sort.name in self.computing or any(self.states.get(state) for state in MOVING)
 
     @property
@@ -311,9 +317,11 @@ def _arranged(
 def _rows(
     board: AskedBoard, page: list[Place], others: list[tuple[UUID, str, int | None]]
 ) -> list[Row]:
-    """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`,
-    which are runs with their state and the key of the evaluation to show, or None if none was
-    requested yet."""
+    """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`.
+
+    These are runs with their state and the key of the evaluation to show, None if none was
+    requested yet.
+    """
     related = Evaluation.objects.select_related("run__team", "run__system")
     found = related.only(*_SHOWN).in_bulk([place.pk for place in page])
     for evaluation in found.values():
@@ -400,8 +408,10 @@ def _rows(
 
 
 def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboard:
-    """Return all rows that the filter shows on one page; InvalidInput for more rows or values than
-    the limits allow."""
+    """Return all rows that the filter shows on one page.
+
+    Raise InvalidInput for more rows or values than the limits allow.
+    """
 
     def read() -> Leaderboard:
         rows = len(runs_shown(collection=collection, query=query))

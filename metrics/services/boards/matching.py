@@ -46,7 +46,9 @@ def matching_runs(
 
 
 def matching_everywhere(text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Return those of `runs`, which the reader sees and which may be of many collections, that a filter selects.
+    """Return those of `runs` that a filter selects.
+
+    The reader sees all of them, and they may be of many collections.
 
     Raise InvalidInput for a filter that cannot be read, and for one that asks for a state or a
     mean, which a run has on one leaderboard.

@@ -26,8 +26,10 @@ MAX_RUNS, MAX_VALUES = 1_000, 1_000_000
 
 @dataclass(frozen=True)
 class MatrixQuery(Question):
-    """The requested values: of these measures, for these runs (their ids) or, if none is named, for
-    all of the leaderboard."""
+    """The requested values: of these measures, for these runs, or for all of the leaderboard.
+
+    Runs are named by their ids.
+    """
 
     measures: list[Measure] = parameter(
         Measures("measure names separated by commas; default: the collection's own")

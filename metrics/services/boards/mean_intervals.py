@@ -61,8 +61,7 @@ def intervals_of(
 
 
 def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> dict[int, Ends]:
-    """Return the part of each run's interval that lies within the measure's range, which is the
-    part shown to readers.
+    """Return the part of each run's interval within the measure's range, as readers see it.
 
     The result is by evaluation, without NaN intervals. Student's t does not know the range of a
     measure.
@@ -78,8 +77,7 @@ def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) ->
 
 
 def cut_note(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> str:
-    """Return a note on where intervals of the measure are cut, or an empty text if all of them lie
-    within its range."""
+    """Return a note on where intervals are cut, or "" if all lie within the measure's range."""
     shown = within_range(intervals, measure)
     return (
         cut_words(measure)

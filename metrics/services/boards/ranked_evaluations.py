@@ -1,4 +1,4 @@
-"""The evaluations that a leaderboard ranks, in the order of submission, and their order by a measure.
+"""Read the evaluations that a leaderboard ranks, and their order by a measure.
 
 Reading ten thousand of them takes longer than all else of a page. Both are therefore remembered by
 each process, under what revision of the collection: another page, measure or filter then reads only
@@ -34,9 +34,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Roster:
-    """The evaluations of live runs under one version of judgements: the `keys` of those with values, the `names` of
-    their runs as the database writes them, and the number of runs by state. `seen` is what it was
-    read under."""
+    """The evaluations of live runs under one version of judgements.
+
+    `keys` are those of evaluations with values, `names` those of their runs as the database writes
+    them, `states` counts the runs by state, and `identity` is what it was read under.
+    """
 
     keys: Ints
     names: tuple[str, ...]
@@ -66,7 +68,10 @@ class Recent(Generic[T]):
         self._lock = threading.Lock()
 
     def of(self, key: Hashable, read: Callable[[], T], size: Callable[[T], int]) -> T:
-        """Return what is remembered, or what `read` returns: remembered only if it is of one committed moment."""
+        """Return what is remembered, or what `read` returns.
+
+        It is remembered only if it is of one committed moment.
+        """
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)

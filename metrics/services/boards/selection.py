@@ -21,8 +21,9 @@ _SHOWN = ("qrels_id", "scores", "state", "engine_version", "topics_answered",
 def select_evaluations(
     *, collection: Collection, qrels: Qrels, scores: str, runs: list[str], most: int
 ) -> list[Evaluation]:
-    """Return the evaluations of these runs under these judgements in the given order, or of all that the collection's
-    leaderboard ranks in the order of submission.
+    """Return the evaluations of these runs in the given order.
+
+    Without any, return those of all runs that the collection's leaderboard ranks, by submission.
 
     Stale and withdrawn runs are left out. Raise StatisticsError for more than `most` of them, or a
     run that is not evaluated.
@@ -67,7 +68,7 @@ def select_evaluations(
 
 
 def tested_measures(collection: Collection) -> list[str]:
-    """Return the collection's own measures that have values of topics to test, or all of them if none has."""
+    """Return the collection's measures that have values of topics to test, or else all."""
     tested = []
     for name in collection.measures:
         with suppress(MeasureError):
@@ -76,7 +77,7 @@ def tested_measures(collection: Collection) -> list[str]:
 
 
 def effectiveness_measures(collection: Collection) -> list[str]:
-    """Return the tested measures but for Judged, which says how much is judged and not how good a run is."""
+    """Return the tested measures except Judged, which does not say how good a run is."""
     tested = tested_measures(collection)
     names = [name for name in tested if parse_measure(name).definition.name != "Judged"]
     return names or tested

@@ -68,8 +68,7 @@ class StandingsQuery(StatisticsQuestion):
 
     @property
     def corrected_by(self) -> str | None:
-        """Return the correction that is applied, or None if the test's own p accounts for all
-        pairs."""
+        """Return the correction, or None if the test's own p accounts for all pairs."""
         return None if TESTS[self.test].simultaneous else self.correction
 
 
@@ -98,15 +97,19 @@ class Tiering:
 
     @property
     def marks_best(self) -> bool:
-        """Return whether the set of the best is marked: where all runs are in it, a mark says
-        nothing."""
+        """Return whether the set of the best is marked.
+
+        Where all runs are in it, a mark says nothing.
+        """
         return self.best is not None and not all(self.best)
 
 
 @dataclass(frozen=True)
 class RankSpread:
-    """The ends of each run's rank interval and its share of first places, in the order of the
-    leaderboard."""
+    """The ends of each run's rank interval and its share of first places.
+
+    They are in the order of the leaderboard.
+    """
 
     low: list[int]
     high: list[int]
@@ -115,9 +118,11 @@ class RankSpread:
 
 @dataclass(frozen=True)
 class Outlook:
-    """The mean that each run is expected to have on other topics, and its estimated chance to be
-    the best there, in the order of the leaderboard. `excess` is how much worse than here the run of
-    the best mean is expected to be."""
+    """The mean that each run is expected to have on other topics, and its chance to be best.
+
+    They are in the order of the leaderboard. `excess` is how much worse than here the run of the
+    best mean is expected to be.
+    """
 
     means: list[float]
     chances: list[float]
@@ -161,8 +166,9 @@ class AgainstBaseline:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Every other run against the baseline, in the order of the leaderboard, with None for the
-    baseline itself.
+    """Every other run against the baseline, in the order of the leaderboard.
+
+    The baseline itself is None.
 
     `family` is the number of pairs that p accounts for; `detectable` is that of `Tiering`, of these
     pairs.
@@ -193,8 +199,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class Received:
-    """The runs that a collection, or the entries that a phase of a campaign has ever received,
-    withdrawn ones included: what a leaderboard was tested on."""
+    """The runs that a leaderboard was tested on, withdrawn ones included.
+
+    They are those that a collection, or a phase of a campaign as entries, has ever received.
+    """
 
     runs: int
     teams: int

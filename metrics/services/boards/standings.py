@@ -1,5 +1,6 @@
-"""The statistics of a leaderboard: intervals of its means, tiers and groups, rank intervals, and p
-against a baseline.
+"""Compute the statistics of a leaderboard.
+
+They are intervals of its means, tiers and groups, rank intervals, and p against a baseline.
 
 They cover all ranked runs of the leaderboard, whatever page is shown, under the measure by which it
 is sorted.
@@ -194,8 +195,10 @@ class _Entrants:
 
     @cached_property
     def identity(self) -> str:
-        """Return a key that is the same for all readers of the leaderboard and changes with its
-        runs, means or order."""
+        """Return a key that is the same for all readers of the leaderboard.
+
+        It changes with its runs, means or order.
+        """
         digest = hashlib.sha256(np.array(self.ids, np.int64).tobytes() + self.means.tobytes())
         digest.update(f"{self.descending} {self.measure.name}".encode())
         return digest.hexdigest()
@@ -207,8 +210,7 @@ class _Entrants:
         make: Callable[[CommonValues], _T],
         seconds: float = 0.0,
     ) -> _T:
-        """Return the kept result for the same values, or compute it, which takes about this many
-        seconds."""
+        """Return the stored result for the same values, or compute it in about so many seconds."""
         key, since = f"standings {self.identity} {part} {options!r}", time.monotonic()
         result = recall(key)
         if result is None:
@@ -307,8 +309,10 @@ def _compare(
 
 
 def _topics(common: CommonValues, lower_is_better: bool) -> tuple[int, int, bool]:
-    """Return how many topics are common and left out, and whether the runs have another order by
-    their arithmetic means."""
+    """Return how many topics are common and left out, and whether means reorder the runs.
+
+    These are arithmetic means.
+    """
     means = common.values.mean(axis=1)
     steps = np.diff(-means if lower_is_better else means)
     return common.topics, common.left_out, bool((steps > ROUNDING * np.abs(means).max()).any())

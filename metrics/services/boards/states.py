@@ -1,4 +1,7 @@
-"""The state of a run on a leaderboard: ranked, or unranked with values under older judgements or without values."""
+"""Tell the state of a run on a leaderboard.
+
+It is ranked, or unranked with values under older judgements, or without values.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ BOARD_STATES = (RANKED, UNRANKED, *NOT_CURRENT)
 def runs_with_states(
     collection: Collection, qrels: Qrels, scores: str, below: Iterable[int] = ()
 ) -> QuerySet[Any]:
-    """Return the live runs with their `board_state`, and in `evaluation_shown` the key of the evaluation of their row.
+    """Return the live runs with their `board_state`.
+
+    `evaluation_shown` has the key of the evaluation of their row.
 
     Evaluations under these judgements are ranked except those `below`, which depend on the measure.
     A run is stale if it has no values under these judgements but some under others. A run without a

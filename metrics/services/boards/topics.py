@@ -1,4 +1,4 @@
-"""Topics over all runs of a leaderboard: how difficult each is, and what every run reaches on it."""
+"""Compare topics over all runs of a leaderboard: difficulty, and what every run reaches."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class TopicsQuery(Question):
 
 
 class ValuedRun(NamedTuple):
-    """A run with its place on the leaderboard: rank (None for one whose mean is over other topics) and mean."""
+    """A run with its rank and mean on the leaderboard.
+
+    It has no rank if its mean is over other topics.
+    """
 
     id: UUID
     tag: str
@@ -98,7 +101,7 @@ class TopicTable:
 
 @dataclass(frozen=True)
 class TopicValues:
-    """The values of all evaluated runs under the active judgements, shape (runs, topics), NaN where a run has none.
+    """The values of all evaluated runs, shape (runs, topics), NaN where a run has none.
 
     Rows are in the order of the leaderboard by this measure; those without a rank come last.
     """
@@ -142,8 +145,10 @@ class TopicValues:
         return TopicTable(mean, np.sqrt(_over(squares, runs - 1)), best, worst, runs)
 
     def disagreement(self, topics: list[int]) -> Floats:
-        """Return the share of pairs of runs in the other order than on the leaderboard, for these topics alone: of a
-        thousand runs, each takes a third of a millisecond."""
+        """Return the share of pairs of runs in the other order than on the leaderboard, by topic.
+
+        For a thousand runs, each topic takes a third of a millisecond.
+        """
         begin_disagreement(len(self.runs), len(topics))
         ranks = np.array(
             [np.nan if run.rank is None else run.rank for run in self.runs], np.float64
@@ -152,7 +157,9 @@ class TopicValues:
         return discordance(self.sign * self.values[:, topics], ranks)
 
     def order(self, sort: str, descending: bool | None = None) -> list[int]:
-        """Return the topics sorted by one of TOPIC_SORTS, undefined ones last, and equal ones as in the judgements.
+        """Return the topics sorted by one of TOPIC_SORTS, undefined ones last.
+
+        Equal ones are in the order of the judgements.
 
         Difficult is what has a low mean, or a high one if lower values are better; good values are
         ordered likewise.
@@ -196,7 +203,7 @@ def _over(sums: Floats, numbers: Ints) -> Floats:
 def read_topic_values(
     *, collection: Collection, measure: Measure, scores: str | None = None
 ) -> TopicValues:
-    """Return the values of every run that the collection's leaderboard ranks, as of one query for each table.
+    """Return the values of every run that the leaderboard ranks, in one query for each table.
 
     Raise StatisticsError for a measure that has no values of topics, or for too many values.
     """

@@ -1,4 +1,4 @@
-"""Leaderboards of systems: each by its latest version, or by its best one under the board's own measure."""
+"""Show each system by its latest version, or by its best one under the board's measure."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ BEST_CAUTION = Caution(
 
 
 class Place(NamedTuple):
-    """An evaluation under the leaderboard's judgements: its key, and either its rank or the code and reason why it has
-    none."""
+    """An evaluation with its rank, or with the code and reason why it has none."""
 
     pk: int
     rank: int | None
@@ -47,8 +46,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Places:
-    """The places of evaluations in their order as arrays, because a page shows few of them: their `keys`, their
-    `ranks`, 0 for none, and the codes and reasons of those without one."""
+    """The places of evaluations in their order as arrays: a page shows few of them.
+
+    `ranks` has 0 for none, and `why` the codes and reasons of evaluations without a rank.
+    """
 
     keys: Ints
     ranks: Ints
@@ -87,8 +88,11 @@ class Places:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a row says of the version that stands for its system: of how many versions it was taken, the number of a
-    newer one that has no values yet, and of the best one its expected mean on other topics."""
+    """What a row says of the version that represents its system.
+
+    `of` is the number of versions it was chosen from, `newer` the number of a newer one that has no
+    values yet, and `expected` the mean of the best one on other topics.
+    """
 
     of: int
     newer: int | None = None
@@ -97,8 +101,10 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Lineup:
-    """The versions of the live runs of a collection, and the evaluated ones among them with their evaluations, best
-    first or in any order: `places` has the key of an evaluation and its run."""
+    """The versions of a collection's live runs, and the evaluated ones among them.
+
+    `places` has the key of each evaluation and its run, best first or in any order.
+    """
 
     versions: Mapping[UUID, tuple[int, int]]
     places: list[tuple[int, UUID]]
@@ -124,8 +130,10 @@ class Lineup:
 
     @cached_property
     def standing(self) -> dict[int, UUID]:
-        """Return the run that stands for each system: of the evaluated ones the latest or the first, else the newest
-        one."""
+        """Return the run that represents each system.
+
+        It is the latest or the first of the evaluated ones, else the newest one.
+        """
 
         def chosen(placed: list[tuple[int, UUID]]) -> UUID:
             if self.which == BEST:
@@ -146,7 +154,7 @@ class Lineup:
         return run not in self.versions or run in self.shown
 
     def ranked_anew(self, places: Iterable[Place], runs: Mapping[int, UUID]) -> list[Place]:
-        """Return the places of the evaluations that have a row, with their ranks among themselves."""
+        """Return the places that have a row, with their ranks among themselves."""
         found, first = list[Place](), dict[int, int]()
         for place in places:
             if self.keeps(runs[place.pk]):
@@ -183,14 +191,16 @@ def read_versions(collection: Collection) -> dict[UUID, tuple[int, int]]:
 
 
 def has_versions(collection: Collection) -> bool:
-    """Return whether a system has more than one version in a collection, so that leaderboards of systems differ."""
+    """Return whether a system has several versions, so that leaderboards of systems differ."""
     return Run.objects.filter(collection=collection, deleted_at=None, version__gt=1).exists()
 
 
 def expected_means(
     lineup: Lineup, runs: Iterable[UUID], ranked: Iterable[int], measure: Measure, topics: int
 ) -> dict[UUID, float]:
-    """Return the expected mean of the best version of each system of these runs, of which two or more are ranked.
+    """Return the expected mean of the best version of each system of these runs.
+
+    Systems with fewer than two ranked versions are left out.
 
     A measure whose mean is no mean of the values of topics has none. Raise StatisticsError for too
     many values.

@@ -67,8 +67,11 @@ class _Depth(Word):
 
 @dataclass(frozen=True)
 class WhatIfQuery(Question):
-    """The requested combinations: `measures`, those of `preset`, and the product of the other
-    parameters, by default the two user presets. No runs means all."""
+    """The requested combinations.
+
+    They are `measures`, those of `preset`, and the product of the other parameters, by default the
+    two user presets. No runs means all.
+    """
 
     families: list[str] = parameter(
         _words(
@@ -174,8 +177,10 @@ class Combination:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The leaderboards of all combinations, and Kendall's tau of every pair of them over the runs
-    that both rank, NaN where one of them does not order these runs."""
+    """The leaderboards of all combinations, and Kendall's tau of every pair of them.
+
+    It is over the runs that both rank, NaN where one of them does not order these runs.
+    """
 
     query: WhatIfQuery
     qrels: Qrels
@@ -253,8 +258,9 @@ def _evaluations(
 def _orders(
     collection: Collection, qrels: Qrels, evaluation_ids: list[int], measures: list[Measure]
 ) -> tuple[list[dict[int, Mean]], list[FairOrder]]:
-    """Return the means of every measure, in the order of the evaluations, and the evaluations
-    ordered by them.
+    """Return the means of every measure, and the evaluations ordered by them.
+
+    Means are in the order of the evaluations.
 
     The means of the collection's own measures are stored; computing the others takes most of the
     time.

@@ -1,4 +1,4 @@
-"""Compare runs of a collection: the runs that take part, the measures and tests, and their results."""
+"""Compare runs of a collection under several measures and tests."""
 
 from __future__ import annotations
 
@@ -118,8 +118,9 @@ class _Tests(Several):
 
 @dataclass(frozen=True)
 class ComparisonQuery(Question):
-    """The parameters of a comparison; no runs means all, no baseline means all pairs, no tests the
-    usual one.
+    """The parameters of a comparison.
+
+    No runs means all, no baseline means all pairs, and no tests the usual one.
 
     `family` names the runs from which `runs` were selected, an empty list meaning all: their pairs
     are tested and corrected together, and those of `runs` are shown. None means that `runs` are the
@@ -244,8 +245,7 @@ class Compared:
         return cautions_of_values([self.measure], len(self.left_out))
 
     def among(self, places: Container[int]) -> Compared:
-        """Return some of the entrants, by their places, with the p values, verdicts and groups of
-        the whole comparison."""
+        """Return some of the entrants with the p values, verdicts and groups of the whole."""
         rows = np.array([row for row, place in enumerate(self.order) if place in places], np.int64)
         first, second = self.pairs.indices()
         pairs = np.flatnonzero(np.isin(first, rows) & np.isin(second, rows))
@@ -306,8 +306,7 @@ def with_usual_test(query: ComparisonQuery, entrants: Entrants) -> ComparisonQue
 
 
 def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
-    """Return a caution for two runs that are named and tested alone although the collection has
-    others to choose from."""
+    """Return a caution for two runs that are tested alone although there are others."""
     if not query.runs or len(entrants.evaluations) != 2:
         return None
 
@@ -439,8 +438,9 @@ def with_equivalence(compared: Compared, query: ComparisonQuery) -> Compared:
 
 
 def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals | None:
-    """Return the rank interval of each row over samples of the topics, with the confidence and seed
-    of the options.
+    """Return the rank interval of each row over samples of the topics.
+
+    Confidence and seed are those of the options.
 
     Return None for more runs than MAX_RANKED, or too few topics to resample.
     """
@@ -454,8 +454,7 @@ def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals |
 
 
 def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
-    """Return a caution if analysis of variance and Friedman's test disagree on whether the runs
-    differ at all."""
+    """Return a caution if analysis of variance and Friedman's test disagree."""
     if not {"anova", "friedman"} <= set(compared.omnibus) or compared.topics < MIN_TOPICS:
         return []
 

@@ -1,4 +1,4 @@
-"""The stored content of a comparison: its query in canonical form, and its result as compressed arrays."""
+"""Store a comparison: its query in canonical form, and its result as compressed arrays."""
 
 from __future__ import annotations
 
@@ -128,7 +128,10 @@ def encode(results: list[Compared]) -> bytes:
 def _families_head(
     families: Sequence[Family], at: str, arrays: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return what the header has of each family, and add its numbers to the arrays under names that begin with `at`."""
+    """Return the header of families, and add their numbers to the arrays.
+
+    Their names begin with `at`.
+    """
     heads = []
     for family in families:
         arrays[f"{at}.{family.test}.adjusted"] = family.adjusted
@@ -162,7 +165,7 @@ def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
 
 
 def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compared:
-    """Return the result of one measure from its header and the arrays whose names begin with `at`."""
+    """Return the result of one measure from its header and the arrays that begin with `at`."""
     values, pairs = arrays[at], Pairs(**head["pairs"])
     coverage = Coverage(
         arrays[f"{at}.answered"], arrays[f"{at}.judged"], head["k"], head["judging_counts"]

@@ -133,8 +133,7 @@ class Smallness:
 
 @dataclass(frozen=True)
 class Detection:
-    """Detecting one difference: the power with the given topics, and the number of topics needed for the requested
-    power.
+    """The power for the given topics, and the number of topics for the requested power.
 
     `topics_interval` is the number with which an interval is expected to be no wider than the
     difference. Numbers of topics are None beyond a million. `smallness` takes the difference for a
@@ -152,8 +151,9 @@ class Detection:
 
 @dataclass(frozen=True)
 class TopicSets:
-    """`variance` is the residual variance after runs and topics; `detectable` the difference found with the requested
-    power.
+    """The `detectable` difference with the requested power.
+
+    `variance` is the residual variance after runs and topics.
 
     `half_width` is the expected half width of the interval of a difference.
     """

@@ -1,4 +1,4 @@
-"""The content of a version of the judgements, by level and by topic, and the agreement of two versions."""
+"""Describe judgements by level and by topic, and the agreement of two versions of them."""
 
 from __future__ import annotations
 

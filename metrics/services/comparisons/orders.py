@@ -1,4 +1,4 @@
-"""The agreement between orders of the same runs: by several measures, and under several versions of the judgements."""
+"""Measure the agreement of orders of the same runs, by measures or by judgements."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata", "description")
 
 @dataclass(frozen=True)
 class OrdersQuery(Question):
-    """The parameters of orders; no versions means the active one, no runs means all that are evaluated under every
-    version."""
+    """The parameters of orders.
+
+    No versions means the active one, no runs means all that are evaluated under every version.
+    """
 
     measures: list[Measure] = parameter(
         Measures(
@@ -91,7 +93,10 @@ class Order:
 
 @dataclass(frozen=True)
 class OrderPair:
-    """Two orders, by their places in the answer, with their agreement and the change of each run's rank from a to b."""
+    """The agreement of two orders, and the change of each run's rank from a to b.
+
+    `a` and `b` are their places in the answer.
+    """
 
     a: int
     b: int
@@ -113,8 +118,9 @@ class Orders:
 
 
 def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
-    """Return the orders of the runs by their means on the topics that all versions judge and on which all runs have a
-    value.
+    """Return the orders of the runs by their means on common topics.
+
+    These are the topics that all versions judge and on which all runs have a value.
 
     Stale evaluations are left out: each version has its own. Raise StatisticsError for fewer than
     two orders, runs or topics, an unknown version or run, and requests that would take too long.
@@ -207,8 +213,10 @@ def _check_orders(number: int) -> None:
 def _evaluated(
     collection: Collection, versions: list[Qrels], scores: str, query: OrdersQuery
 ) -> tuple[list[Run], list[list[int]]]:
-    """Return the runs that are evaluated under every version, by submission or as named, and their evaluations by
-    version."""
+    """Return the runs that are evaluated under every version, and their evaluations by version.
+
+    Runs are as named, or in the order of submission.
+    """
     done = Evaluation.objects.live().evaluated().counting(Q(qrels__in=versions), scores)
     if query.runs:
         done = done.filter(run__in=query.runs)
@@ -263,7 +271,7 @@ def _check_runs(
 def _values(
     versions: list[Qrels], ids: list[list[int]], measures: list[Measure]
 ) -> tuple[list[Matrix], CommonValues]:
-    """Return the values of each order, on the topics of all versions on which all runs have a value in all orders."""
+    """Return the values of each order, on the topics on which all runs always have a value."""
     shared = set(versions[0].topic_ids).intersection(*(qrels.topic_ids for qrels in versions[1:]))
     topics = [topic for topic in versions[0].topic_ids if topic in shared]
     found = vectors_of([pk for of_version in ids for pk in of_version], measures)

@@ -39,8 +39,10 @@ MOST_CARRYING = 10
 
 @dataclass(frozen=True)
 class PairSelection(Question):
-    """The pairs to show: those with one run (its id), in one of PAIR_ORDERS, from `offset` on,
-    `limit` of them."""
+    """The pairs to show: those with one run, in one of PAIR_ORDERS, from `offset` on.
+
+    `run` is the id of the run, and `limit` the number of pairs.
+    """
 
     run: str | None = parameter(RunId("only the pairs with this run (its id)"))
     sort: str = parameter(
@@ -104,8 +106,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Held:
-    """A claim about a pair: its p, alone and corrected over the family, and whether it holds at the
-    level."""
+    """A claim about a pair: its p, the corrected p, and whether it holds at the level."""
 
     p_value: float
     p_adjusted: float
@@ -114,8 +115,9 @@ class Held:
 
 @dataclass(frozen=True)
 class PairEquivalence:
-    """Whether `a` is not worse than `b` by the margin, `b` not worse than `a`, and both; by two
-    one-sided tests.
+    """The claims that two runs differ by less than the margin, by two one-sided tests.
+
+    `a` is not worse than `b`, `b` is not worse than `a`, and both.
 
     `low` and `high` are of the interval of 1 - 2 alpha, and `topics` is the number that would show
     two runs of this spread equivalent that do not differ, in 8 of 10 samples; None beyond a
@@ -133,8 +135,9 @@ class PairEquivalence:
 
 @dataclass(frozen=True)
 class PairChances:
-    """How likely `a` is better than `b` by more than the region, practically equal, and worse by
-    more.
+    """The chances that `a` is better than `b`, practically equal, and worse.
+
+    Better and worse mean by more than the region.
 
     They sum to one; NaN where the differences have no spread.
     """
@@ -146,8 +149,9 @@ class PairChances:
 
 @dataclass(frozen=True)
 class Fragile:
-    """How many topics carry the lead, and the significance by the first test; None where no number
-    of them does, as it is still significant with five topics left.
+    """How many topics carry the lead, and the significance by the first test.
+
+    The latter is None where it is still significant with five topics left.
 
     `topics` are these topics, at most MOST_CARRYING, most in favour of the winner first: their
     places among the topics of the comparison.
@@ -160,8 +164,7 @@ class Fragile:
 
 @dataclass(frozen=True)
 class PairOnJudged:
-    """The means of two runs on judged documents alone, and the verdict of each test of their
-    difference."""
+    """The means of two runs on judged documents alone, and the verdict of each test."""
 
     mean_a: float
     mean_b: float
@@ -218,14 +221,13 @@ def topics_of(answer: Answer, compared: Compared) -> list[str]:
 
 
 def names_of(runs: list[Run]) -> dict[Run, str]:
-    """Return the tags of runs, preceded by the team where another of these runs has the same tag."""
+    """Return the tags of runs, with the team where another of these runs has the same tag."""
     counts = Counter(run.tag for run in runs)
     return {run: run.tag if counts[run.tag] == 1 else f"{run.team.slug}/{run.tag}" for run in runs}
 
 
 def coverage_cautions(answer: Answer, compared: Compared) -> list[Caution]:
-    """Return what was not measured of the runs that are shown, and what follows for the verdicts of
-    the first test."""
+    """Return what was not measured of the runs, and what follows for the first test's verdicts."""
     runs = {row: run_of(answer, compared, row) for row in rows_of(answer, compared)}
     names = names_of(list(runs.values()))
     return compared.coverage.cautions(

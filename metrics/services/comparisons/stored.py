@@ -1,4 +1,7 @@
-"""Comparisons by workers: queued once, found again by their inputs, deleted when they are no longer read."""
+"""Let workers compute comparisons.
+
+They are queued once, found again by their inputs, and deleted when they are no longer read.
+"""
 
 from __future__ import annotations
 
@@ -99,8 +102,9 @@ class Answer:
         return self.results[0].pairs.runs < len(self.entrants.evaluations)
 
     def of(self, runs: list[str]) -> Answer:
-        """Return the pairs of some of its runs, tested and corrected among all compared runs, or of all runs if none
-        are named.
+        """Return the pairs of some of its runs, of all if none are named.
+
+        They are tested and corrected among all compared runs.
 
         Raise StatisticsError for a run that was not compared, or fewer than two.
         """
@@ -133,7 +137,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Outlook:
-    """A comparison that only a worker can compute: its size, and the approximate time in seconds."""
+    """A comparison that only a worker can compute: its size, and its seconds."""
 
     runs: int
     pairs: int
@@ -141,7 +145,7 @@ class Outlook:
 
 
 def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison:
-    """Return the comparison if it is stored or can be computed immediately; otherwise the one that waits for a worker.
+    """Return the comparison if it is stored or quick, otherwise the job that waits for a worker.
 
     Raise StatisticsError if it has no result, Conflict if it failed, LimitReached if too many are
     queued.
@@ -178,7 +182,9 @@ def check_not_failed(stored: Comparison) -> None:
 def look_up_comparison(
     *, collection: Collection, query: ComparisonQuery
 ) -> Answer | Comparison | Outlook:
-    """Return the comparison without queueing anything: if it takes long and is not stored, return its outlook.
+    """Return the comparison, or its outlook where a worker would have to compute it.
+
+    Nothing is queued.
 
     Raise StatisticsError if it has no result.
     """
@@ -338,7 +344,10 @@ def _store(lease: Lease, stored: Comparison, done: dict[str, Any]) -> None:
 
 
 class Progress:
-    """Record once a second the progress of a comparison, in estimated time, and end it if its lease was lost."""
+    """Record once a second the progress of a comparison, and end it if its lease was lost.
+
+    The progress is in estimated time.
+    """
 
     def __init__(
         self, lease: Lease, lost: threading.Event, entrants: Entrants, query: ComparisonQuery

@@ -30,7 +30,7 @@ def seconds_of(test: str, runs: int, topics: int, pairs: int, options: Options) 
 
 
 def estimate(entrants: Entrants, query: ComparisonQuery) -> float:
-    """Return about how many seconds all tests and measures take, without computing values that are not stored."""
+    """Return the seconds of all tests and measures, without values that are not stored."""
     runs, pairs = len(entrants.evaluations), entrants.pairs.number
     once = sum(
         seconds_of(test, runs, entrants.qrels.topics, pairs, query.options) for test in query.tests
@@ -40,7 +40,7 @@ def estimate(entrants: Entrants, query: ComparisonQuery) -> float:
 
 
 def check_workload(entrants: Entrants, query: ComparisonQuery) -> None:
-    """Raise StatisticsError for more work than a worker can do, or a larger result than can be stored."""
+    """Raise StatisticsError for more work than a worker does, or a result that is too large."""
     verdicts = entrants.pairs.number * len(query.measures) * len(query.tests)
     if verdicts > MOST_VERDICTS:
         message = (
@@ -53,7 +53,7 @@ def check_workload(entrants: Entrants, query: ComparisonQuery) -> None:
 
 
 def check_missing(entrants: Entrants, query: ComparisonQuery) -> None:
-    """Raise StatisticsError if a worker would take too long including the values that are not stored."""
+    """Raise StatisticsError if a worker would take too long, also for values not stored."""
     _check_seconds(estimate(entrants, query) + seconds_of_missing(entrants, query))
 
 
@@ -77,8 +77,10 @@ def seconds_of_missing(entrants: Entrants, query: ComparisonQuery) -> float:
 
 
 def seconds_on_judged(entrants: Entrants, query: ComparisonQuery) -> float:
-    """Return about how many seconds it takes to read many runs on judged documents alone, where any two are judged
-    unevenly; of few runs it takes no time that matters."""
+    """Return the seconds to read many runs on judged documents alone.
+
+    They count where any two runs are judged unevenly; few runs take no time that matters.
+    """
     answered = {entry.pk: entry.topics_answered for entry in entrants.evaluations}
     if len(answered) <= _FEW_VIEWS:
         return 0.0

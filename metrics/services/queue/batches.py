@@ -67,8 +67,11 @@ def in_batches(due: list[int]) -> list[list[int]]:
 
 
 class Batch(Generic[E, T]):
-    """The work on a batch: `compute` gives the outcome of one evaluation, and `store` saves several in one transaction
-    and returns the leases of those that were saved, which leaves out those whose lease was lost."""
+    """The work on a batch.
+
+    `compute` gives the outcome of one evaluation, and `store` saves several in one transaction and
+    returns the leases of those that were saved: not of those whose lease was lost.
+    """
 
     def __init__(
         self,
@@ -141,7 +144,7 @@ class Batch(Generic[E, T]):
         self._store()
 
     def _store(self) -> None:
-        """Store what is ready; if this fails, each by itself, so that only those fail that cannot be stored."""
+        """Store what is ready; if this fails, store each alone, so that only some fail."""
         ready, self._ready = self._ready, []
         if not ready:
             return

@@ -64,7 +64,7 @@ def give_up_evaluations(
 
 
 def check_files(kind: type[SubmissionEvaluation], evaluations: Iterable[tuple[int, bool]]) -> None:
-    """Evaluate again those whose `same_files` is False, and raise StoredValueCorrupt if there are any."""
+    """Evaluate again those that are not `same_files`, and raise StoredValueCorrupt for any."""
     others = [pk for pk, same in evaluations if not same]
     if not others:
         return
@@ -86,8 +86,10 @@ def check_files(kind: type[SubmissionEvaluation], evaluations: Iterable[tuple[in
 
 
 def evaluate_anew(kind: type[SubmissionEvaluation], pks: list[int]) -> None:
-    """Replace evaluations that were made from other files by queued ones with new keys, because comparisons and caches
-    know the old keys. Those of another engine version fail instead."""
+    """Replace evaluations that were made from other files by queued ones with new keys.
+
+    Comparisons and caches know the old keys. Those of another engine version fail instead.
+    """
     rows = kind._default_manager.filter(pk__in=pks, state=kind.DONE)
     with transaction.atomic():
         identity = (f"{kind.OF.KEY}_id", "qrels_id", kind.WAY)

@@ -108,8 +108,11 @@ def evaluate_leased(
     store: Callable[[Lease, T], bool],
     unread: tuple[str, ...] = (),
 ) -> bool:
-    """Do the work of one queued evaluation, loaded with its `related` objects without the `unread` columns: store the
-    result of `compute`, unless the run or session set was withdrawn meanwhile."""
+    """Do the work of one queued evaluation and store the result of `compute`.
+
+    It is loaded with its `related` objects without the `unread` columns. If the run or session set
+    was withdrawn meanwhile, nothing is stored.
+    """
 
     def work(lease: Lease, lost: threading.Event) -> bool:
         evaluation = kind._default_manager.select_related(*related).defer(*unread).get(pk=lease.pk)
@@ -181,7 +184,10 @@ def _give_up_or_retry(lease: Lease) -> None:
 
 @contextlib.contextmanager
 def heartbeat(*leases: Lease) -> Iterator[threading.Event]:
-    """Renew leases under one token from a thread while the work lasts, and set the event if all of them were lost."""
+    """Renew leases under one token from a thread while the work lasts.
+
+    Set the event if all of them were lost.
+    """
     done, lost = threading.Event(), threading.Event()
     thread = threading.Thread(
         target=_beat_until, args=(leases, done, lost), name="heartbeat", daemon=True

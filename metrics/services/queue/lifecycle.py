@@ -1,5 +1,4 @@
-"""The life of a job: an evaluation or comparison is queued, in progress, finished, failed or
-cancelled.
+"""Move a job through its life: queued, in progress, finished, failed or cancelled.
 
 Every change is one UPDATE that names the previous state and, if there is one, the lease token. A
 count of 1 means that this call made the change, 0 that another one did. Times are the database's,
@@ -177,7 +176,7 @@ def give_back(leases: Sequence[Lease], *, begun: bool) -> int:
 
 
 def drop(lease: Lease, code: str) -> bool:
-    """Close the evaluation of a run or session set that was withdrawn while the evaluation waited."""
+    """Close the evaluation of a run or session set that was withdrawn meanwhile."""
     with transaction.atomic():
         count_moves(lease.kind, [lease.pk])
         return _leave(lease, SubmissionEvaluation.State.CANCELLED, error_code=code)
@@ -228,8 +227,7 @@ def _requeue(held: QuerySet[Any], **changes: Any) -> int:
 
 
 def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
-    """Return the queued jobs without a message, or with one that was not answered within
-    `again_after` seconds."""
+    """Return the queued jobs without a message, or without an answer to it for `again_after` s."""
     return _rows(kind).filter(is_silent(again_after), is_due(), state=kind.QUEUED)
 
 
@@ -239,8 +237,10 @@ def any_due(again_after: float, kind: type[Job]) -> bool:
 
 
 def kinds_due(again_after: float, kinds: tuple[type[Job], ...] = JOBS) -> set[type[Job]]:
-    """Return the kinds of which `due_jobs` would find any, from one query: every dispatcher asks
-    after each change."""
+    """Return the kinds of jobs that `due_jobs` would find, from one query.
+
+    Every dispatcher asks after each change.
+    """
     with connection.cursor() as cursor:
         cursor.execute(*_due_statement(connection.vendor, again_after, kinds))
         return {kind for kind, due in zip(kinds, cursor.fetchone(), strict=True) if due}
@@ -292,8 +292,10 @@ def try_failed_again(jobs: QuerySet[Any]) -> int:
 
 
 def queue_again(jobs: QuerySet[Any]) -> int:
-    """Return jobs to the queue, with all their attempts; a worker that still holds one loses its
-    lease. Return how many."""
+    """Return jobs to the queue, with all their attempts, and return how many.
+
+    A worker that still holds one loses its lease.
+    """
     return move(
         jobs, state=Job.QUEUED, attempts=0, lease_token=None, lease_until=None, dispatched_at=None, not_before=None,
         **_NO_ERROR,
@@ -336,8 +338,11 @@ def is_due() -> Q:
 
 
 def is_silent(again_after: float) -> Q:
-    """Return the condition of jobs without a message, or whose message was not answered, or is
-    dated in the future by more than simultaneous statements differ."""
+    """Return the condition of jobs without a message, or with one that was not answered.
+
+    A message also counts as missing if it is dated in the future by more than simultaneous
+    statements differ.
+    """
     past, future = (
         Q(dispatched_at__lt=_from_now(-again_after)),
         Q(dispatched_at__gt=_from_now(again_after)),
@@ -347,7 +352,10 @@ def is_silent(again_after: float) -> Q:
 
 
 def _expired() -> Q:
-    """Return the condition of expired leases, including those longer than any that a worker takes."""
+    """Return the condition of expired leases.
+
+    These include leases that are longer than any that a worker takes.
+    """
     return Q(lease_until__lt=Now()) | Q(
         lease_until__gt=_from_now(2 * settings.EVALHUB_LEASE_SECONDS)
     )

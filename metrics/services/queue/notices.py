@@ -1,4 +1,7 @@
-"""Announce to webhooks what workers have done: each function is called in the transaction of what it announces."""
+"""Announce to webhooks what workers have done.
+
+Each function is called in the transaction of what it announces.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +75,9 @@ def announce_compared(stored: Comparison) -> None:
 
 
 def announce_done() -> int:
-    """Announce the judgements under which every run is evaluated, once after the last of its evaluations. Return how
-    many there are.
+    """Announce judgements under which every run is evaluated, once after the last evaluation.
+
+    Return how many there are.
 
     The row is deleted before what is left is counted: an evaluation that ends meanwhile waits for
     this transaction, and writes another row.

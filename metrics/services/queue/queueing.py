@@ -70,8 +70,10 @@ def queue_evaluation(
 
 
 def try_damaged_again(made: Run | SessionSet) -> int:
-    """Queue the evaluations again that failed because a stored file was damaged or that wait for a
-    missing one, because the file was submitted again."""
+    """Queue the evaluations again that failed for a damaged file, or wait for a missing one.
+
+    The file was submitted again.
+    """
     waiting = made.evaluations.filter(state=_STATE.QUEUED, error_code=StoredFileMissing.code)
     if waiting.exists():
         queue_again(waiting)
@@ -101,8 +103,11 @@ def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
 
 
 def queue_judged(qrels: Qrels) -> None:
-    """Queue all runs and session sets without an evaluation under these judgements, which are now
-    active, those that failed, and the vectors that others lack."""
+    """Queue what judgements that become active need.
+
+    These are runs and session sets without an evaluation under them, those that failed, and the
+    vectors that others lack.
+    """
     queue_vectors_if_behind(qrels)
     for kind in EVALUATIONS.values():
         try_failed_again(kind.objects.counting().live().filter(qrels=qrels))
@@ -110,16 +115,17 @@ def queue_judged(qrels: Qrels) -> None:
 
 
 def queue_missing() -> int:
-    """Queue runs and session sets that have no evaluation under the active judgements, and the
-    vectors that others lack. Return how many."""
+    """Queue what lacks an evaluation under the active judgements, and return how much.
+
+    The vectors that evaluations lack are queued, too.
+    """
     return queue_missing_vectors() + sum(
         _queue(unqueued(kind.OF.objects.all())) for kind in EVALUATIONS.values()
     )
 
 
 def unqueued(made: QuerySet[Any]) -> list[Any]:
-    """Return unsaved evaluations of the live runs or session sets that have judgements but no
-    evaluation."""
+    """Return unsaved evaluations of live runs or session sets that have judgements but none yet."""
     kind, way = EVALUATIONS[made.model], made.model.WAY
     met = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
     active = Qrels.objects.filter(collection=OuterRef("collection"), active=True).values("pk")
@@ -143,8 +149,7 @@ def cancel_evaluations(made: Run | SessionSet) -> int:
 
 
 def restore_evaluations(made: Run | SessionSet) -> None:
-    """Queue the cancelled evaluations of a restored run or session set again, and its current
-    evaluation."""
+    """Queue the cancelled evaluations of a restored run or session set, and its current one."""
     code = EVALUATIONS[type(made)].withdrawn_code()
     queue_again(
         made.evaluations.filter(

@@ -29,7 +29,10 @@ def worker_name() -> str:
 
 
 class RoundNotes:
-    """The row of one dispatcher, which only it writes: every 5 s, and where its `trouble` with the broker changes."""
+    """The row of one dispatcher, which only it writes.
+
+    It does so every 5 s, and where its `trouble` with the broker changes.
+    """
 
     def __init__(self) -> None:
         self.failed = 0
@@ -39,7 +42,7 @@ class RoundNotes:
         self._next = 0.0
 
     def note(self) -> None:
-        """Record a round of this dispatcher, how many of its rounds failed, and whether it can send."""
+        """Record a round of this dispatcher, how many failed, and whether it can send."""
         if time.monotonic() < self._next and self.trouble == self._noted:
             return
 
@@ -56,8 +59,11 @@ class RoundNotes:
 
 @dataclass(frozen=True, slots=True)
 class LastRound:
-    """A worker's last recorded round: its age in seconds, infinite for one in the future, how many rounds had failed,
-    and why the worker cannot send, empty where it can."""
+    """A worker's last recorded round.
+
+    It has its age in seconds, infinite for one in the future, how many rounds had failed, and why
+    the worker cannot send, empty where it can.
+    """
 
     worker: str
     age: float
@@ -70,7 +76,10 @@ class LastRound:
 
 
 def last_rounds() -> list[LastRound]:
-    """Return the last round of every worker of the last hour, newest first; ages use the database's clock."""
+    """Return the last round of every worker of the last hour, newest first.
+
+    Ages use the database's clock.
+    """
     rows = DispatcherRound.objects.order_by("-at").annotate(now=Now())
     return [
         LastRound(row.worker, _age((row.now - row.at).total_seconds()), row.failed, row.trouble)

@@ -20,8 +20,10 @@ from runs.models.collections.disclosure import in_team_of
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The place of a queued run among the runs that the reader may see (1 is next), the seconds it has waited, and the
-    reason why it waits."""
+    """The place of a queued run among those that the reader may see, 1 for the next.
+
+    It has the seconds of waiting, and the reason why it waits.
+    """
 
     position: int
     seconds: float
@@ -49,8 +51,9 @@ _RECENT = 20
 
 
 def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
-    """Return the status of each run, or of each session set, by its id, as the viewer may see it, in at most two
-    queries.
+    """Return the status of each run or session set by its id, in at most two queries.
+
+    It is what the viewer may see.
 
     Without access to the scores the viewer only sees that the run was received.
     """
@@ -93,7 +96,7 @@ def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStat
 
 
 def detailed_statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
-    """Return the same with the place of each in the queue while it waits there, which takes five more queries."""
+    """Return statuses with places in the queue, which takes five more queries."""
     told = statuses(made, viewer)
     if waiting := [one for one in made if told[str(one.pk)].state == _QUEUED]:
         for pk, place in _places(waiting, viewer).items():
@@ -104,7 +107,9 @@ def detailed_statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str
 def seconds_until_next(
     kind: type[Run | SessionSet], told: Iterable[RunStatus], viewer: Any
 ) -> float | None:
-    """Return in how many seconds the first of them may be evaluated, from 1 to 60, or None where none is on its way.
+    """Return in how many seconds the first may be evaluated, from 1 to 60.
+
+    It is None where none is on its way.
 
     It is the place in the queue times what the last evaluations took. As with the place, those
     whose scores the viewer may not see say nothing.
@@ -130,7 +135,10 @@ def seconds_until_next(
 
 
 def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the same runs or session sets, each with the `state` of its current evaluation, or queued without one."""
+    """Return the same runs or session sets with the `state` of their current evaluations.
+
+    Without an evaluation they are queued.
+    """
     kind = EVALUATIONS[made.model]
     counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")}).values("state")
     annotated: QuerySet[Any] = made.annotate(
@@ -141,7 +149,7 @@ def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
-    """Return those whose current evaluation is in a state; without an evaluation they are queued."""
+    """Return those whose current evaluation is in a state; without one they are queued."""
     kind = EVALUATIONS[made.model]
     counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
     if state == _QUEUED:
@@ -160,8 +168,9 @@ def failed_runs(user: Any) -> int:
 
 
 def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Waiting]:
-    """Return the position of each among its kind by its id, in the order in which the dispatcher takes them; those that
-    are not in the queue are left out.
+    """Return places in the queue by id, in the order in which the dispatcher takes them.
+
+    Those that are not in the queue are left out.
 
     Runs in collections whose scores the viewer may not see are not counted: the position would
     reveal how many runs they have, and when their judgements changed.

@@ -28,8 +28,10 @@ JUDGED = parse_measure("Judged@10")
 
 
 def stored_measures(collection: Collection) -> list[Measure]:
-    """Return the measures that are stored for every run of a collection, under their names of this
-    release. Raise MeasureError for one that this engine cannot compute."""
+    """Return the measures that are stored for every run, under their names of this release.
+
+    Raise MeasureError for one that this engine cannot compute.
+    """
     measures = [parse_measure(name, collection.documents) for name in collection.measures]
     return list({measure.name: measure for measure in [*measures, JUDGED]}.values())
 
@@ -40,9 +42,10 @@ def stored_curve_sets(measures: list[Measure]) -> list[Measure]:
 
 
 def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
-    """Return the evaluations of live runs under these judgements by this engine that lack a vector
-    or curves of the collection's measures. Raise MeasureError for a measure that this engine cannot
-    compute."""
+    """Return evaluations of live runs that lack a vector or curves of the collection's measures.
+
+    Raise MeasureError for a measure that this engine cannot compute.
+    """
     measures = stored_measures(qrels.collection)
     wanted = {
         "vectors": (MetricVector, measures),
@@ -80,8 +83,10 @@ def queue_vectors(qrels: Qrels) -> None:
 
 
 def queue_vectors_if_behind(qrels: Qrels) -> bool:
-    """Queue the job if an evaluation lacks something, or may lack it when it ends: its worker may
-    have read the measures before they were changed. Return whether it was queued."""
+    """Queue the job if an evaluation lacks something, or may when it ends.
+
+    Its worker may have read the measures before they were changed. Return whether it was queued.
+    """
     with suppress(MeasureError):
         under_way = Evaluation.objects.filter(
             qrels=qrels, state__in=(Evaluation.State.QUEUED, Evaluation.State.EVALUATING)

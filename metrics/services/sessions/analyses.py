@@ -1,5 +1,4 @@
-"""Analyses of session sets: mean curves, last queries against others, lengths, and the queries of
-one session."""
+"""Analyse session sets: mean curves, last queries against others, lengths, reformulations."""
 
 from __future__ import annotations
 
@@ -59,8 +58,10 @@ class SessionCurvesQuery(QueryCurvesQuery):
 
 @dataclass(frozen=True)
 class QueryCurves:
-    """Mean curves of queries by their position; for each system the number of reformulations that
-    gained, lost and did neither."""
+    """Mean curves of queries by their position.
+
+    `reformulations` has for each system how many gained, lost and did neither.
+    """
 
     curves: dict[Which, MeanCurves]
     changed: list[tuple[int, int, int]]
@@ -74,8 +75,9 @@ def read_session_curves(
     per_session: bool = False,
     least: int = 1,
 ) -> SessionCurves:
-    """Return the curves of a measure that is a vector, with `length` components, all by default; of
-    a whole set from the store where it has them.
+    """Return the curves of a measure that is a vector, with `length` components.
+
+    By default it has all. Those of a whole set come from the store where it has them.
 
     The means are those of the chosen sessions with at least `least` queries.
 
@@ -106,8 +108,10 @@ def read_session_curves(
 
 
 def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurves:
-    """Return the mean vectors of single queries at ranks 1..X, and the gains and losses of
-    reformulations."""
+    """Return the mean vectors of single queries, and the gains and losses of reformulations.
+
+    Vectors have ranks 1 to X.
+    """
     setting, normalised = setting_of(measure)
     view, judged = chosen.judged.view, chosen.judged
     _check_components(chosen, setting)
@@ -138,8 +142,9 @@ def system_label(session_set: SessionSet, system: str) -> str:
 
 
 def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
-    """Return the place of a set's systems among those of the collection, in order of submission,
-    which decides their colour.
+    """Return the place of a set's systems among those of the collection, by submission.
+
+    It decides their colour.
 
     Withdrawn sets keep their place and later ones follow them, so that the colour of a system never
     changes.

@@ -1,4 +1,4 @@
-"""The leaderboard of a collection's session sets: the systems of all sets ranked by a session measure."""
+"""Rank the systems of a collection's session sets by a session measure."""
 
 from __future__ import annotations
 
@@ -59,8 +59,11 @@ class _Sort(SessionMeasure):
 
 @dataclass(frozen=True)
 class SessionBoardQuery(Question):
-    """The parameters of the leaderboard; no `judged_by` means the first that exists, of topic, session, query and own,
-    no `limit` every row."""
+    """The parameters of the leaderboard.
+
+    No `judged_by` means the first that exists, of topic, session, query and own, and no `limit`
+    every row.
+    """
 
     measures: list[Measure] = parameter(SessionMeasures())
     sort: Measure = parameter(_Sort("the measure to rank by; default: the first"))
@@ -116,7 +119,7 @@ class SessionBoard:
 
     @property
     def cautions(self) -> list[Caution]:
-        """Return the cautions about the measures under the collection's judgements, if these judge the rows."""
+        """Return cautions about the measures, if the collection's judgements judge the rows."""
         qrels = next(
             (row.evaluation.qrels for row in self.rows if row.evaluation.qrels and not row.stale),
             None,
@@ -178,7 +181,7 @@ def current_evaluations(collection: Collection, judged_by: str) -> list[SessionE
 
 
 def system_name(evaluation: SessionEvaluation, system: str) -> str:
-    """Return the name of a system among those of other sets: team/tag:system, or the set's own name."""
+    """Return a system's name among those of other sets: team/tag:system, or the set's own name."""
     return f"{evaluation.session_set}:{system}" if system else str(evaluation.session_set)
 
 
@@ -217,8 +220,10 @@ def _in_order(rows: SessionEvaluationQuerySet) -> list[SessionEvaluation]:
 def _rows(
     evaluations: list[SessionEvaluation], query: SessionBoardQuery, *, stale: bool
 ) -> list[SystemRow]:
-    """Return a row for each system in the order of the stored means: the named ones, and the unnamed one where it
-    occurs."""
+    """Return a row for each system in the order of the stored means.
+
+    The unnamed system is the last one, where it occurs.
+    """
     means = _means(evaluations, list(dict.fromkeys([*query.measures, query.sort])))
     rows = []
     for evaluation in evaluations:
@@ -236,8 +241,11 @@ def _rows(
 
 
 def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
-    """Return the rows best first with their ranks, then those whose means leave out more of their sessions, then those
-    without a mean."""
+    """Return the rows in their order, with ranks.
+
+    The best come first, then rows whose means leave out more of their sessions, then those without
+    a mean.
+    """
     if not rows:
         return []
 
@@ -273,7 +281,9 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
 def _means(
     evaluations: list[SessionEvaluation], measures: list[Measure]
 ) -> dict[int, dict[str, list[Mean]]]:
-    """Return the means by system of each evaluation: stored with it, cached for an hour, or computed from the view.
+    """Return the means by system of each evaluation.
+
+    They are stored with it, cached for an hour, or computed from the view.
 
     Raise StoredValueCorrupt if stored ones are damaged.
     """

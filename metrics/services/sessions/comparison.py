@@ -1,5 +1,7 @@
-"""Compare systems on one value of each session: crossed by searchers and topics, paired, in a Latin square, by topic,
-or as unpaired samples."""
+"""Compare systems on one value of each session.
+
+They are crossed by searchers and topics, paired, in a Latin square, by topic, or unpaired samples.
+"""
 
 from __future__ import annotations
 
@@ -122,8 +124,11 @@ _CUBED, _SOLVED, _SAMPLES, _VALUE, _COUNTED, _FITTED, _WEIGHED = (
 
 @dataclass(frozen=True)
 class Compared:
-    """One system that takes part: its sessions, those with a value, its mean over them and both ends of Student's
-    interval, NaN for a single session."""
+    """One system that takes part.
+
+    It has its sessions, those with a value, its mean over them and both ends of Student's interval,
+    NaN for a single session.
+    """
 
     name: str
     evaluation: SessionEvaluation
@@ -182,8 +187,10 @@ class SessionComparison:
 
     @property
     def qrels(self) -> Qrels | None:
-        """Return the active judgements, which are the same for every system, or None if the logs contain their own, or
-        if collections with judgements of their own are compared."""
+        """Return the active judgements, or None where systems have judgements of their own.
+
+        The latter are those of logs, or those of several collections.
+        """
         if self.query.compare == "collections":
             return None
         return self.systems[0].evaluation.qrels
@@ -194,7 +201,7 @@ class SessionComparison:
         return self.test in TESTS and TESTS[self.test].draws
 
     def better(self, place: int) -> int:
-        """Return for one pair 1 if its first system is significantly better, -1 if it is worse, 0 without a verdict."""
+        """Return 1 if a pair's first system is significantly better, -1 if it is worse, else 0."""
         return int(self.verdicts.better(self.query.measure.lower_is_better)[place])
 
     def withheld(self, place: int) -> str:
@@ -203,8 +210,12 @@ class SessionComparison:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The number of cells, the number that verdicts are based on and of what, the result and effect sizes of each pair,
-    the tests of all systems at once, and each pair's analysis of a crossed design."""
+    """The results of a comparison of systems.
+
+    It has the number of cells, the number that verdicts are based on and their unit, the result and
+    effect sizes of each pair, the tests of all systems at once, and each pair's analysis of a
+    crossed design.
+    """
 
     cells: int
     fewest: int
@@ -340,8 +351,10 @@ def _why(plain: Design, crossings: list[Crossing], compare: ComparedFactor) -> s
 
 
 def _cells(sample: Sample, design: Design) -> tuple[int, Ints, Ints]:
-    """Return the number of cells that a test takes for independent, with the topic and the searcher of each; -1 where
-    that is unknown, or the cells are topics, which have several searchers."""
+    """Return how many cells a test takes for independent, and the topic and searcher of each.
+
+    Both are -1 where they are unknown, or the cells are topics, which have several searchers.
+    """
     taking = np.flatnonzero(~np.isnan(sample.values))
     topic, searcher = sample.factors.topic[taking], sample.factors.searcher[taking]
     if design == "paired":
@@ -416,7 +429,7 @@ def _in_factors(
     query: SessionComparisonQuery,
     crossings: list[Crossing],
 ) -> _Outcome:
-    """Return the crossed analysis, or that of a Latin square, of all systems, and the same of each pair's sessions."""
+    """Return the crossed analysis, or that of a Latin square, of all systems and of each pair."""
     taking = np.flatnonzero(~np.isnan(sample.values))
     if crossings:
         taking = np.unique(np.concatenate([one.sessions for one in crossings]))
@@ -471,7 +484,7 @@ def _contrasts(
     crossings: list[Crossing],
     confidence: float,
 ) -> list[Contrast]:
-    """Return the analysis of each pair of systems, on the sessions taken, or on those of its own crossing."""
+    """Return the analysis of each pair, on the sessions taken, or on its own crossing."""
     factors = sample.factors
     # In one order, so that pairs of which the same was searched have the same model.
     order = taking[np.lexsort((factors.searcher[taking], factors.topic[taking]))]
@@ -530,7 +543,7 @@ def _contrasts(
 def _unpaired(
     sample: Sample, pairs: Pairs, compare: SamplesTest, query: SessionComparisonQuery
 ) -> _Outcome:
-    """Return a test of samples for each pair, and for three systems or more Kruskal and Wallis's test."""
+    """Return a test of samples for each pair, and Kruskal and Wallis's for several systems."""
     found = samples(sample.values, sample.factors)
     first, second = pairs.indices()
     sizes = np.array([len(one) for one in found], np.float64)

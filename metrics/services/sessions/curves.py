@@ -1,5 +1,4 @@
-"""Curves of session sets: those of sDCG and nsDCG as a worker stores them, all others from the
-judged view."""
+"""Read curves of session sets: sDCG and nsDCG as stored by workers, others from judged views."""
 
 from __future__ import annotations
 
@@ -35,8 +34,9 @@ MAX_COMPONENTS = 1_000_000
 
 @dataclass(frozen=True)
 class SessionCurves:
-    """The mean curves of each system's sessions and of their ideals and, if requested, each
-    session's own vector.
+    """The mean curves of each system's sessions and of their ideals.
+
+    It has each session's own vector, if requested.
 
     `ideal` of a normalised measure is 1 throughout.
     """
@@ -77,8 +77,10 @@ def compute_curves(
 
 
 def has_stored_curves(measure: Measure) -> bool:
-    """Return whether workers store the curves of a measure: one of STORED without parameters that
-    change them."""
+    """Return whether workers store the curves of a measure.
+
+    These are the measures of STORED without parameters that change them.
+    """
     name = measure.definition.name
     return name in STORED and setting_of(measure) == setting_of(parse_session_measure(name))
 
@@ -118,8 +120,7 @@ def arrays_of(row: StoredSessionCurves) -> dict[str, Any]:
 
 
 def unpack_curves(row: StoredSessionCurves, measure: Measure, length: int) -> SessionCurves:
-    """Return the curves of a measure that has stored ones from a row that is sound; without vectors
-    where it has none."""
+    """Return the curves of a stored measure from a sound row, without vectors where it has none."""
     arrays, name = arrays_of(row), measure.definition.name
     count = arrays[f"{name} count"]
     mean, ideal = (arrays[f"{name} {of}"].reshape(len(count), -1) for of in ("mean", "ideal"))

@@ -80,8 +80,10 @@ class JudgedSet:
 
 
 def pack_sessions(sessions: Iterable[Session]) -> bytes:
-    """Return the topics, searchers and systems of the sessions as bytes, and the attributes of searchers; none of these
-    has a tab or a line end in it."""
+    """Return the topics, searchers and systems of the sessions as bytes, and the attributes.
+
+    None of these has a tab or a line end in it.
+    """
     lines = [
         b"\t".join(
             (
@@ -115,7 +117,7 @@ def load_set(evaluation: SessionEvaluation) -> JudgedSet:
 
 
 def check_means(evaluations: Iterable[SessionEvaluation]) -> None:
-    """Raise StoredValueCorrupt if stored means of a set, or the names of its systems beside them, are damaged."""
+    """Raise StoredValueCorrupt if the stored means of a set or its systems are damaged."""
     if damaged := [evaluation.pk for evaluation in evaluations if not evaluation.has_sound_means()]:
         raise give_up_evaluations(SessionEvaluation, damaged, "means")
 
@@ -148,7 +150,7 @@ def values_of(
 
 
 def work_of(queries: int, measures: Iterable[Measure]) -> float:
-    """Return the work of computing measures of this many queries, as a multiple of a plain measure."""
+    """Return the work of computing measures of this many queries, as a multiple of a plain one."""
     return queries * sum(map(_weight, measures))
 
 
@@ -167,8 +169,10 @@ def begin_sessions(work: float, pointer: str = "measures", *, read: int = 0) -> 
 
 
 def _weight(measure: Measure) -> float:
-    """Return the measured weight of a measure: whole vectors take time by their components, measures of runs make a
-    ranking first."""
+    """Return the measured weight of a measure.
+
+    Whole vectors take time by their components, and measures of runs make a ranking first.
+    """
     parameters = measure.parameters
     if "of" in parameters:
         return 5.0

@@ -1,4 +1,4 @@
-"""One session by query: its rankings with their levels, its vector, and the contribution of each query."""
+"""Read one session by query: its rankings with levels, its vector, and contributions."""
 
 from __future__ import annotations
 
@@ -159,8 +159,10 @@ def _find(sessions: list[Session], name: str) -> int:
 def _query(
     block: SessionBlock, query: int, view: JudgedSessions, number: int, most: int, *figures: float
 ) -> ShownQuery:
-    """Return a query by its place in the block and its number in the session, with the first `most` of its
-    documents."""
+    """Return a query with the first `most` of its documents.
+
+    `place` is its place in the block.
+    """
     start, end = block.document_starts[query : query + 2].tolist()
     judged = view.query == number
     levels = dict(zip(view.rank[judged].tolist(), view.level[judged].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The parameters of a comparison of systems, and the sessions that it compares, with their values."""
+"""Select the sessions that a comparison of systems takes, with their values."""
 
 from __future__ import annotations
 
@@ -97,8 +97,9 @@ SEED = Integer("of everything that is drawn", default=DEFAULTS.seed, high=MAX_SE
 
 @dataclass(frozen=True)
 class SessionComparisonQuery(Question):
-    """The parameters of a comparison; no sets or systems means all, no design the recognised one, no test the usual one
-    of the design.
+    """The parameters of a comparison.
+
+    No sets or systems means all, no design the recognised one, no test the usual one of the design.
 
     `compare` is the factor whose levels are compared; for those other than systems, `systems`
     chooses the sessions and `baseline` is one of those compared. `collections` are those that are
@@ -174,7 +175,7 @@ def read_sample(
     query: SessionComparisonQuery,
     others: Sequence[Collection] = (),
 ) -> Sample:
-    """Read the sessions of the named systems in the collection, and in the `others` that it is compared with.
+    """Read the sessions of the named systems in the collection, and in the `others`.
 
     Raise StatisticsError for fewer than two systems, too many of them, or an unknown one.
     """
@@ -250,8 +251,11 @@ def _evaluations(
 
 
 def _in_role(session: Session, compare: ComparedFactor, collection: str) -> Session:
-    """Return the session with the compared factor in the place of the system, and the others in those of topic and
-    searcher. Raise StatisticsError if it must name its searcher and does not."""
+    """Return the session with the compared factor in the place of the system.
+
+    The other factors are in the places of topic and searcher. Raise StatisticsError for a session
+    that does not name the searcher that is needed.
+    """
     if not session.searcher and compare in ("searchers", "topics"):
         message = f"{compare} cannot be compared: some sessions do not name their searcher"
         raise StatisticsError(message, code="not_crossed", pointer="compare")

@@ -1,4 +1,4 @@
-"""The attributes of the searchers of a log: means and standard deviations, in total and by group."""
+"""Describe the searchers of a log by means and standard deviations, in total and by group."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ Attribute = float | str
 
 @dataclass(frozen=True)
 class Feature:
-    """One attribute of a group: how many searchers have it, and its mean, standard deviation (n - 1), lowest and
+    """One attribute of a group.
+
+    It has the number of searchers with it, and its mean, standard deviation (n - 1), lowest and
     highest value, or how often each text occurs.
 
     Numbers are None for texts, and the deviation is None for a single value.
@@ -48,8 +50,11 @@ class SearcherGroup:
 
 @dataclass(frozen=True)
 class Searchers:
-    """All searchers of the selected sessions, their groups, and the attributes on which sessions of one searcher do not
-    agree, of which the first value is used. Source: Järvelin et al., ECIR 2008, table 1."""
+    """All searchers of the selected sessions, and their groups.
+
+    Where sessions of one searcher do not agree on an attribute, it is in `ambiguous`, and the first
+    value is used. Source: Järvelin et al., ECIR 2008, table 1.
+    """
 
     whole: SearcherGroup
     groups: list[SearcherGroup]
@@ -57,7 +62,7 @@ class Searchers:
 
 
 def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searchers:
-    """Return the attributes of the searchers, grouped by an attribute or by the systems that they used.
+    """Return the attributes of the searchers, grouped by an attribute or by their systems.
 
     Raise InvalidInput for an attribute that no searcher has, or for too many groups.
     """

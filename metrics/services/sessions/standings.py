@@ -1,5 +1,4 @@
-"""The statistics of a leaderboard of systems: intervals of its means, tiers and groups, and p
-against a baseline.
+"""Compute intervals, tiers and groups, and p against a baseline, of a session leaderboard.
 
 Tiers and baseline are of all ranked systems, whichever page is shown, by the measure that the
 leaderboard is sorted by and the design of their sessions.
@@ -65,8 +64,10 @@ class SessionStandingsQuery(StatisticsQuestion):
 
 @dataclass(frozen=True)
 class SystemStanding:
-    """The statistics of one row: its tier, the letters of its groups, and its place among the pairs
-    with the baseline. Parts that were not requested or have no result are None."""
+    """The statistics of one row: its tier, its letters, and its place in the baseline's pairs.
+
+    Parts that were not requested or have no result are None.
+    """
 
     tier: int | None
     groups: list[str] | None
@@ -162,8 +163,7 @@ def _compared(
     query: SessionStandingsQuery,
     found: SessionStandings,
 ) -> SessionStandings:
-    """Return the statistics with tiers and baseline, or with a caution that says why there are
-    none."""
+    """Return the statistics with tiers and baseline, or with a caution that says why not."""
     if len(board.ranked) < 2:
         few = Caution(
             "too_few_systems",

@@ -36,7 +36,9 @@ class SessionEvaluationQuery(Question):
 
 @dataclass(frozen=True)
 class SessionSelection(SessionEvaluationQuery):
-    """A selection of sessions of a set: of one system, topic or searcher, or with at least this many queries; None
+    """A selection of sessions of a set.
+
+    It is of one system, topic or searcher, or of sessions with at least this many queries; None
     means all.
 
     An empty system or searcher selects the sessions whose log names none.
@@ -113,8 +115,9 @@ class SetValues:
 def find_session_evaluation(
     *, session_set: SessionSet, query: SessionEvaluationQuery
 ) -> SessionEvaluation:
-    """Return the set's evaluation to read: under the named qrels version, the active one, or else the newest one that
-    exists.
+    """Return the evaluation of a set to read.
+
+    It is the one under the named qrels version, the active one, or else the newest one that exists.
 
     Raise NotFound with the reason if there is no evaluation.
     """
@@ -138,7 +141,9 @@ def find_session_evaluation(
 def choose_sessions(
     *, evaluation: SessionEvaluation, selection: SessionSelection, whole: JudgedSet | None = None
 ) -> ChosenSessions:
-    """Return the sessions of the set that the selection names, of its judged view if that was read already.
+    """Return the sessions of a set that the selection names.
+
+    They are those of its judged view if that was read already.
 
     Raise InvalidInput for an unknown name.
     """

@@ -1,4 +1,4 @@
-"""Compare how runs were made: the parameters in which they differ, those they share, and what changed since a baseline.
+"""Compare how runs were made: parameters that differ, are shared, or changed from a baseline.
 
 Only runs that the reader sees are compared, by their metadata alone: no judgement has a part in it.
 """
@@ -34,7 +34,10 @@ _LONG = ("warnings", "known_warnings", "ir_metadata", "description", "costs")
 
 @dataclass(frozen=True)
 class ComparedParameter:
-    """A parameter with its value in each run, None where it is not set, and what organisers say of it."""
+    """A parameter with its value in each run, None where it is not set.
+
+    It has what organisers say of it.
+    """
 
     name: str
     values: tuple[Value | None, ...]
@@ -54,8 +57,10 @@ class ComparedParameter:
 
 @dataclass(frozen=True)
 class Change:
-    """A parameter that is not as it is in the baseline: `before` is the value there, `after` that of the run, None
-    where it is not set."""
+    """A parameter that differs from the baseline's: its value `before` and `after`.
+
+    It is None where it is not set.
+    """
 
     name: str
     before: Value | None
@@ -98,7 +103,10 @@ class Configurations:
 
 
 def known_by(value: Value | None) -> Hashable:
-    """Return what equal values have in common: nothing is converted, so that 1, "1" and true differ."""
+    """Return what equal values have in common.
+
+    Nothing is converted, so that 1, "1" and true differ.
+    """
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -112,7 +120,10 @@ def known_by(value: Value | None) -> Hashable:
 
 
 def told_value(value: Value) -> str:
-    """Return a value as a text that no value of another type has: texts that look like one are in quotes."""
+    """Return a value as a text that no value of another type has.
+
+    Texts that look like one are in quotes.
+    """
     text = shown_value(value)
     if not isinstance(value, str):
         return text
@@ -133,7 +144,9 @@ def read_configurations(
     filter: str = "",
     baseline: str | None = None,
 ) -> Configurations:
-    """Return the configurations of the named runs, or of those that a filter selects, by default of all.
+    """Return the configurations of the named runs, or of those that a filter selects.
+
+    By default they are those of all runs.
 
     Raise InvalidInput for fewer than 2 runs or more than 200, for one that the reader does not see,
     and for more values than one comparison has; and what `matching_runs` raises.
@@ -234,7 +247,7 @@ def _check_size(runs: int, names: int, values: Iterable[dict[str, Value]]) -> No
 
 @dataclass(frozen=True)
 class RunMeans:
-    """The means of runs under a measure of the collection, by run, with the number of judged topics."""
+    """The means of runs under a measure, by run, with the number of judged topics."""
 
     measure: Measure
     topics: int
@@ -242,8 +255,10 @@ class RunMeans:
 
 
 def read_means(*, collection: Collection, runs: list[UUID]) -> RunMeans | None:
-    """Return the means of the evaluated ones of these runs under the first measure of the collection, None where there
-    are none. The caller has checked that the reader may see them."""
+    """Return the means of these runs under the collection's first measure, None without any.
+
+    The caller has checked that the reader may see them.
+    """
     qrels = collection.active_qrels
     if qrels is None:
         return None
@@ -257,7 +272,10 @@ def read_means(*, collection: Collection, runs: list[UUID]) -> RunMeans | None:
 
 
 def best_first(found: Configurations, means: RunMeans | None) -> list[int]:
-    """Return the places of the runs: the baseline first, then the best; without means as they are."""
+    """Return the places of the runs: the baseline first, then the best.
+
+    Without means they keep their order.
+    """
     places = list(range(len(found.runs)))
     if means is None:
         return places

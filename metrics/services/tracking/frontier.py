@@ -66,8 +66,11 @@ class _Cost(Parameter):
 
 @dataclass(frozen=True)
 class FrontierQuery(Question):
-    """The measure, the name of a cost or an empty text for the one that most runs have, whether runs on different
-    hardware are compared, the runs, and who asks."""
+    """The parameters of a frontier.
+
+    They are the measure, the name of a cost or an empty text for the one that most runs have,
+    whether runs on different hardware are compared, the runs, and the reader.
+    """
 
     measure: Measure = parameter(
         OneMeasure(
@@ -190,7 +193,7 @@ def read_frontier(*, collection: Collection, query: FrontierQuery) -> Frontier:
 def _priced(
     query: FrontierQuery, name: str, runs: Sequence[Run], said: Sequence[_Said], values: Matrix
 ) -> tuple[list[Priced], int]:
-    """Return the runs with their statuses, the cheapest first, and the number of pairs that were tested."""
+    """Return the runs with their statuses, the cheapest first, and the number of tested pairs."""
     lower = query.measure.definition.lower_is_better
     costs, hardware = [one.costs[name] for one in said], [one.hardware for one in said]
     _, groups = np.unique([""] * len(runs) if query.across else hardware, return_inverse=True)

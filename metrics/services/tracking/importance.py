@@ -1,4 +1,4 @@
-"""What explains the values of runs: which parameters go with a measure, and what changing one of them changed."""
+"""Explain the values of runs by parameters that go with a measure, or that were changed."""
 
 from __future__ import annotations
 
@@ -73,8 +73,10 @@ class LevelMean:
 
 @dataclass(frozen=True)
 class Associated:
-    """A parameter, or several that change together, with epsilon squared, its interval, p, and the means of its levels
-    in the order of their values."""
+    """A parameter, or several that change together, with epsilon squared, its interval, and p.
+
+    It has the means of its levels in the order of their values.
+    """
 
     setting: Setting
     effect: float
@@ -112,7 +114,7 @@ class Importance:
 
     @cached_property
     def associated(self) -> list[Associated]:
-        """Return the examined parameters, the strongest first; an empty list where none goes with the measure."""
+        """Return the examined parameters, the strongest first, or none if none goes with it."""
         found = self.explanation.associations
         if found is None:
             return []

@@ -1,4 +1,4 @@
-"""The ranked runs of a leaderboard with their means and the values of parameters, as charts show them together."""
+"""Read the ranked runs of a leaderboard with means and parameters, as charts show them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ _SHOWN = ("qrels_id", "run__tag", "run__team__slug")
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A ranked run: its mean, the part of its interval within the range of the measure if it has one, and the value of
-    each column by its name, None where it is not set."""
+    """A ranked run: its mean, its interval within the measure's range, and its values by column.
+
+    A value is None where it is not set.
+    """
 
     run: Run
     mean: float
@@ -54,7 +56,7 @@ def read_measured(
     columns: tuple[ShownColumn, ...],
     confidence: float | None = None,
 ) -> Measured:
-    """Return the ranked runs with the values of columns, and with intervals if there is a `confidence`.
+    """Return the ranked runs with values of columns, and intervals if `confidence` is set.
 
     Raise StatisticsError if there is no such run, or if there are more than 1,000. Of more than 150
     there are no intervals.
@@ -105,8 +107,7 @@ def read_measured(
 def differing_columns(
     *, collection: Collection, reader: Any, filter: str = ""
 ) -> list[ShownColumn]:
-    """Return the settings in which the runs that a filter shows differ, those that most of them have first, then the
-    costs.
+    """Return the settings in which filtered runs differ, the most frequent first, then costs.
 
     Texts with more than 12 different values are left out: they name runs rather than settings.
     """

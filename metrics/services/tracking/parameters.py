@@ -1,4 +1,4 @@
-"""The parameters and costs of a collection's runs, with facets: of the runs that the reader sees, never of all."""
+"""Read parameters and costs of the runs that a reader sees, with facets."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def read_facets(
     offset: int = 0,
     limit: int = DEFAULT_LIMIT,
 ) -> Facets:
-    """Return the keys whose names have `name`, parameters before costs, of the visible runs that a filter selects.
+    """Return the keys whose names contain `name`, parameters before costs.
+
+    They are those of the visible runs that a filter selects.
 
     Raise what `matching_runs` raises.
     """

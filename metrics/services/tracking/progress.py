@@ -1,4 +1,4 @@
-"""The versions of a system over time: their means, the best so far, and what equal versions would reach."""
+"""Follow a system over its versions: means, the best so far, and what chance would reach."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Step:
-    """One evaluated version: its mean with both ends of its interval, the best mean up to it, and the end of the band:
-    the best mean that as many versions equal to the first one reach by chance."""
+    """One evaluated version.
+
+    It has its mean with both ends of its interval, the best mean up to it, and the end of the band:
+    the best mean that as many versions equal to the first one reach by chance.
+    """
 
     run: Run
     mean: float
@@ -76,7 +79,7 @@ def read_progress_of(
     reader: Any,
     scores: str | None = None,
 ) -> Progress | None:
-    """Return the progress of a system over the versions that the reader sees, None where none is evaluated.
+    """Return the progress of a system over visible versions, None where none is evaluated.
 
     The caller has checked that the reader may see the scores of the collection. Raise NotFound
     without active judgements, StatisticsError for a measure without values of topics, and for too

@@ -1,5 +1,7 @@
-"""Check campaigns: their rows against the audit trail, which has every change of them, and what was given out against
-its digests. Nothing of it can be made again."""
+"""Check campaigns against the audit trail, and what was given out against its digests.
+
+The trail has every change of their rows. Nothing of it can be made again.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def find_in_campaigns(*, fast: bool = False) -> Iterator[Finding]:
 
 
 def _told_by_the_trail() -> Told:
-    """Return the last value of each field that the audit trail has of an object, by its type and its id there."""
+    """Return the last value of each field in the audit trail, by type and id of an object."""
     found: Told = defaultdict(dict)
     events = AuditEvent.objects.filter(object_type__in=_TYPES).order_by("pk")
 
@@ -137,7 +139,7 @@ _UNKNOWN = object()
 
 
 def _value_now(row: Model, name: str) -> Any:
-    """Return the value of a field as the trail would have it, or _UNKNOWN for what is no field of the row."""
+    """Return the value of a field as the trail would have it, or _UNKNOWN if it is not one."""
     if isinstance(row, Entry) and name in ("tag", "sha256"):
         return getattr(row.run, name)
     if name not in {field.name for field in row._meta.concrete_fields}:
@@ -214,7 +216,10 @@ def _find_in_phases(told: Told) -> Iterator[Finding]:
 
 
 def _find_in_entries() -> Iterator[Finding]:
-    """Check that entries fit their phase, run and team, that those in time were, and that priorities have no gaps."""
+    """Check that entries fit their phase, run and team, and that priorities have no gaps.
+
+    Entries in time must have been in time.
+    """
     rows = Entry.objects.select_related("phase__campaign", "run", "participation")
     priorities: dict[tuple[int, int | None], list[int]] = defaultdict(list)
     for entry in rows.prefetch_related("phase__extensions").order_by("pk"):

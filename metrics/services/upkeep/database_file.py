@@ -19,8 +19,10 @@ _WHAT_TO_DO = "; restore a backup"
 
 
 def find_in_database(*, fast: bool) -> Iterator[Finding]:
-    """Yield tables and indexes that contradict each other, and rows that refer to missing rows; `fast` leaves the pages
-    unread."""
+    """Yield contradictions of tables and indexes, and rows that refer to missing rows.
+
+    `fast` leaves the pages unread.
+    """
     if connection.vendor != "sqlite":
         return
 
@@ -101,7 +103,7 @@ def _execute(statement: str, *values: Any) -> None:
 
 
 def damaged(error: DatabaseError) -> Finding | None:
-    """Return the error of a query that met a damaged part of the database, or None for other causes."""
+    """Return the error of a query that met a damaged part of the database, else None."""
     if says_damaged(error) or "disk I/O error" in str(error):
         return Finding("database_damaged", f"the rows cannot be read: {error}{_WHAT_TO_DO}")
     if "Could not decode to UTF-8" in str(error):

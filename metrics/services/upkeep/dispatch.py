@@ -85,7 +85,10 @@ def _nobody(pk: Any) -> None:
 
 @dataclass
 class Step:
-    """A task repeated about every `seconds`, with some variation so that several dispatchers do not run in step."""
+    """A task repeated about every `seconds`.
+
+    Some variation keeps several dispatchers from running in step.
+    """
 
     name: str
     seconds: float
@@ -96,7 +99,9 @@ class Step:
 
 
 class Dispatcher(threading.Thread):
-    """Publish due jobs within 20 ms, return expired leases to the queue, and sweep every hour, until stopped.
+    """Publish due jobs within 20 ms until stopped.
+
+    Expired leases return to the queue, and every hour is a sweep.
 
     `waiting` returns how many messages the broker holds, and `publish_batch` sends one message for
     a list of evaluations; without it each has its own.
@@ -190,7 +195,7 @@ class Dispatcher(threading.Thread):
         self.join(timeout=5)
 
     def rest(self) -> None:
-        """Wait for the end of the round under way, and let none begin before `go_on`, because a process is forked.
+        """Wait for the end of this round, and let none begin before `go_on`: a process is forked.
 
         A process that is forked while this thread is within SQLite has its locks, which nobody
         there releases: it waits for ever, or finds the database locked for ever.
@@ -291,8 +296,9 @@ def publish_due(
     kind: type[Job] = Evaluation,
     most: int = BATCH,
 ) -> int:
-    """Publish the due jobs of one kind, at most `most` and as many as the broker has room for; unsent ones become due
-    again.
+    """Publish the due jobs of one kind, at most `most` and as many as the broker has room for.
+
+    Unsent ones become due again.
 
     A message that is not answered within a lease's time is sent again.
     """
@@ -315,7 +321,10 @@ def publish_due(
 def publish_batches(
     publish: Publish, publish_batch: Publish, waiting: Callable[[], int] = _no_message
 ) -> int:
-    """Publish due evaluations in batches, as many as the broker has room for; one that is alone goes by `publish`."""
+    """Publish due evaluations in batches, as many as the broker has room for.
+
+    A single one goes by `publish`.
+    """
     again_after = settings.EVALHUB_LEASE_SECONDS
     if not any_due(again_after, Evaluation):
         return 0
@@ -343,7 +352,7 @@ def publish_batches(
 
 
 def publish_comparisons(publish: Publish, waiting: Callable[[], int] = _no_message) -> int:
-    """Publish due comparisons, but leave one process of a worker with several processes for evaluations."""
+    """Publish due comparisons, but leave one of several processes of a worker for evaluations."""
     if not any_due(settings.EVALHUB_LEASE_SECONDS, Comparison):
         return 0
     at_once = max(1, settings.EVALHUB_WORKER_PROCESSES - 1)

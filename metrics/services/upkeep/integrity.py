@@ -115,8 +115,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
 
 
 def _find_in_collections() -> Iterator[Finding]:
-    """Check that the measures of collections can be computed, and that vectors and curves of them
-    are stored."""
+    """Check that the measures of collections can be computed, and that their values are stored."""
     for collection in Collection.objects.all():
         computable = True
         for name in collection.measures:
@@ -231,8 +230,10 @@ def _find_in_labels() -> Iterator[Finding]:
 
 
 def _find_in_leases() -> Iterator[Finding]:
-    """Check that a job has a complete lease exactly while a worker holds it, and never a longer one
-    than a worker takes."""
+    """Check that a job has a complete lease exactly while a worker holds it.
+
+    It must not be longer than a worker takes.
+    """
     leased = Q(lease_token__isnull=False) | Q(lease_until__isnull=False)
     whole = Q(lease_token__isnull=False, lease_until__isnull=False)
     lease = timedelta(seconds=settings.EVALHUB_LEASE_SECONDS)
@@ -275,8 +276,7 @@ def _name(job: Job) -> str:
 
 
 def _find_in_submissions() -> Iterator[Finding]:
-    """Check that withdrawn runs and session sets are not queued, and that all others have a current
-    evaluation."""
+    """Check that withdrawn submissions are not queued, and that others have an evaluation."""
     for kind in EVALUATIONS.values():
         key, noun = kind.OF.KEY, kind.OF.noun()
         waiting = kind.OF.objects.filter(evaluations__state=Job.QUEUED).exclude(deleted_at=None)
@@ -305,8 +305,9 @@ def _find_in_submissions() -> Iterator[Finding]:
 
 
 def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
-    """Check that evaluations use judgements of their collection, and have a judged view and vectors
-    of the right length.
+    """Check that evaluations use their collection's judgements, and have complete values.
+
+    They need a judged view, and vectors of the right length.
 
     Unreadable values are computed again from the runs and logs.
     """
@@ -466,8 +467,10 @@ def _look_at(sha256: str) -> Examined:
 
 
 def _named_files() -> Iterator[tuple[str, int | None, str]]:
-    """Yield stored files as rows name them: the SHA-256, the size if the row has it, and a
-    description of the row."""
+    """Yield stored files as rows name them.
+
+    Each has its SHA-256, its size if the row has it, and a description of the row.
+    """
     for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings"):
         yield qrels.sha256, qrels.size, f"judgements {qrels}"
 

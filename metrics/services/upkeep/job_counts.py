@@ -40,8 +40,7 @@ class Queue:
 
     @property
     def stuck(self) -> bool:
-        """Return whether a job has been due for a minute while nothing was sent to a worker and no worker holds a
-        job."""
+        """Return whether a job is due for a minute, nothing was sent, and no worker holds a job."""
         return bool(self.overdue and not self.dispatched)
 
 

@@ -1,4 +1,4 @@
-"""Check that the rows by which parameters are searched are those of the runs' metadata and costs."""
+"""Check that searched parameters are those of the runs' metadata and costs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.services.tracking.parameters import MAX_KEYS, find_differing, store_pa
 
 
 def find_in_parameters() -> Iterator[Finding]:
-    """Yield the runs whose rows differ, together for some hundred runs of a collection, and keys without a run."""
+    """Yield the runs whose rows differ, together for some hundred runs, and keys without a run."""
     for collection, runs in find_differing():
         text = (
             f"{len(runs)} runs of collection {collection} are searched by other parameters than "

@@ -1,5 +1,4 @@
-"""Check stored values against their sources: their digests, vectors from views, means from vectors,
-topic ids."""
+"""Check stored values against their sources: digests, vectors, means, topic ids."""
 
 from __future__ import annotations
 
@@ -77,8 +76,10 @@ def find_in_topic_ids() -> Iterator[Finding]:
 
 
 def find_in_vectors() -> Iterator[Finding]:
-    """Check that every vector and mean is unchanged, and equal to what this engine computes from
-    the judged view."""
+    """Check that every vector and mean is unchanged, and equal to what this engine computes.
+
+    It computes them from the judged view.
+    """
     for evaluation in Evaluation.objects.evaluated().select_related("run").only(*_READ):
         current, view = evaluation.engine_version == ENGINE_VERSION, None
         kept = JudgedView.objects.filter(pk=evaluation.pk).first() if current else None
@@ -138,8 +139,10 @@ def _are_curves(row: StoredCurves, view: JudgedRun) -> bool:
 
 
 def _renew_curves(evaluation: Evaluation, view: JudgedRun | None) -> None:
-    """Store the curves of an evaluation again, or none where its judged view is damaged or of
-    another engine."""
+    """Store the curves of an evaluation again.
+
+    There are none where its judged view is damaged or of another engine.
+    """
     if view is None:
         StoredCurves.objects.filter(evaluation=evaluation.pk).delete()
     else:
@@ -170,8 +173,10 @@ def _close(a: Floats, b: Floats) -> bool:
 
 
 def find_in_session_means() -> Iterator[Finding]:
-    """Check that the stored means and curves of a session set are unchanged, and equal to what this
-    engine computes from its judged view."""
+    """Check that stored means and curves of a session set are unchanged and still computed so.
+
+    This engine computes them from its judged view.
+    """
 
     done = (
         SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")

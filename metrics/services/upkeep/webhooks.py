@@ -17,8 +17,10 @@ _DAY = timedelta(days=1)
 
 
 def find_in_webhooks() -> Iterator[Finding]:
-    """Check that secrets open and events are known, that no dead sender holds a delivery, and that old ones are
-    swept."""
+    """Check that secrets open, events are known, and deliveries are free and swept.
+
+    A dead sender must not hold a delivery.
+    """
     for webhook in unreadable_webhooks():
         text = (
             f"the secret of {webhook} was sealed with another secret key, or is damaged; "

@@ -59,8 +59,11 @@ def common_values(values: Matrix) -> CommonValues:
 
 
 def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
-    """Return a caution for each measure that does not suit these judgements: gains without some of their levels,
-    missing subtopics, or a value of 0 for every run where nothing is relevant."""
+    """Return a caution for each measure that does not suit these judgements.
+
+    Its gains have levels that do not occur, subtopics are missing, or every run has 0 on a topic
+    without a relevant document.
+    """
     named, levels = list(measures), [int(level) for level in qrels.levels]
     cautions = [caution for measure in named for caution in measure.cautions(levels)]
 
@@ -87,14 +90,14 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
 
 
 def refuse_pooled(measures: Iterable[Measure]) -> None:
-    """Raise StatisticsError for a ratio of averaged vectors, which has no values of topics to compare."""
+    """Raise StatisticsError for a ratio of averaged vectors, which has no values of topics."""
     for measure in measures:
         if measure.pools:
             raise StatisticsError(pooled_words(measure), code="pooled_measure", pointer="measures")
 
 
 def pooled_words(measure: Measure) -> str:
-    """Return why a ratio of averaged vectors cannot be compared by topics, and what to compare instead.
+    """Return why a ratio of averaged vectors cannot be compared, and what to compare instead.
 
     Under one ideal for all runs it is mean (D)CG divided by one number: what is found of that holds
     for the ratio.

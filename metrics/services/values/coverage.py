@@ -41,8 +41,11 @@ _OF_COVERAGE = frozenset(("Judged", "unj", "NumQ", "NumRel", "NumRet", "IdealDCG
 
 @dataclass(frozen=True)
 class OnJudged:
-    """The same pairs on judged documents alone: the mean of each run, whether any of its values is another one there,
-    the number of topics, and a family for each test, without tiers."""
+    """The same pairs on judged documents alone.
+
+    It has the mean of each run, whether any of its values differs there, the number of topics, and
+    a family for each test, without tiers.
+    """
 
     means: Floats
     changed: Flags
@@ -95,8 +98,10 @@ class Coverage:
         return nothing
 
     def uneven(self, pairs: Pairs) -> Flags:
-        """Return the pairs whose runs are not judged alike, unless no value would be another one on judged documents
-        alone."""
+        """Return the pairs whose runs are not judged alike.
+
+        There are none where no value would differ on judged documents alone.
+        """
         first, second = pairs.indices()
         # Shares are rounded, so that 0.8 and 0.7 differ by no more than 0.1.
         apart = np.abs(self.judged[first] - self.judged[second]).round(9) > MOST_UNEVEN
@@ -143,8 +148,10 @@ class Coverage:
     def apply(
         self, families: Sequence[Family], values: Matrix, pairs: Pairs, *, lower_is_better: bool
     ) -> list[Family]:
-        """Return the families with the verdicts that are left, and the tiers and groups that follow from them;
-        `values` has shape (runs, topics)."""
+        """Return the families with the remaining verdicts, and the tiers and groups that follow.
+
+        `values` has shape (runs, topics).
+        """
         applied = []
         for family, verdicts in zip(families, self.decide(families, pairs), strict=True):
             separated = family.tiers
@@ -255,7 +262,7 @@ def _runs(rows: Ints) -> str:
 
 
 def depth_of(measure: Measure) -> int:
-    """Return the ranks at which documents are looked for that are judged: the cutoff, or the usual ten."""
+    """Return the ranks at which documents count as judged: the cutoff, or the usual ten."""
     return measure.cutoff if isinstance(measure.cutoff, int) else USUAL_DEPTH
 
 
@@ -268,8 +275,11 @@ def judged_only(measure: Measure) -> Measure | None:
 
 
 def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Qrels) -> Coverage:
-    """Return the shares of evaluated runs under these judgements, from the number of topics that each answered, in
-    this order. Means of Judged@k that are not stored are computed, and cached."""
+    """Return the shares of evaluated runs under these judgements, in this order.
+
+    `answered` has the number of topics that each answered. Means of Judged@k that are not stored
+    are computed and cached.
+    """
     k = depth_of(measure)
     judged = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
     means = means_of(list(answered), [judged], qrels.pk)
@@ -293,7 +303,7 @@ def with_judged(
     pairs: Pairs,
     compare: Callable[[Matrix], Sequence[Family]],
 ) -> Coverage:
-    """Return the coverage with the comparison on judged documents alone, if any pair is judged unevenly.
+    """Return the coverage with the comparison on judged documents if a pair is judged unevenly.
 
     `values` has a row for each evaluation and a column for each topic that is `common` among those
     of the judgements; `compare` makes the families of other values of the same runs. A measure

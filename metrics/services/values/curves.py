@@ -159,8 +159,10 @@ class _Levels(Parameter):
 
 @dataclass(frozen=True)
 class RecallQuery(Question):
-    """The parameters of a run's precision-recall curves: levels with all levels above them, single
-    levels, and gains of generalised precision over generalised recall.
+    """The parameters of a run's precision-recall curves.
+
+    They are levels with all levels above them, single levels, and gains of generalised precision
+    over generalised recall.
 
     None instead of a list of levels means all levels that occur in the judgements.
     """
@@ -227,8 +229,10 @@ class RecallQuery(Question):
 
     @property
     def rounding_of_recall(self) -> Rounding | None:
-        """Return how recall is made a number of documents; None for intervals, and for curves of
-        gains alone."""
+        """Return how recall becomes a number of documents.
+
+        It is None for intervals, and for curves of gains alone.
+        """
         counts = self.interp == "ceiling" and (self.levels != [] or self.alone != [])
         return self.rounding if counts else None
 
@@ -257,8 +261,7 @@ def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve
 def read_curves_of(
     *, evaluations: list[Evaluation], query: CurveQuery
 ) -> Iterator[tuple[int, list[DrawnCurve]]]:
-    """Yield the curves of several runs under one version of the judgements, with the keys of their
-    evaluations.
+    """Yield the keys of evaluations under one version of the judgements, and their curves.
 
     Judged views are read one at a time, in any order. Readings against other runs need whole views.
     Raise StatisticsError for too much work before the first one.

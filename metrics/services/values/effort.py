@@ -1,4 +1,4 @@
-"""Estimates of the time that statistics and values take that are not stored, made before the work begins."""
+"""Estimate the time of statistics and of values that are not stored, before work begins."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ MAX_VALUES = 10_000_000
 
 @dataclass(frozen=True)
 class _Cost:
-    """Nanoseconds of a test for each pair and topic, for each pair and resample, for each run, topic and resample, and
-    for each pair and resample of its interval."""
+    """The nanoseconds of a test.
+
+    `pair` is for each pair and topic, `resample` for each pair and resample, `run` for each run,
+    topic and resample, and `interval` for each pair and resample of its interval.
+    """
 
     pair: float = 10.0
     drawn_pair: float = 0.0
@@ -85,7 +88,10 @@ def seconds_of_plans(differences: int) -> float:
 
 
 def seconds_of_importance(runs: int, topics: int, parameters: int) -> float:
-    """Return the estimate for examining parameters: once for each pair of them, and in every permutation and sample."""
+    """Return the seconds to examine parameters.
+
+    They count once for each pair, and in every permutation and sample.
+    """
     drawn = PERMUTATIONS * (_SHUFFLED + parameters * _SHARE) + RESAMPLES * (
         topics * _DRAWN_VALUE + parameters * _SHARE
     )
@@ -140,7 +146,7 @@ _INSTEAD = (
 
 @lru_cache(maxsize=1024)
 def seconds_of_measure(measure: Measure) -> tuple[float, float]:
-    """Return the seconds to compute a measure for a run, and the seconds for each byte of the run's view."""
+    """Return the seconds to compute a measure for a run, and those for each byte of its view."""
     name, parameters = measure.definition.name, measure.parameters
     base, each = _MEASURE, 1e-9 * _BYTES.get(name, _USUAL_BYTE)
     if name in _IN_TURNS:
@@ -190,7 +196,7 @@ def begin_disagreement(runs: int, topics: int) -> None:
 
 
 def begin_values(missing: Mapping[int, Sequence[Measure]]) -> None:
-    """Begin computing the values that are not stored: measures by evaluation, from the judged views."""
+    """Begin computing values that are not stored: measures by evaluation, from judged views."""
     wanted = {pk: measures for pk, measures in missing.items() if measures}
     if wanted:
         what = f"{sum(map(len, wanted.values())):,} values of runs that are not stored"
@@ -205,8 +211,7 @@ def begin_curves(
     with_readings: bool = False,
     every_rank: int = 0,
 ) -> None:
-    """Begin computing curves of each run, each with this many points in the answer; `with_readings` beside the
-    ideal."""
+    """Begin computing curves of each run, each with this many points in the answer."""
     sizes, runs = sizes_of_views(evaluation_ids), len(evaluation_ids)
     every_byte = sum(sizes[pk] for pk in evaluation_ids if pk in sizes)
     each = runs * (_CURVE + _POINT * points) + _CURVE_BYTE * every_byte * (

@@ -128,7 +128,7 @@ def _judged_session() -> JudgedSessions:
 
 @cache
 def zero_without_relevant(measure: Measure) -> bool:
-    """Return whether a topic, or a session, without a relevant document has the value 0, whatever is retrieved."""
+    """Return whether a topic or session without a relevant document always has the value 0."""
     judgements = read_qrels(lambda: io.BytesIO(b"1 0 d1 0\n1 0 d2 0\n")).judgements
     if of_what(measure.definition) == "sessions":
         queries = [{"documents": ["d1", "d3"]}]
@@ -147,7 +147,7 @@ def zero_without_relevant(measure: Measure) -> bool:
 
 
 def _judgements(levels: list[tuple[str, int | None]], *, own_subtopics: bool = False) -> Judgements:
-    """Return judgements in which all documents belong to one subtopic, or each document to its own."""
+    """Return judgements in which all documents share one subtopic, or each has its own."""
     missed = [(f"m{number}", level) for number, level in enumerate(EXAMPLE_MISSED, 1)]
     judged = [(doc_id, level) for doc_id, level in [*levels, *missed] if level is not None]
     subtopics = range(len(judged)) if own_subtopics else [0] * len(judged)

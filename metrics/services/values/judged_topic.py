@@ -13,8 +13,10 @@ from runs.services.collections.qrels import load_judgements
 
 @dataclass(frozen=True)
 class JudgedTopic:
-    """The number of documents at each level, and the first documents with their levels, both from the highest level
-    down."""
+    """The number of documents at each level, and the first documents with their levels.
+
+    Both begin with the highest level.
+    """
 
     levels: list[tuple[int, int]]
     documents: list[tuple[str, int]]

@@ -49,8 +49,7 @@ def load_view(evaluation: Evaluation) -> JudgedRun:
 def vectors_of(
     evaluation_ids: list[int], measures: list[Measure]
 ) -> dict[tuple[int, str], MetricVector]:
-    """Return the values of evaluated runs for each measure by (evaluation, measure), stored or
-    computed and not saved.
+    """Return the values of runs by (evaluation, measure), stored or computed and not saved.
 
     Damaged values are computed as well, and replaced where they are stored.
     """
@@ -86,8 +85,7 @@ def vectors_of(
 def _make_vectors(
     missing: dict[int, list[Measure]], damaged: set[tuple[int, str]]
 ) -> dict[tuple[int, str], MetricVector]:
-    """Compute the measures that are missing of each evaluation, and replace those that are stored
-    and damaged."""
+    """Compute the measures that evaluations lack, and replace those that are damaged."""
     _check_engine(damaged)
     begin_values(missing)
 
@@ -103,8 +101,7 @@ def _make_vectors(
 def matrix_of(
     evaluation_ids: list[int], measure: Measure, qrels: Qrels
 ) -> tuple[Matrix, dict[int, Mean]]:
-    """Return one measure's values of evaluations by these judgements, shape (evaluations, topics),
-    and their means."""
+    """Return one measure's values, shape (evaluations, topics), and its means."""
     return matrices_of(evaluation_ids, [measure], qrels)[0]
 
 
@@ -161,8 +158,7 @@ def matrices_of(
 
 
 def condensed_matrix(evaluation_ids: list[int], measure: Measure) -> Matrix:
-    """Return one measure's values of evaluations on judged documents alone, shape (evaluations,
-    topics).
+    """Return one measure's values on judged documents alone, shape (evaluations, topics).
 
     They are those of `judged_only=True`, also of measures without this parameter. Nothing is
     stored.
@@ -186,8 +182,10 @@ def replace_vectors(rows: list[MetricVector]) -> None:
 
 
 def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
-    """Raise StoredValueCorrupt if another engine version computed the damaged value, because this
-    one would compute its own."""
+    """Raise StoredValueCorrupt if another engine version computed a damaged value.
+
+    This one would compute its own.
+    """
     pks = {pk for pk, _ in damaged}
     if pks:
         _log.error("stored values are damaged, and computed again: %s", sorted(damaged)[:_NAMED])
@@ -199,8 +197,10 @@ def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
 def computed_means(
     evaluation_ids: list[int], measures: list[Measure]
 ) -> dict[tuple[int, str], tuple[Mean, bytes]]:
-    """Return by (evaluation, measure) the mean and the topics it covers, from the judged views,
-    held one at a time."""
+    """Return means with the topics that they cover by (evaluation, measure), from judged views.
+
+    Views are held one at a time.
+    """
     means = {}
     begin_values(dict.fromkeys(evaluation_ids, measures))
     for pk, _, view in views_of(evaluation_ids):
@@ -272,8 +272,10 @@ def means_of(
 def stored_means(
     rows: QuerySet[MetricVector], measure: str, qrels: int
 ) -> tuple[Ints, Floats, Ints]:
-    """Return of stored means of one measure by these judgements the evaluations, the means, NaN
-    where there is none, and the numbers of topics; damaged ones are left out."""
+    """Return the evaluations, means and numbers of topics of stored means of one measure.
+
+    A mean is NaN where there is none; damaged ones are left out.
+    """
     read = list(rows.values_list("evaluation_id", "mean", "topics", "mean_digest"))
     if not read:
         return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)

@@ -1,5 +1,4 @@
-"""Store the vectors and curves that evaluated runs lack, because the measures of their collection
-were changed.
+"""Store vectors and curves that evaluated runs lack since the collection's measures changed.
 
 An evaluation stays as it is: its values are added to. What depends on the judgements is not
 computed again, so runs keep their ranks, and nothing is announced twice.
@@ -33,9 +32,12 @@ _PAUSE_SECONDS = 2.0
 
 
 def store_missing(*, qrels_id: int) -> bool:
-    """Store what evaluations under a version of judgements lack, as far as a worker gets in a
-    second, and return whether nothing is left to do. A call for a job that is not queued does
-    nothing."""
+    """Store what evaluations under a version of judgements lack, for about a second of work.
+
+    Return whether nothing is left to do. A call for a job that is not queued does nothing.
+
+    Return whether nothing is left to do. A call for a job that is not queued does nothing.
+    """
     return work_on(qrels_id, VectorUpdate, _work)
 
 

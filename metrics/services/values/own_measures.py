@@ -10,8 +10,11 @@ from runs.models import Collection
 
 
 def own_measures(collection: Collection) -> set[str]:
-    """Return the names of the collection's own measures as their values are stored: with the number of documents if
-    they need it, and as this release writes them. A measure that it cannot compute has none."""
+    """Return the names of the collection's own measures as their values are stored.
+
+    They are those of this release, with the number of documents where they need it. A measure that
+    it cannot compute has none.
+    """
     names = set()
     for name in collection.measures:
         with suppress(MeasureError):

@@ -1,4 +1,4 @@
-"""The documents of one topic of a run: the stored file in the order of the tie rule, with its judgements."""
+"""Read the documents of one topic of a run, in the order of the tie rule, with judgements."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ class RankedDocument:
 
 @dataclass(frozen=True)
 class Ranking:
-    """A topic's complete ranking, with its sums of gains and those of the ideal ranking at ranks 1 to MAX_SUMS at
-    most."""
+    """A topic's complete ranking, with its sums of gains and those of the ideal ranking.
+
+    The sums are those at ranks 1 to MAX_SUMS at most.
+    """
 
     topic_id: str
     documents: list[RankedDocument]

@@ -1,4 +1,4 @@
-"""Seal and insert many rows with as little work as possible, for the database and for the worker."""
+"""Seal and insert many rows with little work for the database and for the worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _SIGNATURE, _END = b"PGCOPY\n\xff\r\n\0" + bytes(8), struct.pack("!h", -1)
 def insert(
     model: type[models.Model], columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> None:
-    """Insert rows of a table, given as the values of these columns: whole numbers, floats, texts, bytes or None.
+    """Insert rows of a table, given as the values of these columns.
+
+    They are whole numbers, floats, texts, bytes or None.
 
     PostgreSQL takes longer to read a hundred kilobytes in a statement, where they are digits, than
     to store them: it gets them by COPY, as they are. Django takes longer to write a statement for

@@ -23,7 +23,7 @@ class Placed:
 
     @property
     def moved(self) -> int:
-        """Return how many ranks higher it is here than in the other ranking, or 0 if that does not contain it."""
+        """Return how many ranks higher it is here than in the other ranking, 0 if absent there."""
         return self.elsewhere - self.document.rank if self.elsewhere else 0
 
 

@@ -38,8 +38,9 @@ class RunValues:
 def find_evaluation(
     *, run: Run, scores: str | None = None, version: int | None = None
 ) -> Evaluation:
-    """Return the run's evaluation to read: under the named qrels version, the active one, or else the newest one that
-    exists.
+    """Return the evaluation of a run to read.
+
+    It is the one under the named qrels version, the active one, or else the newest one that exists.
 
     Raise NotFound with the reason if there is no evaluation.
     """
@@ -66,8 +67,10 @@ def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues
 
 
 def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
-    """Return for each measure without a value for some topic the reason by topic, a key of REASONS, or None for a topic
-    with a value."""
+    """Return why topics have no value, for each measure with such a topic.
+
+    A reason is a key of REASONS, and None for a topic with a value.
+    """
     lacking = [
         measure for measure in values.measures if np.isnan(values.vectors[measure.name]).any()
     ]
@@ -82,8 +85,10 @@ def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
 
 
 def runs_beside(evaluation: Evaluation, most: int, chosen: str = "") -> list[tuple[str, str, str]]:
-    """Return id, tag and team of other runs evaluated in the same way, by tag: the first `most` and the chosen one. A
-    stale run has none."""
+    """Return id, tag and team of other runs that are evaluated in the same way, by tag.
+
+    They are the first `most` and the chosen one. A stale run has none.
+    """
     if evaluation.is_stale:
         return []
 
