@@ -152,10 +152,8 @@ def _refusal(full: str, account: str | None, address: str, most: int) -> LimitRe
     elif full == address:
         owner, advice = f"your address has {2 * most}", "wait for their answers"
     else:
-        owner, advice = (
-            f"readers who are not signed in have {most}",
-            "sign in, or try again in a moment",
-        )
+        owner = f"readers who are not signed in have {most}"
+        advice = "sign in, or try again in a moment"
 
     message = f"{owner} requests that are being computed already: {advice}"
     return LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")

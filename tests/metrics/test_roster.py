@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from metrics.engine.measures.grammar import parse_measure
 from metrics.models import Evaluation, MetricVector
 from metrics.services.boards import ranked_evaluations as roster
-from metrics.services.boards.board_question import AskedBoard, BoardQuery, active_qrels
+from metrics.services.boards.board_question import BoardQuery, BoardQuestion, active_qrels
 from metrics.services.boards.columns import ShownColumn, arranged, places_of
 from metrics.services.boards.ranked_evaluations import Recent
 from metrics.services.snapshots import once_in_snapshot, one_snapshot
@@ -76,7 +76,7 @@ def test_evaluations_of_others_in_between_change_no_order(alice: User, between: 
                 other, [make_run(boards[1], f"o{index}-{number}")], {"AP": values[[index]] / 2}
             )
     measure = parse_measure("AP")
-    order = AskedBoard(boards[0], active_qrels(boards[0]), BoardQuery([measure], measure)).order
+    order = BoardQuestion(boards[0], active_qrels(boards[0]), BoardQuery([measure], measure)).order
     tags = dict(Evaluation.objects.filter(qrels=own).values_list("pk", "run__tag"))
     assert [tags[pk] for pk, _ in order.ranked] == [
         f"r{n}" for n in np.argsort(-values.mean(axis=1)).tolist()
@@ -91,7 +91,7 @@ def test_a_damaged_mean_is_left_out_of_the_means_that_order(alice: User) -> None
         [row.seal(qrels.pk) for row in rows], ["digest", "mean_digest"]
     )
     MetricVector.objects.filter(pk=rows[1].pk).update(mean=9.0)
-    asked = AskedBoard(board, qrels, BoardQuery([measure], measure))
+    asked = BoardQuestion(board, qrels, BoardQuery([measure], measure))
     keys, means, _ = stored_means(MetricVector.objects.filter(measure="AP"), "AP", qrels.pk)
     assert rows[1].evaluation_id not in keys.tolist()
     assert 9.0 not in means.tolist()

@@ -48,7 +48,7 @@ def data_table(collection: Collection, board: Leaderboard, standings: Standings 
     records = (
         {
             **_run(row),
-            **row.beside,
+            **row.extra,
             **_entry(row),
             **_version(board, row),
             **_values(row, standings),

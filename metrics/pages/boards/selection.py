@@ -76,7 +76,7 @@ def read_selection(board: Leaderboard, query: Query) -> Selection:
     ranked = {runs_of[pk] for pk, _ in board.order}
     chosen = [run for run in _named(query, shorts) if run in ranked]
     kept = chosen[:MOST_CHOSEN]
-    rows = [*board.rows, *([board.held] if board.held else [])]
+    rows = [*board.rows, *([board.pinned] if board.pinned else [])]
     here = {row.run.pk: row.run.tag for row in rows if row.rank is not None}
     away = [run for run in kept if run not in here]
     tags = {

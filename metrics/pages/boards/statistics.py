@@ -144,7 +144,7 @@ def read_statistics(
     if not query.get("statistics"):
         asked = _without(asked, ("ranks",))
     # The run that is held in sight has an interval, too.
-    rows = [*board.rows, board.held] if board.held else board.rows
+    rows = [*board.rows, board.pinned] if board.pinned else board.rows
     board = replace(board, measures=[board.sort], rows=rows)
     if query.get("statistics"):
         return BoardStatistics(read_standings(board=board, query=asked))

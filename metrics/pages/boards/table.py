@@ -137,7 +137,7 @@ def board_table(
     ends = [end for interval in intervals.values() for end in interval]
     scale = (min(ends), max(ends)) if ends else None
     confidence = f"{100 * standings.query.confidence:g}%" if standings else ""
-    shown = [*board.rows, *([board.held] if board.held else [])]
+    shown = [*board.rows, *([board.pinned] if board.pinned else [])]
     baseline = _baseline(board, standings, shown)
     # At first tiers would be read as differences.
     with_tiers = bool(query.get("statistics") and standings and standings.tiers)
@@ -170,7 +170,7 @@ def board_table(
                     and standing
                     and above
                     and standing.tier != above.tier
-                    and row is not board.held
+                    and row is not board.pinned
                 ),
                 shown=row,
                 mine=run.team.pk in own_teams,
@@ -180,7 +180,7 @@ def board_table(
         )
         above = standing
 
-    held = rows.pop() if board.held else None
+    held = rows.pop() if board.pinned else None
     ranked = [row for row in rows if row.shown.rank is not None]
     mine = {row.shown.run.team.slug for row in rows if row.mine}
     unpinned = changed(query, baseline=None)

@@ -239,7 +239,7 @@ def shown_query(collection: Collection, query: Query, reader: Any) -> BoardQuery
     except InvalidInput:
         hold = None  # the statistics say what is wrong with it
     measures = list(dict.fromkeys([*asked.measures, asked.sort]))
-    return replace(asked, measures=measures, hold=UUID(hold) if hold else None)
+    return replace(asked, measures=measures, pinned=UUID(hold) if hold else None)
 
 
 def _board(

@@ -64,8 +64,8 @@ from metrics.services.values.own_measures import own_measures
 from runs.errors import NotFound
 from runs.models import Collection, Phase, Qrels
 
-# The code and reason of a run that stands beside others without a rank.
-BESIDE = ("not_competing", "it does not compete")
+# The code and reason of a run that is shown among others without a rank.
+NOT_COMPETING = ("not_competing", "it does not compete")
 # Evaluations of others among those of a leaderboard, as a multiple of its own, that are read with
 # them.
 _DENSE = 2
@@ -78,31 +78,31 @@ _ENTRIES = Recent["CollectionEntries | None"](_MOST_ENTRIES)
 class Among:
     """The `runs` of a leaderboard, as if the collection had no others; None for all.
 
-    Those of them that are `beside` stand at their place by value without a rank; others are ranked,
-    and compared in statistics, as if they were not there, except the one that is `against`, with
-    which others are compared. Only those that are `shown` have rows, which changes no rank.
+    Runs that are `unranked` are at their place by value without a rank. The others are ranked, and
+    compared in statistics, as if these were not there, except the `baseline`, with which others are
+    compared. Only those that are `shown` have rows, which changes no rank.
     """
 
     runs: frozenset[UUID] | None = None
-    beside: frozenset[UUID] = frozenset()
+    unranked: frozenset[UUID] = frozenset()
     shown: frozenset[UUID] | None = None
-    against: UUID | None = None
+    baseline: UUID | None = None
 
     def ranked_anew(self, places: Iterable[Place], runs: dict[int, UUID]) -> list[Place]:
-        """Return the places with the ranks that those have who are ranked."""
-        if self.beside.isdisjoint(runs.values()):
+        """Return the places with the ranks among the runs that are ranked."""
+        if self.unranked.isdisjoint(runs.values()):
             return list(places)
 
-        found, first, counted = list[Place](), dict[int, int](), 0
+        new_places, new_ranks, ranked = list[Place](), dict[int, int](), 0
         for place in places:
-            if runs[place.pk] in self.beside:
-                found.append(Place(place.pk, None, *BESIDE))
+            if runs[place.pk] in self.unranked:
+                new_places.append(Place(place.pk, None, *NOT_COMPETING))
                 continue
-            counted += place.rank is not None
-            rank = None if place.rank is None else first.setdefault(place.rank, counted)
-            found.append(place._replace(rank=rank))
+            ranked += place.rank is not None
+            rank = None if place.rank is None else new_ranks.setdefault(place.rank, ranked)
+            new_places.append(place._replace(rank=rank))
 
-        return found
+        return new_places
 
     def compared(
         self, ranked: list[tuple[int, float]], runs: dict[int, UUID]
@@ -110,7 +110,7 @@ class Among:
         return [
             pair
             for pair in ranked
-            if runs[pair[0]] not in self.beside or runs[pair[0]] == self.against
+            if runs[pair[0]] not in self.unranked or runs[pair[0]] == self.baseline
         ]
 
 
@@ -168,7 +168,7 @@ class _Arrange(Parameter):
 class BoardQuery(Question):
     """The parameters of a leaderboard.
 
-    `reader` is the user who requests it, for a filter by own runs, and `hold` a ranked run
+    `reader` is the user who requests it, for a filter by own runs, and `pinned` a ranked run
     whose row is read whatever page is shown.
 
     `entries` decides whether the official entries of the collection's phases are shown and ranked
@@ -182,7 +182,9 @@ class BoardQuery(Question):
     descending: bool = parameter(
         Descending(
             "default: best first",
-            unless_given=lambda context: not context.values["sort"].definition.lower_is_better,
+            usually_descending=lambda context: (
+                not context.values["sort"].definition.lower_is_better
+            ),
         )
     )
     limit: int = parameter(
@@ -217,7 +219,7 @@ class BoardQuery(Question):
     )
     scores: str | None = parameter(SCORES)
     reader: Any = None
-    hold: UUID | None = None
+    pinned: UUID | None = None
     among: Among | None = None
 
     @classmethod
@@ -291,7 +293,7 @@ def count_lacking(evaluations: EvaluationQuerySet, measures: Set[str]) -> dict[s
 
 
 @dataclass(frozen=True)
-class AskedBoard:
+class BoardQuestion:
     """The inputs of a leaderboard."""
 
     collection: Collection
@@ -320,7 +322,7 @@ class AskedBoard:
             return self.query.among
         if self.query.entries == OFFICIAL:
             return Among(self.entries.with_status(OFFICIAL))
-        return Among(beside=self.entries.with_status(*BARRED))
+        return Among(unranked=self.entries.with_status(*BARRED))
 
     @cached_property
     def roster(self) -> Roster:
@@ -357,22 +359,21 @@ class AskedBoard:
     @cached_property
     def order(self) -> FairOrder:
         """Return every evaluated run under these judgements, in the order of the measure."""
-        query, seen = self.query, self.roster.seen
-        if seen is None:
+        query, identity = self.query, self.roster.identity
+        if identity is None:
             return self._read_order()
 
         key = (
-            seen,
+            identity,
             query.sort.name,
             query.descending,
             query.versions == LATEST,
             self.collection.documents,
         )
-
-        found: FairOrder = ORDERS.of(
-            key, self._read_order, lambda order: len(order.keys) + len(order.below)
+        order: FairOrder = ORDERS.of(
+            key, self._read_order, lambda result: len(result.keys) + len(result.below)
         )
-        return found
+        return order
 
     def _read_order(self) -> FairOrder:
         sort, keys = self.query.sort, self.roster.keys
@@ -388,18 +389,13 @@ class AskedBoard:
             means,
             topics,
             self.qrels.topics,
-            lambda asked: covered_topics(asked, sort),
+            lambda evaluations: covered_topics(evaluations, sort),
             lower_first=lower,
         )
 
     def _means(self, keys: Ints) -> tuple[Floats, Ints]:
         """Return the mean of each evaluation, NaN where it has none, and its number of topics."""
-        sort, means, topics = (
-            self.query.sort,
-            np.full(len(keys), np.nan),
-            np.zeros(len(keys), np.int64),
-        )
-
+        sort = self.query.sort
         current = Evaluation.objects.counting(Q(qrels=self.qrels), self.scores).evaluated()
         rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
         if len(keys) and keys.max() - keys.min() < _DENSE * len(keys):
@@ -410,40 +406,44 @@ class AskedBoard:
                 evaluation__gte=low, evaluation__lte=high, measure=sort.name
             )
 
-        known, stored, covered = stored_means(rows, sort.name, self.qrels.pk)
-        sorter = np.argsort(known)
-        place = np.searchsorted(known, keys, sorter=sorter)
-        there = np.zeros(len(keys), np.bool_)
-        inside = np.flatnonzero(place < len(known))
-        from_row = sorter[place[inside]]
-        there[inside] = known[from_row] == keys[inside]
-        from_row = from_row[there[inside]]
-        means[there], topics[there] = stored[from_row], covered[from_row]
+        # Find the row of each key among the stored ones, which may have others.
+        row_keys, row_means, row_topics = stored_means(rows, sort.name, self.qrels.pk)
+        sorter = np.argsort(row_keys)
+        position = np.searchsorted(row_keys, keys, sorter=sorter)
+        inside = np.flatnonzero(position < len(row_keys))
+        row_of_key = sorter[position[inside]]
 
-        if missing := keys[~there].tolist():
+        is_stored = np.zeros(len(keys), np.bool_)
+        is_stored[inside] = row_keys[row_of_key] == keys[inside]
+        row_of_key = row_of_key[is_stored[inside]]
+
+        means, topics = np.full(len(keys), np.nan), np.zeros(len(keys), np.int64)
+        means[is_stored], topics[is_stored] = row_means[row_of_key], row_topics[row_of_key]
+
+        if missing := keys[~is_stored].tolist():
             computed = means_of(missing, [sort], self.qrels.pk, self.computing)
-            found = [computed.get((pk, sort.name), (None, 0)) for pk in missing]
-            means[~there] = [np.nan if mean is None else mean for mean, _ in found]
-            topics[~there] = [count for _, count in found]
+            results = [computed.get((pk, sort.name), (None, 0)) for pk in missing]
+            means[~is_stored] = [np.nan if mean is None else mean for mean, _ in results]
+            topics[~is_stored] = [count for _, count in results]
 
         return means, topics
 
     @cached_property
     def lineup(self) -> Lineup:
         """Return which version represents each system; none on a leaderboard of all versions."""
-        which = self.query.versions
-        if which == ALL:
-            return Lineup({}, [], which)
+        versions = self.query.versions
+        if versions == ALL:
+            return Lineup({}, [], versions)
 
         order = (
             [pk for pk, _ in (*self.order.ranked, *self.order.below)]
-            if which == BEST
+            if versions == BEST
             else self.runs
         )
 
-        beside = self.among.beside if self.among else frozenset()
-        places = [(pk, self.runs[pk]) for pk in order if self.runs[pk] not in beside]
-        return Lineup(read_versions(self.collection), places, which)
+        unranked = self.among.unranked if self.among else frozenset()
+        places = [(pk, self.runs[pk]) for pk in order if self.runs[pk] not in unranked]
+        return Lineup(read_versions(self.collection), places, versions)
 
     @property
     def shown(self) -> QuerySet[Any]:
@@ -520,7 +520,7 @@ def primary_means(qrels: Qrels, phase: Phase, runs: list[UUID]) -> Mapping[UUID,
     query = BoardQuery(
         measures=[measure], sort=measure, descending=not lower, among=Among(frozenset(runs))
     )
-    board = AskedBoard(collection, qrels, query)
+    board = BoardQuestion(collection, qrels, query)
 
     return {board.runs[pk]: -mean if lower else mean for pk, mean in board.order.ranked}
 

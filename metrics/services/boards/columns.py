@@ -82,23 +82,23 @@ def read_columns(text: str, board: Board, parameter: str = "columns") -> tuple[S
     Raise InvalidInput, which names the parameter, for one that cannot be read or that no
     visible run has, and for more than 12.
     """
-    found: dict[ShownColumn, None] = {}
-    at = 0
-    while at < len(text):
-        match = _COLUMN.match(text, at)
+    columns: dict[ShownColumn, None] = {}
+    position = 0
+    while position < len(text):
+        match = _COLUMN.match(text, position)
         if match is None or text[match.end() : match.end() + 1] not in ("", ","):
             message = (
-                f"{parameter}, character {at + 1}: a column is {_NAMES}; names with other "
+                f"{parameter}, character {position + 1}: a column is {_NAMES}; names with other "
                 "characters need quotes"
             )
             raise InvalidInput(message, code="bad_columns", pointer=parameter)
-        found[_column(match, board, parameter)] = None
-        at = match.end() + 1
+        columns[_column(match, board, parameter)] = None
+        position = match.end() + 1
 
-    if len(found) > MAX_COLUMNS:
-        message = f"{len(found)} columns; at most {MAX_COLUMNS} are shown"
+    if len(columns) > MAX_COLUMNS:
+        message = f"{len(columns)} columns; at most {MAX_COLUMNS} are shown"
         raise InvalidInput(message, code="bad_columns", pointer=parameter)
-    return tuple(found)
+    return tuple(columns)
 
 
 def read_arrangement(text: str, board: Board) -> Arrangement | None:
@@ -123,11 +123,11 @@ def _column(match: re.Match[str], board: Board, parameter: str) -> ShownColumn:
 
     name = canonical_name(key) if space == PARAM else key
     try:
-        found = find_key(board, space, name, f"{parameter}: ")
+        parameter_key = find_key(board, space, name, f"{parameter}: ")
     except InvalidInput as error:
         raise InvalidInput(error.message, code="bad_columns", pointer=parameter) from error
 
-    return ShownColumn(space, name, found.unit, found.pk)
+    return ShownColumn(space, name, parameter_key.unit, parameter_key.pk)
 
 
 def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUID, dict[str, Cell]]:
@@ -135,15 +135,15 @@ def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUI
 
     They are those of its metadata and costs, and the names of its labels.
     """
-    wanted = list(columns)
-    if not wanted:
+    shown_columns = list(columns)
+    if not shown_columns:
         return {}
 
-    found: dict[UUID, dict[str, Cell]] = {}
-    named = [(column.name, (column.space, column.key)) for column in wanted]
-    with_parameters = any(column.space == PARAM for column in wanted)
+    cells: dict[UUID, dict[str, Cell]] = {}
+    named = [(column.name, (column.space, column.key)) for column in shown_columns]
+    with_parameters = any(column.space == PARAM for column in shown_columns)
     runs = list(runs)
-    labels = labels_of(runs) if any(column.space == LABEL for column in wanted) else {}
+    labels = labels_of(runs) if any(column.space == LABEL for column in shown_columns) else {}
     rows = Run.objects.filter(pk__in=runs).order_by()
 
     for pk, metadata, costs, created in rows.values_list("pk", "metadata", "costs", "created_at"):
@@ -155,9 +155,9 @@ def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUI
             values |= {(PARAM, leaf.name): leaf.value for leaf in flatten(metadata).leaves}
 
         values |= {(COST, leaf.name): leaf.value for leaf in cost_leaves(costs)}
-        found[pk] = {name: values.get(key) for name, key in named}
+        cells[pk] = {name: values.get(key) for name, key in named}
 
-    return found
+    return cells
 
 
 def arranged(names: Sequence[str], places: Mapping[str, int], descending: bool) -> list[int]:
@@ -166,9 +166,10 @@ def arranged(names: Sequence[str], places: Mapping[str, int], descending: bool) 
     Names come in the order of ranks, in which equal ones stay. Those without a value come last,
     both ways.
     """
-    found = np.fromiter((places.get(name, -1) for name in names), np.int64, len(names))
+    place_of_run = np.fromiter((places.get(name, -1) for name in names), np.int64, len(names))
     order: list[int] = np.argsort(
-        np.where(found < 0, len(places), -found if descending else found), kind="stable"
+        np.where(place_of_run < 0, len(places), -place_of_run if descending else place_of_run),
+        kind="stable",
     ).tolist()
 
     return order
@@ -219,15 +220,15 @@ def _values_of_key(key: int) -> list[dict[str, Any]]:
 
 def _in_order(values: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Return the places of values. Only those of one kind are compared with each other."""
-    found: dict[str, int] = {}
+    places: dict[str, int] = {}
     first = 0
-    for kind in values:
-        distinct = sorted(set(kind.values()))
+    for values_of_kind in values:
+        distinct = sorted(set(values_of_kind.values()))
         place = dict(zip(distinct, range(first, first + len(distinct)), strict=True))
-        found |= {name: place[value] for name, value in kind.items()}
+        places |= {name: place[value] for name, value in values_of_kind.items()}
         first += len(distinct)
 
-    return found
+    return places
 
 
 def shown_value(value: Cell) -> str:

@@ -92,9 +92,9 @@ def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKe
     """Return the keys that a run of the reader's has."""
     keys = ParameterKey.objects.filter(collection=board.collection)
     own = _of(board.runs).filter(key=OuterRef("pk"))
-    there = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in KINDS)
+    kinds_present = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in KINDS)
     return (keys.filter(space=space) if space else keys).filter(
-        reduce(or_, (Q(one) for one in there))
+        reduce(or_, (Q(condition) for condition in kinds_present))
     )
 
 
@@ -103,8 +103,8 @@ def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
 
     Raise InvalidInput with near names otherwise; `where` begins the message.
     """
-    asked = ("key", board.collection.pk, space, name)
-    key = once_in_snapshot(asked, lambda: _key_with_kinds(board.collection, space, name))
+    identity = ("key", board.collection.pk, space, name)
+    key = once_in_snapshot(identity, lambda: _key_with_kinds(board.collection, space, name))
     if key and any(
         getattr(key, f"first_{kind}") and _is_seen(board, key.pk, kind) for kind in KINDS
     ):
@@ -160,15 +160,17 @@ def _of(runs: QuerySet[Run]) -> QuerySet[Parameter]:
 
 def _unknown(board: Board, space: str, name: str) -> str:
     """Return that there is no such key, and which visible keys are like it, or come first."""
-    known = list(visible_keys(board, space).order_by("name").values_list("name", flat=True))
-    folded = {one.casefold()[:_COMPARED]: one for one in known}
-    near = [folded[one] for one in get_close_matches(name.casefold()[:_COMPARED], folded, n=3)]
-    told = sorted(near) or known[:_NAMED]
-    verb = "is" if len(told) == 1 else "are"
-    more = ", ..." if not near and len(known) > len(told) else ""
-    there = f"there {verb} {_listed(told)}{more}" if told else f"there are no {_NOUNS[space]}s"
+    names = list(visible_keys(board, space).order_by("name").values_list("name", flat=True))
+    folded = {name_.casefold()[:_COMPARED]: name_ for name_ in names}
+    near = [folded[name_] for name_ in get_close_matches(name.casefold()[:_COMPARED], folded, n=3)]
+    examples = sorted(near) or names[:_NAMED]
+    verb = "is" if len(examples) == 1 else "are"
+    more = ", ..." if not near and len(names) > len(examples) else ""
+    existing = (
+        f"there {verb} {_listed(examples)}{more}" if examples else f"there are no {_NOUNS[space]}s"
+    )
 
-    return f"no run here has a {_NOUNS[space]} {name[:60]}; {there}"
+    return f"no run here has a {_NOUNS[space]} {name[:60]}; {existing}"
 
 
 def _listed(names: list[str]) -> str:
@@ -232,9 +234,9 @@ def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> 
         means = means.filter(
             evaluation__in=Evaluation.objects.none() if evaluations is None else evaluations
         )
-        asked = _numbers(condition, "mean")
+        condition_on_means = _numbers(condition, "mean")
 
-        return Q(pk__in=means.filter(asked).values("evaluation__run"))
+        return Q(pk__in=means.filter(condition_on_means).values("evaluation__run"))
 
     keys = condition.key_ids
     rows = (
@@ -244,8 +246,8 @@ def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> 
     )
 
     if condition.sign in ("", "!="):
-        there = reduce(or_, (_having(rows.filter(**{f"{kind}__isnull": False})) for kind in KINDS))
-        return there & ~_equal(condition.values, rows) if condition.sign else there
+        is_set = reduce(or_, (_having(rows.filter(**{f"{kind}__isnull": False})) for kind in KINDS))
+        return is_set & ~_equal(condition.values, rows) if condition.sign else is_set
     if condition.sign == "=":
         return _equal(condition.values, rows)
     if isinstance(condition.values[0], date):

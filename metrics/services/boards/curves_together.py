@@ -92,15 +92,15 @@ def choose_together(
 
     Raise StatisticsError for none, or more than `most`.
     """
-    found = chosen_evaluations(collection=collection, query=query, most=most)
-    if not found:
-        whose = "that the filter shows " if query.board else ""
-        message = f"no run {whose}is evaluated yet, so there is nothing to draw"
+    evaluations = chosen_evaluations(collection=collection, query=query, most=most)
+    if not evaluations:
+        scope = "that the filter shows " if query.board else ""
+        message = f"no run {scope}is evaluated yet, so there is nothing to draw"
         raise StatisticsError(
             message, code="nothing_to_draw", pointer="filter" if query.board else None
         )
 
-    return found
+    return evaluations
 
 
 def chosen_evaluations(
@@ -137,8 +137,8 @@ def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) ->
         )
 
     (measure,) = query.measures
-    found = {pk: drawn for pk, (drawn,) in read_curves_of(evaluations=evaluations, query=query)}
-    drawn = [found[evaluation.pk] for evaluation in evaluations]
+    curves_of = {pk: drawn for pk, (drawn,) in read_curves_of(evaluations=evaluations, query=query)}
+    drawn = [curves_of[evaluation.pk] for evaluation in evaluations]
     readings = [one.readings for one in drawn if one.readings]
 
     return CurvesTogether(measure, evaluations, [one.curve for one in drawn], readings)

@@ -84,8 +84,8 @@ def official_of(phase: Phase, on_time: list[PhaseEntry], means: PhaseMeans) -> l
     if phase.selection == Phase.Selection.ALL:
         return on_time
 
-    done = Release.objects.filter(phase=phase).exclude(done_at=None)
-    release = done.order_by("-done_at", "-audience").first()
+    releases = Release.objects.filter(phase=phase).exclude(done_at=None)
+    release = releases.order_by("-done_at", "-audience").first()
     if release:
         chosen = runs_of(release.official)
     else:
@@ -146,8 +146,10 @@ def read_entries(collection: Collection, means: PhaseMeans) -> CollectionEntries
     if not deciding:
         return None
 
-    wanted = {phase.pk: phase for phase in (*deciding, *of_kind[Phase.Kind.AFTERWARDS])}
-    entries = read_phase_entries(Entry.objects.filter(phase__in=wanted, run__deleted_at=None))
+    phases_by_key = {phase.pk: phase for phase in (*deciding, *of_kind[Phase.Kind.AFTERWARDS])}
+    entries = read_phase_entries(
+        Entry.objects.filter(phase__in=phases_by_key, run__deleted_at=None)
+    )
     official = set[UUID]()
 
     for phase in deciding:
@@ -157,10 +159,10 @@ def read_entries(collection: Collection, means: PhaseMeans) -> CollectionEntries
 
     by_run: dict[UUID, EntryStatus] = {}
     for entry in entries:
-        phase = wanted[entry.phase_id]
+        phase = phases_by_key[entry.phase_id]
         status = _status(entry, phase, official)
-        known = by_run.get(entry.run_id, _NO_ENTRY).status
-        if STATUSES.index(status) < STATUSES.index(known):
+        status_of_run = by_run.get(entry.run_id, _NO_ENTRY).status
+        if STATUSES.index(status) < STATUSES.index(status_of_run):
             by_run[entry.run_id] = EntryStatus(status, str(phase), entry.number)
 
     return CollectionEntries(by_run, tuple(deciding))

@@ -43,8 +43,8 @@ class FairOrder:
 
     @cached_property
     def ranks(self) -> list[int]:
-        found: list[int] = self.ranks_of_keys.tolist()
-        return found
+        ranks: list[int] = self.ranks_of_keys.tolist()
+        return ranks
 
     @property
     def rank_of(self) -> dict[int, int]:
@@ -60,7 +60,7 @@ class FairOrder:
 
 
 def fair_order(
-    means: Mapping[int, Mean], judged: int, covered: Covered, *, lower_first: bool
+    means: Mapping[int, Mean], judged: int, covered_topics: Covered, *, lower_first: bool
 ) -> FairOrder:
     """Return evaluations in the order of their means on `judged` topics.
 
@@ -69,12 +69,23 @@ def fair_order(
     values = np.array([np.nan if mean is None else mean for mean, _ in means.values()], np.float64)
     counts = np.array([topics for _, topics in means.values()], np.int64)
     return order_fairly(
-        np.array(list(means), np.int64), values, counts, judged, covered, lower_first=lower_first
+        np.array(list(means), np.int64),
+        values,
+        counts,
+        judged,
+        covered_topics,
+        lower_first=lower_first,
     )
 
 
 def order_fairly(
-    keys: Ints, means: Floats, topics: Ints, judged: int, covered: Covered, *, lower_first: bool
+    keys: Ints,
+    means: Floats,
+    topics: Ints,
+    judged: int,
+    covered_topics: Covered,
+    *,
+    lower_first: bool,
 ) -> FairOrder:
     """Return evaluations in the order of means that are an array.
 
@@ -83,21 +94,21 @@ def order_fairly(
     counts = np.where(np.isnan(means), 0, topics).tolist()
 
     def sets(places: list[int]) -> list[bytes]:
-        asked = keys[places].tolist()
-        found = covered(asked)
-        return [found[pk] for pk in asked]
+        evaluations = keys[places].tolist()
+        covered = covered_topics(evaluations)
+        return [covered[pk] for pk in evaluations]
 
     fair = np.array(comparable(counts, judged, sets), np.bool_)
     ranks = standings(np.where(fair, means, np.nan)[None, :], np.array([lower_first]))[0]
-    fair_ones = np.flatnonzero(fair)
-    best_first = fair_ones[np.argsort(ranks[fair_ones], kind="stable")]
+    ranked = np.flatnonzero(fair)
+    best_first = ranked[np.argsort(ranks[ranked], kind="stable")]
     cost = np.where(np.isnan(means), np.inf, means if lower_first else -means).tolist()
-    rest = sorted(np.flatnonzero(~fair).tolist(), key=lambda place: (-counts[place], cost[place]))
+    below = sorted(np.flatnonzero(~fair).tolist(), key=lambda place: (-counts[place], cost[place]))
 
     return FairOrder(
         max(counts, default=0),
         keys[best_first],
         means[best_first],
         ranks[best_first],
-        [(int(keys[place]), counts[place]) for place in rest],
+        [(int(keys[place]), counts[place]) for place in below],
     )

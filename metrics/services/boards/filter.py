@@ -127,8 +127,8 @@ def asks_for(term: Term, name: str) -> bool:
     With `own`, its rows depend on the reader.
     """
     match term:
-        case Field(asked) | Condition(asked):
-            return asked == name
+        case Field(used) | Condition(used):
+            return used == name
         case Not(inner):
             return asks_for(inner, name)
         case All(terms) | Either(terms):
@@ -195,8 +195,8 @@ def _own(value: str, reader: Any) -> Q:
 
 
 def _with_parameters(_reader: Any) -> Q:
-    there = Parameter.objects.filter(owner=OuterRef("pk"), key__space=PARAM)
-    return Q(pk__in=ParameterSet.objects.filter(Exists(there)).values("run"))
+    parameters = Parameter.objects.filter(owner=OuterRef("pk"), key__space=PARAM)
+    return Q(pk__in=ParameterSet.objects.filter(Exists(parameters)).values("run"))
 
 
 # What `has:` asks for. Whoever sees a run sees all of these.
@@ -271,10 +271,10 @@ def _of_version(text: str, _reader: Any) -> Q:
     if text != LATEST:
         return Q(version=int(text))
 
-    same = Run.objects.filter(
+    versions = Run.objects.filter(
         system=OuterRef("system"), collection=OuterRef("collection"), deleted_at=None
     )
-    return Q(system__isnull=False) & ~Q(Exists(same.filter(version__gt=OuterRef("version"))))
+    return Q(system__isnull=False) & ~Q(Exists(versions.filter(version__gt=OuterRef("version"))))
 
 
 _DAY = "a date such as 2026-01-31"

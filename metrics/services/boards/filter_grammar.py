@@ -73,16 +73,16 @@ def asks_for_values(text: str) -> bool:
     return term is not None and (asks_for(term, "status") or asks_for(term, MEASURE))
 
 
-def _instead_of(compared: re.Match[str]) -> str:
+def _instead_of(comparison: re.Match[str]) -> str:
     """Return the advice for a comparison without a space.
 
     It names the field with a colon, or the parameter or measure.
     """
-    left, sign, right = compared.groups()
+    left, sign, right = comparison.groups()
     name = left.lower() if left.lower() in FIELDS else closest(left, FIELDS)
     if name and sign in ("=", "=="):
         return (
-            f"write {name}:{right[:40] or '...'} for {compared[0][:40]}; text with {sign} needs "
+            f"write {name}:{right[:40] or '...'} for {comparison[0][:40]}; text with {sign} needs "
             "quotes"
         )
     if not left:
@@ -93,7 +93,7 @@ def _instead_of(compared: re.Match[str]) -> str:
 
     space = MEASURE if _is_measure(left) else PARAM
     return (
-        f"{compared[0][:40]} is text here; write "
+        f"{comparison[0][:40]} is text here; write "
         f"{space}:{left[:40]}{_SIGNS.get(sign, sign)}{right[:40] or '...'}"
     )
 
@@ -189,8 +189,8 @@ class _Parser:
             return (
                 self._condition(field[1]) if field[1].lower() in SPACES else self._field(field[1])
             )
-        if compared := _COMPARED.match(self._text, self._at):
-            raise self._problem(_instead_of(compared))
+        if comparison := _COMPARED.match(self._text, self._at):
+            raise self._problem(_instead_of(comparison))
 
         word = _WORD.match(self._text, self._at)
         if word and word[0] in _NOT_HERE:
@@ -212,17 +212,19 @@ class _Parser:
 
         return term
 
-    def _field(self, written: str) -> Term:
-        name = written.lower()
+    def _field(self, word: str) -> Term:
+        name = word.lower()
         if name not in FIELDS:
-            near = closest(name, (*FIELDS, *SPACES))
-            known = f"fields are {', '.join(f'{known}:' for known in (*FIELDS, *SPACES))}"
-            told = f"did you mean {near}:? Text" if near else f"{known}; text"
+            suggestion = closest(name, (*FIELDS, *SPACES))
+            field_names = (
+                f"fields are {', '.join(f'{field_names}:' for field_names in (*FIELDS, *SPACES))}"
+            )
+            advice = f"did you mean {suggestion}:? Text" if suggestion else f"{field_names}; text"
             raise self._problem(
-                f"there is no field {written[:40]}: here; {told} with a colon needs quotes"
+                f"there is no field {word[:40]}: here; {advice} with a colon needs quotes"
             )
 
-        self._at += len(written) + 1
+        self._at += len(word) + 1
         values = [self._field_value(name)]
         while self._at < len(self._text) and self._text[self._at] == ",":
             self._at += 1
@@ -231,29 +233,29 @@ class _Parser:
 
         return Field(name, tuple(dict.fromkeys(values)))
 
-    def _condition(self, written: str) -> Condition:
-        start, space = self._at + 1, written.lower()
-        self._at += len(written) + 1
+    def _condition(self, word: str) -> Condition:
+        start, space = self._at + 1, word.lower()
+        self._at += len(word) + 1
         phrase = self._text.startswith('"', self._at)
-        found = (_PHRASE if phrase else PLAIN_KEY).match(self._text, self._at)
-        key = (found[1] if phrase else found[0]).strip() if found else ""
+        match = (_PHRASE if phrase else PLAIN_KEY).match(self._text, self._at)
+        key = (match[1] if phrase else match[0]).strip() if match else ""
 
-        if found is None or not key:
+        if match is None or not key:
             raise self._problem(
                 f"{space}: needs the name of "
                 f"{_KEYS.get(space, 'a cost, such as cost:latency_ms<20')}"
             )
 
-        self._at = found.end()
-        sign_at, signed = self._at, _SIGN.match(self._text, self._at)
-        if signed is None:
+        self._at = match.end()
+        sign_at, sign_match = self._at, _SIGN.match(self._text, self._at)
+        if sign_match is None:
             if not re.match(r"[\s)]|$", self._text[self._at :]):
                 raise self._problem(
                     "a comparison such as >0.9 or a blank stands here; other characters need quotes"
                 )
             return Condition(space, key, at=start)
 
-        sign, self._at = signed[0], signed.end()
+        sign, self._at = sign_match[0], sign_match.end()
         if re.match(r"[=<>!]", self._text[self._at :]):
             raise self._problem(f"after {sign} stands a value", sign_at)
 
@@ -290,7 +292,10 @@ class _Parser:
             raise self._problem(needs, sign_at)
 
         values = tuple(
-            dict.fromkeys((type(value), value) for value in (_value_of(*one) for one in texts))
+            dict.fromkeys(
+                (type(value), value)
+                for value in (_value_of(*text_and_quotes) for text_and_quotes in texts)
+            )
         )
         if space != PARAM and any(kind is not float for kind, _ in values):
             raise self._problem(f"a {space} is a number; {sign} needs one such as 0.5", sign_at)
@@ -324,12 +329,12 @@ class _Parser:
     def _value(self, word: re.Pattern[str], missing: str) -> str:
         """Return the phrase or word at the current position."""
         start, phrase = self._at, self._text.startswith('"', self._at)
-        found = (_PHRASE if phrase else word).match(self._text, self._at)
-        if found is None:
+        match = (_PHRASE if phrase else word).match(self._text, self._at)
+        if match is None:
             raise self._problem("this quote is never closed" if phrase else missing)
 
-        self._at = found.end()
-        text = re.sub(r"\*+", "*", found[1] if phrase else found[0])
+        self._at = match.end()
+        text = re.sub(r"\*+", "*", match[1] if phrase else match[0])
         if not text.strip():
             raise self._problem("there is nothing between these quotes", start)
         if len(text) > MAX_WORD:
@@ -347,12 +352,12 @@ class _Parser:
 
     def _take(self, pattern: re.Pattern[str]) -> bool:
         """Return whether the pattern matches at the current position, and if so move behind it."""
-        found = pattern.match(self._text, self._at)
-        self._at = found.end() if found else self._at
-        return found is not None
+        match = pattern.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+        return match is not None
 
-    def _problem(self, what: str, at: int | None = None) -> InvalidInput:
+    def _problem(self, message: str, at: int | None = None) -> InvalidInput:
         place = (self._at if at is None else at) + 1
         return InvalidInput(
-            f"filter, character {place}: {what}", code="bad_filter", pointer="filter"
+            f"filter, character {place}: {message}", code="bad_filter", pointer="filter"
         )

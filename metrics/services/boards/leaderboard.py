@@ -16,7 +16,7 @@ from django.db.models.functions import Cast
 from metrics.engine.cautions import Caution
 from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
-from metrics.services.boards.board_question import AskedBoard, BoardQuery, active_qrels
+from metrics.services.boards.board_question import BoardQuery, BoardQuestion, active_qrels
 from metrics.services.boards.columns import (
     Arrangement,
     Cell,
@@ -42,8 +42,9 @@ from runs.services.tracking.labels import labels_of
 MAX_ROWS, MAX_FIGURES = 1_000, 20_000
 # The fields of an evaluation, its run and its team that a row shows.
 _SHOWN = (
-    "qrels_id", "engine_version", "topics_answered", "run__tag", "run__created_at", "run__tied_documents",
-    "run__team__slug", "run__team__name", "run__version", "run__system__slug",
+    "qrels_id", "engine_version", "topics_answered", "run__tag", "run__created_at",
+    "run__tied_documents", "run__team__slug", "run__team__name", "run__version",
+    "run__system__slug",
 )  # fmt: skip
 # The mean and the number of topics of a run without values.
 _NOTHING: Mean = (None, 0)
@@ -68,7 +69,7 @@ class Row:
     values; it has an unsaved evaluation if none was requested yet. `judged` is the mean of
     Judged@10, `cells` has the values of the columns by their names, `labels` are the names of its
     labels, `chosen` says on a board of systems which version it is, `entry` on a collection with
-    phases what its entry is; files have `beside`.
+    phases what its entry is; files have `extra` columns.
     """
 
     rank: int | None
@@ -82,7 +83,7 @@ class Row:
     cells: dict[str, Cell] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     chosen: Chosen | None = None
-    beside: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
     entry: EntryStatus | None = None
 
     @property
@@ -121,7 +122,7 @@ class Leaderboard:
 
     `order` has every ranked evaluation with its mean, including those of other pages and those that
     the filter hides, on a leaderboard of best versions those of all versions, which statistics
-    compare; `roster` has the run of each. `held` is the row of the run that the query holds in
+    compare; `roster` has the run of each. `pinned` is the row of the run that the query keeps in
     sight, if that is on another page. `entries` counts the entries of a collection with phases that
     make them official. `computing` has the measures that workers are to compute for evaluated runs,
     because the collection's measures were changed, each with the number of these runs.
@@ -141,7 +142,7 @@ class Leaderboard:
     columns: tuple[ShownColumn, ...] = ()
     arrange: Arrangement | None = None
     roster: Roster = NOBODY
-    held: Row | None = None
+    pinned: Row | None = None
     versions: str = ALL
     entries: EntryCounts | None = None
     computing: dict[str, int] = field(default_factory=dict)
@@ -185,15 +186,14 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
 
 
 def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
-    board = AskedBoard(collection, active_qrels(collection), query)
+    board = BoardQuestion(collection, active_qrels(collection), query)
     order, places, among = board.order, _places(board), board.among
     ranked = places.ranked
 
-    held = (
-        [place for place in places if place.rank and board.runs[place.pk] == query.hold]
-        if query.hold
-        else []
-    )
+    # The run that the query keeps in sight, whatever page is shown.
+    pinned = []
+    if query.pinned:
+        pinned = [place for place in places if place.rank and board.runs[place.pk] == query.pinned]
 
     states = _states(board)
     others, below = None, sum(states.values()) - len(places)
@@ -206,27 +206,22 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
 
     if query.filter or (among and among.shown is not None):
         shown = set(board.shown_names)
-        kept = [
-            pk
-            for pk, name in zip(board.roster.keys.tolist(), board.roster.names, strict=True)
-            if name in shown
-        ]
-        places = places.only(np.array(kept, np.int64))
+        names = zip(board.roster.keys.tolist(), board.roster.names, strict=True)
+        keys = [pk for pk, name in names if name in shown]
+        places = places.only(np.array(keys, np.int64))
 
     if query.arrange:
         rows = _arranged(board, places, others, query.arrange)
-        held = [] if any(row.run.pk == query.hold for row in rows) else held
-        rows = [*(_rows(board, held, []) if held else []), *rows]
+        pinned = [] if any(row.run.pk == query.pinned for row in rows) else pinned
+        rows = [*(_rows(board, pinned, []) if pinned else []), *rows]
     else:
         page = places[query.offset : query.offset + query.limit]
         start = max(0, query.offset - len(places))
-        rest = (
-            []
-            if others is None
-            else list(others[start : start + query.limit - len(page)].values_list(*_OTHERS))
-        )
-        held = [place for place in held if place not in page]
-        rows = _rows(board, [*held, *page], rest)
+        rest: list[Any] = []
+        if others is not None:
+            rest = list(others[start : start + query.limit - len(page)].values_list(*_OTHERS))
+        pinned = [place for place in pinned if place not in page]
+        rows = _rows(board, [*pinned, *page], rest)
 
     if query.columns:
         cells = read_cells(query.columns, [row.run.pk for row in rows])
@@ -241,29 +236,29 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         total=len(places) + max(0, below),
         ranked=ranked,
         states=states,
-        rows=rows[len(held) :],
+        rows=rows[len(pinned) :],
         order=among.compared(order.ranked, board.runs) if among else order.ranked,
         topics=order.topics,
         columns=query.columns,
         arrange=query.arrange,
         roster=board.roster,
-        held=rows[0] if held else None,
+        pinned=rows[0] if pinned else None,
         versions=query.versions,
         entries=_count_entries(board),
         computing=board.count_lacking(),
     )
 
 
-def _count_entries(board: AskedBoard) -> EntryCounts | None:
+def _count_entries(board: BoardQuestion) -> EntryCounts | None:
     if board.entries is None:
         return None
+
     official = len(board.entries.with_status(OFFICIAL))
     live = Run.objects.filter(collection=board.collection, deleted_at=None).count()
-
     return EntryCounts(board.query.entries, official, live - official, board.entries.phases)
 
 
-def _states(board: AskedBoard) -> dict[str, int]:
+def _states(board: BoardQuestion) -> dict[str, int]:
     """Return the number of runs by state."""
     among = board.among
     if among is None or among.runs is None:
@@ -274,7 +269,7 @@ def _states(board: AskedBoard) -> dict[str, int]:
     return count_states(board.collection, board.qrels, board.scores, among.runs)
 
 
-def _places(board: AskedBoard) -> Places:
+def _places(board: BoardQuestion) -> Places:
     """Return the places of all evaluations under the leaderboard's judgements."""
     order, query = board.order, board.query
     below = {pk: order.why_below(topics) for pk, topics in order.below}
@@ -293,18 +288,14 @@ def _places(board: AskedBoard) -> Places:
 
 
 def _arranged(
-    board: AskedBoard, places: Places, others: QuerySet[Any] | None, by: Arrangement
+    board: BoardQuestion, places: Places, others: QuerySet[Any] | None, by: Arrangement
 ) -> list[Row]:
     """Return the rows of the page in the order of a column instead of that of the ranks."""
-    named = (
-        ()
-        if others is None
-        else others.annotate(name=Cast("pk", TextField())).values_list("name", *_OTHERS)
-    )
-
-    below = list(named)
+    below: list[Any] = []
+    if others is not None:
+        below = list(others.annotate(name=Cast("pk", TextField())).values_list("name", *_OTHERS))
     run_of = dict(zip(board.roster.keys.tolist(), board.roster.names, strict=True))
-    names = [*map(run_of.__getitem__, places.keys.tolist()), *(name for name, *_ in below)]
+    names = [run_of[pk] for pk in places.keys.tolist()] + [name for name, *_ in below]
     order = arranged(names, places_of(by.column, board.collection), by.descending)
     page = order[board.query.offset : board.query.offset + board.query.limit]
     shown = places[[index for index in page if index < len(places)]]
@@ -315,7 +306,7 @@ def _arranged(
 
 
 def _rows(
-    board: AskedBoard, page: list[Place], others: list[tuple[UUID, str, int | None]]
+    board: BoardQuestion, page: list[Place], others: list[tuple[UUID, str, int | None]]
 ) -> list[Row]:
     """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`.
 
@@ -323,32 +314,29 @@ def _rows(
     requested yet.
     """
     related = Evaluation.objects.select_related("run__team", "run__system")
-    found = related.only(*_SHOWN).in_bulk([place.pk for place in page])
-    for evaluation in found.values():
+    evaluations = related.only(*_SHOWN).in_bulk([place.pk for place in page])
+    for evaluation in evaluations.values():
         evaluation.qrels = board.qrels
 
     keys = [key for _, _, key in others if key]
-    found |= related.with_files().select_related("qrels").defer(*_UNSHOWN).in_bulk(keys)
-    shown = Run.objects.select_related("team", "system").defer(*_LONG)
-    unasked = shown.in_bulk([run for run, _, key in others if not key])
+    evaluations |= related.with_files().select_related("qrels").defer(*_UNSHOWN).in_bulk(keys)
+    run_rows = Run.objects.select_related("team", "system").defer(*_LONG)
+    runs_without_evaluation = run_rows.in_bulk([run for run, _, key in others if not key])
     stale = [key for _, state, key in others if key and state == STALE]
     valued = [*(place.pk for place in page), *stale]
-    check_files(Evaluation, ((pk, found[pk].same_files) for pk in stale))
+    check_files(Evaluation, ((pk, evaluations[pk].same_files) for pk in stale))
 
     # Judged@10, too: evaluations of an earlier release have not stored it.
-    wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
+    measures = list(dict.fromkeys([*board.query.measures, JUDGED]))
     qrels = None if stale else board.qrels.pk
-    means = means_of(valued, wanted, qrels, board.computing) if valued else {}
+    means = means_of(valued, measures, qrels, board.computing) if valued else {}
     labels = labels_of(
-        [*(found[place.pk].run_id for place in page), *(run for run, _, _ in others)]
+        [*(evaluations[place.pk].run_id for place in page), *(run for run, _, _ in others)]
     )
     expected = {}
-
     if board.query.versions == BEST:
-        runs, order = (
-            [found[place.pk].run_id for place in page],
-            [pk for pk, _ in board.order.ranked],
-        )
+        runs = [evaluations[place.pk].run_id for place in page]
+        order = [pk for pk, _ in board.order.ranked]
         expected = expected_means(board.lineup, runs, order, board.query.sort, board.qrels.topics)
 
     def row(
@@ -362,11 +350,13 @@ def _rows(
             m.name: means.get((evaluation.pk, m.name), _NOTHING) for m in board.query.measures
         }
         judged, _ = means.get((evaluation.pk, JUDGED.name), _NOTHING)
-        names, pk = tuple(labels.get(evaluation.run_id, ())), evaluation.run_id
-        chosen = board.lineup.chosen(pk)
-        chosen = replace(chosen, expected=expected[pk]) if chosen and pk in expected else chosen
-        entry = board.entries.of(pk) if board.entries else None
 
+        pk = evaluation.run_id
+        chosen = board.lineup.chosen(pk)
+        if chosen and pk in expected:
+            chosen = replace(chosen, expected=expected[pk])
+
+        entry = board.entries.of(pk) if board.entries else None
         if entry and entry.status in BARRED and state == UNRANKED:
             code, reason = entry.status, f"its entry was {entry.status}"
 
@@ -379,30 +369,28 @@ def _rows(
             judged,
             code,
             reason,
-            labels=names,
+            labels=tuple(labels.get(pk, ())),
             chosen=chosen,
             entry=entry,
         )
 
-    rows = [
-        row(
-            found[place.pk],
-            RANKED if place.rank else UNRANKED,
-            place.rank,
-            place.code,
-            place.reason,
-        )
-        for place in page
-    ]
+    rows = []
+    for place in page:
+        state = RANKED if place.rank else UNRANKED
+        rows.append(row(evaluations[place.pk], state, place.rank, place.code, place.reason))
 
     for run, state, key in others:
-        evaluation = (
-            found[key]
-            if key
-            else Evaluation(run=unasked[run], qrels=board.qrels, scores=board.scores)
-        )
-        said = ("", "") if state == STALE else (evaluation.error_code, evaluation.error_message)
-        rows.append(row(evaluation, state, None, *said))
+        if key:
+            evaluation = evaluations[key]
+        else:
+            evaluation = Evaluation(
+                run=runs_without_evaluation[run], qrels=board.qrels, scores=board.scores
+            )
+        if state == STALE:
+            rows.append(row(evaluation, state))
+        else:
+            error = (evaluation.error_code, evaluation.error_message)
+            rows.append(row(evaluation, state, None, *error))
 
     return rows
 
@@ -433,6 +421,5 @@ def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboar
 
 def runs_shown(*, collection: Collection, query: BoardQuery) -> list[UUID]:
     """Return the runs on all pages of the leaderboard, in the order of their keys."""
-    return [
-        UUID(name) for name in AskedBoard(collection, active_qrels(collection), query).shown_names
-    ]
+    board = BoardQuestion(collection, active_qrels(collection), query)
+    return [UUID(name) for name in board.shown_names]

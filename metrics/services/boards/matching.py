@@ -39,10 +39,10 @@ def matching_runs(
 
     qrels = active_qrels(collection)
     board = visible_board(collection, reader, qrels)
-    found = runs_with_states(collection, qrels, collection.scores)
-    shown = filtered(found, with_keys(term, board), reader, board.evaluations)
+    live = runs_with_states(collection, qrels, collection.scores)
+    selected = filtered(live, with_keys(term, board), reader, board.evaluations)
 
-    return runs.filter(pk__in=shown.order_by().values("pk"))
+    return runs.filter(pk__in=selected.order_by().values("pk"))
 
 
 def matching_everywhere(text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -57,12 +57,12 @@ def matching_everywhere(text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet
     if term is None:
         return runs
 
-    for name, instead in (
+    for name, advice in (
         ("status", "write status= beside the filter"),
         (MEASURE, "filter its leaderboard"),
     ):
         if asks_for(term, name):
-            message = f"filter: {name}: is about the leaderboard of one collection; {instead}"
+            message = f"filter: {name}: is about the leaderboard of one collection; {advice}"
             raise InvalidInput(message, code="bad_filter", pointer="filter")
 
     return filtered(runs, replaced(term, lambda condition: _bound_in_each(condition, runs)), reader)
@@ -72,11 +72,11 @@ def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
     """Return the condition with the key of its name in each collection of the runs that has it."""
     name = canonical_name(condition.key) if condition.space == PARAM else condition.key
     having = ParameterKey.objects.filter(space=condition.space, name=name).values("collection")
-    there = Collection.objects.filter(pk__in=runs.order_by().values("collection")).filter(
+    collections = Collection.objects.filter(pk__in=runs.order_by().values("collection")).filter(
         pk__in=having
     )
 
-    if there.count() > _MOST_COLLECTIONS:
+    if collections.count() > _MOST_COLLECTIONS:
         message = (
             f"runs of more than {_MOST_COLLECTIONS} collections have a "
             f"{condition.space}:{name[:60]}; name one"
@@ -85,20 +85,22 @@ def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
             f"filter, character {condition.at}: {message}", code="bad_filter", pointer="filter"
         )
 
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     message = (
         f"filter, character {condition.at}: none of these runs has {condition.space}:{name[:60]}"
     )
-    refused = InvalidInput(message, code="bad_filter", pointer="filter")
+    problem = InvalidInput(message, code="bad_filter", pointer="filter")
 
-    for collection in there.order_by("slug"):
+    for collection in collections.order_by("slug"):
         try:
-            found.append(
+            conditions.append(
                 bound(condition, Board(collection, runs.filter(collection=collection).order_by()))
             )
         except InvalidInput as error:
-            refused = error
+            problem = error
 
-    if not found:
-        raise refused
-    return replace(found[0], key_ids=tuple(key for one in found for key in one.key_ids))
+    if not conditions:
+        raise problem
+    return replace(
+        conditions[0], key_ids=tuple(key for condition_ in conditions for key in condition_.key_ids)
+    )

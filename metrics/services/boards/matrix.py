@@ -96,21 +96,23 @@ def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
     )
-    asked = len(evaluations) * len(query.measures) * qrels.topics
+    requested = len(evaluations) * len(query.measures) * qrels.topics
 
-    if asked > MAX_VALUES:
+    if requested > MAX_VALUES:
         message = (
-            f"{asked:,} values requested ({len(evaluations):,} runs, {len(query.measures)} "
+            f"{requested:,} values requested ({len(evaluations):,} runs, {len(query.measures)} "
             f"measures, {qrels.topics:,} topics); the limit is {MAX_VALUES:,}: use fewer "
             "measures, or name runs with runs="
         )
         raise InvalidInput(message, code="too_many_values", pointer="measures")
 
     keys = [evaluation.pk for evaluation in evaluations]
-    found = vectors_of(keys, query.measures)
+    vectors = vectors_of(keys, query.measures)
     empty = np.zeros((0, qrels.topics))
     values = {
-        measure.name: np.vstack([found[pk, measure.name].values for pk in keys]) if keys else empty
+        measure.name: np.vstack([vectors[pk, measure.name].values for pk in keys])
+        if keys
+        else empty
         for measure in query.measures
     }
 

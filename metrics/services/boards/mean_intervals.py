@@ -48,16 +48,16 @@ def intervals_of(
 
     vectors = vectors_of(ids, measures)
 
-    found: dict[tuple[int, str], Ends] = {}
+    intervals: dict[tuple[int, str], Ends] = {}
     for measure in measures:
         values = np.vstack([vectors[pk, measure.name].values for pk in ids])
         band = row_intervals(values, confidence, measure.definition.bounds)
         ends = zip(*(end.tolist() for end in band), strict=True)
-        found.update(
+        intervals.update(
             {(pk, measure.name): (low, high) for pk, (low, high) in zip(ids, ends, strict=True)}
         )
 
-    return found
+    return intervals
 
 
 def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> dict[int, Ends]:
@@ -78,10 +78,10 @@ def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) ->
 
 def cut_note(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> str:
     """Return a note on where intervals are cut, or "" if all lie within the measure's range."""
-    shown = within_range(intervals, measure)
+    visible = within_range(intervals, measure)
     return (
         cut_words(measure)
-        if any(intervals[pk, measure.name] != ends for pk, ends in shown.items())
+        if any(intervals[pk, measure.name] != ends for pk, ends in visible.items())
         else ""
     )
 

@@ -43,7 +43,7 @@ class Roster:
     keys: Ints
     names: tuple[str, ...]
     states: dict[str, int]
-    seen: Hashable
+    identity: Hashable
 
     @cached_property
     def runs(self) -> dict[int, UUID]:
@@ -52,19 +52,19 @@ class Roster:
 
     def among(self, runs: frozenset[UUID]) -> Roster:
         """Return those of some runs alone; their states are not counted."""
-        kept = [place for place, run in enumerate(self.runs.values()) if run in runs]
-        return Roster(self.keys[kept], tuple(self.names[place] for place in kept), {}, None)
+        places = [place for place, run in enumerate(self.runs.values()) if run in runs]
+        return Roster(self.keys[places], tuple(self.names[place] for place in places), {}, None)
 
 
 NOBODY = Roster(np.zeros(0, np.int64), (), {}, None)
 
 
 class Recent(Generic[T]):
-    """What was read last, by what it depends on: as many as have so many runs in all."""
+    """Remember what was read last, by what it depends on, up to a number of runs in all."""
 
     def __init__(self, most: int) -> None:
         self._most, self._size = most, 0
-        self._found: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._results: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, key: Hashable, read: Callable[[], T], size: Callable[[T], int]) -> T:
@@ -73,22 +73,22 @@ class Recent(Generic[T]):
         It is remembered only if it is of one committed moment.
         """
         with self._lock:
-            if key in self._found:
-                self._found.move_to_end(key)
-                return self._found[key][0]
+            if key in self._results:
+                self._results.move_to_end(key)
+                return self._results[key][0]
 
-        made = read()
+        result = read()
         if is_isolated():
             with self._lock:
-                if key not in self._found:
-                    runs = size(made)
-                    self._found[key] = made, runs
+                if key not in self._results:
+                    runs = size(result)
+                    self._results[key] = result, runs
                     self._size += runs
 
-                while self._size > self._most and len(self._found) > 1:
-                    self._size -= self._found.popitem(last=False)[1][1]
+                while self._size > self._most and len(self._results) > 1:
+                    self._size -= self._results.popitem(last=False)[1][1]
 
-        return made
+        return result
 
 
 _ROSTERS, ORDERS = Recent[Roster](_MOST_RUNS), Recent[Any](_MOST_ORDERED)
@@ -101,26 +101,30 @@ def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
     their runs name.
     """
     revision = revision_in_snapshot(collection.pk)
-    seen = collection.pk, qrels.pk, scores, ENGINE_VERSION, revision.changes
+    identity = collection.pk, qrels.pk, scores, ENGINE_VERSION, revision.changes
 
     def read() -> Roster:
         rows = list(_current(qrels, scores))
-        done = [row for row in rows if row[1] == Evaluation.State.EVALUATED]
-        check_files(Evaluation, ((pk, bool(same)) for pk, _, same, _ in done))
+        evaluated = [row for row in rows if row[1] == Evaluation.State.EVALUATED]
+        check_files(Evaluation, ((pk, bool(same)) for pk, _, same, _ in evaluated))
 
         states: dict[str, int] = {}
         for _, state, _, _ in rows:
             states[state] = states.get(state, 0) + 1
 
         live = Run.objects.filter(collection=collection, deleted_at=None).count()
-        if (unasked := live - len(rows)) > 0:
+        if (without_evaluation := live - len(rows)) > 0:
             # A run without a requested evaluation counts as queued.
-            states[Evaluation.State.QUEUED] = states.get(Evaluation.State.QUEUED, 0) + unasked
+            states[Evaluation.State.QUEUED] = (
+                states.get(Evaluation.State.QUEUED, 0) + without_evaluation
+            )
 
-        keys = np.array([row[0] for row in done], np.int64)
-        return Roster(keys, tuple(row[3] for row in done), states, seen)
+        keys = np.array([row[0] for row in evaluated], np.int64)
+        return Roster(keys, tuple(row[3] for row in evaluated), states, identity)
 
-    return once_in_snapshot(seen, lambda: _ROSTERS.of(seen, read, lambda found: len(found.keys)))
+    return once_in_snapshot(
+        identity, lambda: _ROSTERS.of(identity, read, lambda roster: len(roster.keys))
+    )
 
 
 def _current(qrels: Qrels, scores: str) -> QuerySet[Any, Any]:

@@ -35,26 +35,26 @@ def select_evaluations(
         else ranked_evaluations(collection, qrels, scores)
     )
 
-    wanted = (
+    rows = (
         current.with_files().select_related("run").only(*_SHOWN).order_by("run__created_at", "run")
     )
     if len(named) > most:
         raise too_many_runs(most)
 
     if not named:
-        evaluations = list(wanted[: most + 1])
+        evaluations = list(rows[: most + 1])
         if len(evaluations) > most:
             raise too_many_runs(most)
     else:
-        found = {str(evaluation.run_id): evaluation for evaluation in wanted.filter(run__in=named)}
-        missing = [run for run in named if run not in found]
+        by_run = {str(evaluation.run_id): evaluation for evaluation in rows.filter(run__in=named)}
+        missing = [run for run in named if run not in by_run]
         if missing:
             message = (
                 f"run {missing[0]} is not evaluated against the active judgements of "
                 f"{collection.slug}"
             )
             raise StatisticsError(message, code="unknown_run", pointer="runs")
-        evaluations = [found[run] for run in named]
+        evaluations = [by_run[run] for run in named]
 
     check_files(Evaluation, ((evaluation.pk, evaluation.same_files) for evaluation in evaluations))
     # Their collection and judgements are already loaded, and runs of few teams: none is read again

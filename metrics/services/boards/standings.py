@@ -92,25 +92,29 @@ def read_standings(
     check_names(query.test, query.correction)
     received = received or _received(board.qrels.collection_id)
     if board.versions == BEST:
-        kept = tuple(part for part in query.parts if part not in ("intervals", "ranks", "expected"))
-        found = _read_standings(board, replace(query, parts=kept))
+        parts = tuple(
+            part for part in query.parts if part not in ("intervals", "ranks", "expected")
+        )
+        standings = _read_standings(board, replace(query, parts=parts))
 
         # The ranks of all versions, not those of the systems.
-        tiers = found.tiers and replace(found.tiers, rank_sets=None, best=None)
-        cautions = [*found.cautions, BEST_CAUTION]
-        baseline = _without_intervals(found)
-        return replace(found, tiers=tiers, baseline=baseline, received=received, cautions=cautions)
+        tiers = standings.tiers and replace(standings.tiers, rank_sets=None, best=None)
+        cautions = [*standings.cautions, BEST_CAUTION]
+        baseline = _without_intervals(standings)
+        return replace(
+            standings, tiers=tiers, baseline=baseline, received=received, cautions=cautions
+        )
 
     return replace(_read_standings(board, query), received=received)
 
 
 def _without_intervals(standings: Standings) -> Contrast | None:
-    found = standings.baseline
-    if found is None:
+    contrast = standings.baseline
+    if contrast is None:
         return None
 
-    rows = [row and _without_interval(row) for row in found.rows]
-    return replace(found, rows=rows)
+    rows = [row and _without_interval(row) for row in contrast.rows]
+    return replace(contrast, rows=rows)
 
 
 def _without_interval(row: AgainstBaseline) -> AgainstBaseline:
@@ -161,10 +165,8 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
 
 
 def _received(collection: int) -> Received:
-    runs, no_longer = (
-        Run.objects.filter(collection=collection).order_by(),
-        Q(deleted_at__isnull=False),
-    )
+    runs = Run.objects.filter(collection=collection).order_by()
+    no_longer = Q(deleted_at__isnull=False)
 
     return Received(
         **runs.aggregate(
@@ -260,8 +262,8 @@ def _compare(
     if TESTS[query.test].draws:
         options = Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
 
-    tested = (options, query.test, query.correction, query.alpha)
-    tiers, spread, outlook, contrast = None, None, None, None
+    test_options = (options, query.test, query.correction, query.alpha)
+    tiers, ranks, expected, contrast = None, None, None, None
     runs = len(entrants.ids)
 
     def seconds_of_pairs(pairs: int) -> float:
@@ -270,17 +272,20 @@ def _compare(
     if enough and "tiers" in query.parts:
         seconds = seconds_of_pairs(runs * (runs - 1) // 2)
         tiers, untiered = entrants.remembered(
-            "tiers", tested, lambda common: _tiers(common, query, options, measure, lower), seconds
+            "tiers",
+            test_options,
+            lambda common: _tiers(common, query, options, measure, lower),
+            seconds,
         )
         cautions += untiered
 
     if enough and "ranks" in query.parts:
-        drawn = Options(
+        resampling = Options(
             confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed
         )
         seconds = seconds_of_ranks(runs, entrants.qrels.topics, query.rank_resamples)
-        spread = entrants.remembered(
-            "ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower), seconds
+        ranks = entrants.remembered(
+            "ranks", (resampling,), lambda common: _rank_spread(common, resampling, lower), seconds
         )
 
         if topics < MIN_TIERED_TOPICS:
@@ -293,18 +298,18 @@ def _compare(
     if enough and "expected" in query.parts and runs >= MIN_RUNS:
         # The best is best whatever the order of the leaderboard.
         lowest = measure.definition.lower_is_better
-        outlook = entrants.remembered(
+        expected = entrants.remembered(
             "expected", (lowest,), lambda common: _outlook(common, lowest)
         )
 
     if against is not None:
         contrast = entrants.remembered(
-            "baseline", (*tested, against), lambda common: _contrast(entrants, common, query, options, against),
+            "baseline", (*test_options, against), lambda common: _contrast(entrants, common, query, options, against),
             seconds_of_pairs(runs - 1),
         )  # fmt: skip
 
     return Standings(
-        query, measure, places, topics, tiers, spread, outlook, contrast, cautions=cautions
+        query, measure, places, topics, tiers, ranks, expected, contrast, cautions=cautions
     )
 
 
@@ -329,13 +334,13 @@ def _tiers(
     runs = len(common.values)
     grouped = runs <= MAX_GROUPED_RUNS
     rule = Rule(query.correction, query.alpha)
-    found = separate(common.values, query.test, rule, options, lower_is_better=lower_is_better)
-    cautions = [*not_corrected_again(query.test, query.correction), *found.cautions]
+    separation = separate(common.values, query.test, rule, options, lower_is_better=lower_is_better)
+    cautions = [*not_corrected_again(query.test, query.correction), *separation.cautions]
 
-    if found.tiers is None:
+    if separation.tiers is None:
         return None, cautions
 
-    letters = letters_of(found.tiers) if grouped else None
+    letters = letters_of(separation.tiers) if grouped else None
     if letters is None:
         message = (
             f"groups have letters on leaderboards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
@@ -345,38 +350,40 @@ def _tiers(
     groups = None if letters is None else [list(text) for text in letters]
     sets = best = None
     if holds_for_ranks(query.test, query.correction):
-        ranks = rank_sets(runs, *Pairs(runs).indices(), found.verdicts.better(lower_is_better))
+        ranks = rank_sets(runs, *Pairs(runs).indices(), separation.verdicts.better(lower_is_better))
         sets = list(zip(ranks.low.tolist(), ranks.high.tolist(), strict=True))
 
         # A leaderboard that begins with the worst has the best at its end.
         worst_first = lower_is_better != measure.definition.lower_is_better
         best = (ranks.high == runs if worst_first else ranks.best).tolist()
 
-    significant = int(found.verdicts.significant.sum())
+    significant = int(separation.verdicts.significant.sum())
     first, second = Pairs(runs).indices()
-    undecided = found.verdicts.not_significant
-    across = found.tiers.tier[first] != found.tiers.tier[second]
+    undecided = separation.verdicts.not_significant
+    across = separation.tiers.tier[first] != separation.tiers.tier[second]
     detectable = detectable_by_half(
         common.values, first[undecided], second[undecided], query.confidence
     )
 
     return Tiering(
-        tier=found.tiers.tier.tolist(),
+        tier=separation.tiers.tier.tolist(),
         groups=groups,
         rank_sets=sets,
         best=best,
-        family=found.size,
+        family=separation.size,
         significant=significant,
         across=int(across.sum()),
-        undecided_across=int((across & ~found.verdicts.significant).sum()),
+        undecided_across=int((across & ~separation.verdicts.significant).sum()),
         detectable=detectable,
         cautions=cautions,
     ), []
 
 
 def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) -> RankSpread:
-    found = rank_intervals(common.values, options, lower_is_better=lower_is_better)
-    return RankSpread(found.low.tolist(), found.high.tolist(), found.share_first.tolist())
+    intervals = rank_intervals(common.values, options, lower_is_better=lower_is_better)
+    return RankSpread(
+        intervals.low.tolist(), intervals.high.tolist(), intervals.share_first.tolist()
+    )
 
 
 def _outlook(common: CommonValues, lower_is_better: bool) -> Outlook:

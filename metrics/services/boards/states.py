@@ -65,17 +65,17 @@ def count_states(
 
     A run without a requested evaluation counts as queued.
     """
-    current, live = (
-        Evaluation.objects.current(qrels, scores),
-        Run.objects.filter(collection=collection, deleted_at=None),
-    )
+    current = Evaluation.objects.current(qrels, scores)
+    live = Run.objects.filter(collection=collection, deleted_at=None)
 
     if within is not None:
         current, live = current.filter(run__in=within), live.filter(pk__in=within)
 
     states: dict[str, int] = dict(current.order_by().values_list("state").annotate(Count("pk")))
-    unasked = live.count() - sum(states.values())
-    if unasked > 0:
-        states[Evaluation.State.QUEUED] = states.get(Evaluation.State.QUEUED, 0) + unasked
+    without_evaluation = live.count() - sum(states.values())
+    if without_evaluation > 0:
+        states[Evaluation.State.QUEUED] = (
+            states.get(Evaluation.State.QUEUED, 0) + without_evaluation
+        )
 
     return states

@@ -180,10 +180,10 @@ class TopicValues:
             }
             key = keys[sort]
 
-        found: list[int] = np.argsort(
+        order: list[int] = np.argsort(
             np.round(-key if descending else key, 12), kind="stable"
         ).tolist()
-        return found
+        return order
 
     def ranks_on(self, topic: int) -> list[int | None]:
         """Return the rank of each run on one topic; None for one without a value."""
@@ -196,8 +196,8 @@ class TopicValues:
 
 def _over(sums: Floats, numbers: Ints) -> Floats:
     """Return averages, NaN over nothing."""
-    found: Floats = np.divide(sums, numbers, out=np.full(len(sums), np.nan), where=numbers > 0)
-    return found
+    averages: Floats = np.divide(sums, numbers, out=np.full(len(sums), np.nan), where=numbers > 0)
+    return averages
 
 
 def read_topic_values(
@@ -225,9 +225,10 @@ def read_topic_values(
     values, means = matrix_of(ids, measure, qrels)
     place = {pk: index for index, pk in enumerate(ids)}
 
-    def covered(asked: list[int]) -> dict[int, bytes]:
+    def covered(evaluations: list[int]) -> dict[int, bytes]:
         return {
-            pk: np.packbits(np.logical_not(np.isnan(values[place[pk]]))).tobytes() for pk in asked
+            pk: np.packbits(np.logical_not(np.isnan(values[place[pk]]))).tobytes()
+            for pk in evaluations
         }
 
     order = fair_order(means, qrels.topics, covered, lower_first=measure.definition.lower_is_better)

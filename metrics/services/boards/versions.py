@@ -82,8 +82,8 @@ class Places:
 
     def only(self, keys: Ints) -> Places:
         """Return the places of some evaluations."""
-        kept = np.isin(self.keys, keys)
-        return Places(self.keys[kept], self.ranks[kept], self.why)
+        selected = np.isin(self.keys, keys)
+        return Places(self.keys[selected], self.ranks[selected], self.why)
 
 
 @dataclass(frozen=True)
@@ -108,46 +108,46 @@ class Lineup:
 
     versions: Mapping[UUID, tuple[int, int]]
     places: list[tuple[int, UUID]]
-    which: str
+    choice: str
 
     @cached_property
     def evaluated(self) -> dict[int, list[tuple[int, UUID]]]:
         """Return the evaluated versions of each system, in the order of `places`."""
-        found: dict[int, list[tuple[int, UUID]]] = {}
+        evaluated: dict[int, list[tuple[int, UUID]]] = {}
         for pk, run in self.places:
             if run in self.versions:
-                found.setdefault(self.versions[run][0], []).append((pk, run))
-        return found
+                evaluated.setdefault(self.versions[run][0], []).append((pk, run))
+        return evaluated
 
     @cached_property
     def newest(self) -> dict[int, UUID]:
         """Return the newest live version of each system."""
-        found: dict[int, UUID] = {}
+        newest: dict[int, UUID] = {}
         for run, (system, version) in self.versions.items():
-            if system not in found or version > self.versions[found[system]][1]:
-                found[system] = run
-        return found
+            if system not in newest or version > self.versions[newest[system]][1]:
+                newest[system] = run
+        return newest
 
     @cached_property
-    def standing(self) -> dict[int, UUID]:
+    def representatives(self) -> dict[int, UUID]:
         """Return the run that represents each system.
 
         It is the latest or the first of the evaluated ones, else the newest one.
         """
 
-        def chosen(placed: list[tuple[int, UUID]]) -> UUID:
-            if self.which == BEST:
-                return placed[0][1]
-            return max((run for _, run in placed), key=lambda run: self.versions[run][1])
+        def chosen(versions: list[tuple[int, UUID]]) -> UUID:
+            if self.choice == BEST:
+                return versions[0][1]
+            return max((run for _, run in versions), key=lambda run: self.versions[run][1])
 
         return {
             **self.newest,
-            **{system: chosen(placed) for system, placed in self.evaluated.items()},
+            **{system: chosen(versions) for system, versions in self.evaluated.items()},
         }
 
     @cached_property
     def shown(self) -> set[UUID]:
-        return set(self.standing.values())
+        return set(self.representatives.values())
 
     def keeps(self, run: UUID) -> bool:
         """Return whether a run has a row: it stands for its system, or has none."""
@@ -155,13 +155,17 @@ class Lineup:
 
     def ranked_anew(self, places: Iterable[Place], runs: Mapping[int, UUID]) -> list[Place]:
         """Return the places that have a row, with their ranks among themselves."""
-        found, first = list[Place](), dict[int, int]()
+        new_places, new_ranks = list[Place](), dict[int, int]()
         for place in places:
             if self.keeps(runs[place.pk]):
-                rank = None if place.rank is None else first.setdefault(place.rank, len(found) + 1)
-                found.append(place._replace(rank=rank))
+                rank = (
+                    None
+                    if place.rank is None
+                    else new_ranks.setdefault(place.rank, len(new_places) + 1)
+                )
+                new_places.append(place._replace(rank=rank))
 
-        return found
+        return new_places
 
     def chosen(self, run: UUID) -> Chosen | None:
         """Return what the row of a run says of its system; None for a run without one."""
@@ -169,7 +173,7 @@ class Lineup:
             return None
 
         system, version = self.versions[run]
-        if self.which == BEST:
+        if self.choice == BEST:
             return Chosen(len(self.evaluated.get(system, ())))
 
         newest = self.versions[self.newest[system]][1]
@@ -208,28 +212,30 @@ def expected_means(
     if measure.definition.aggregate is not Aggregate.MEAN or measure.pools:
         return {}
 
-    known, wanted = set(ranked), {}
+    ranked_keys, versions_of = set(ranked), {}
     for run in runs:
         if run in lineup.versions:
-            placed = [
-                pk for pk, _ in lineup.evaluated.get(lineup.versions[run][0], ()) if pk in known
+            versions = [
+                pk
+                for pk, _ in lineup.evaluated.get(lineup.versions[run][0], ())
+                if pk in ranked_keys
             ]
-            if len(placed) > 1:
-                wanted[run] = placed
+            if len(versions) > 1:
+                versions_of[run] = versions
 
-    ids = [pk for placed in wanted.values() for pk in placed]
+    ids = [pk for versions in versions_of.values() for pk in versions]
     if not ids:
         return {}
 
     check_values(len(ids), topics, 1)
     vectors = vectors_of(ids, [measure])
 
-    found = {}
-    for run, placed in wanted.items():
-        values = np.vstack([vectors[pk, measure.name].values for pk in placed])
+    expected = {}
+    for run, versions in versions_of.items():
+        values = np.vstack([vectors[pk, measure.name].values for pk in versions])
         common = values[:, np.isfinite(values).all(axis=0)]
         mean = expected_best(common, lower_is_better=measure.definition.lower_is_better)
         if np.isfinite(mean):
-            found[run] = mean
+            expected[run] = mean
 
-    return found
+    return expected

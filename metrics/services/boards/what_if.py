@@ -139,8 +139,8 @@ class WhatIfQuery(Question):
             "depths": self.depths,
         }
 
-        given = {name: tuple(values) for name, values in grid.items() if values}
-        product = Grid(**given).measures() if given else []
+        dimensions = {name: tuple(values) for name, values in grid.items() if values}
+        product = Grid(**dimensions).measures() if dimensions else []
         return list(dict.fromkeys([*self.measures, *self.presets, *product]))
 
     @cached_property
@@ -194,7 +194,8 @@ class WhatIf:
     def cautions(self) -> list[Caution]:
         """Return the cautions about the measures under these judgements."""
         return qrels_cautions(
-            [self.official.measure, *(one.measure for one in self.combinations)], self.qrels
+            [self.official.measure, *(combination.measure for combination in self.combinations)],
+            self.qrels,
         )
 
 
@@ -271,15 +272,15 @@ def _orders(
     )
     others = [measure for measure in measures if measure.name not in own]
     computed = computed_means(evaluation_ids, others) if others else {}
-    found = stored | {key: mean for key, (mean, _) in computed.items()}
+    means = stored | {key: mean for key, (mean, _) in computed.items()}
 
-    def covered(asked: list[int], measure: Measure) -> Mapping[int, bytes]:
+    def covered(evaluations: list[int], measure: Measure) -> Mapping[int, bytes]:
         if measure.name in own:
-            return covered_topics(asked, measure)
-        return {pk: computed[pk, measure.name][1] for pk in asked}
+            return covered_topics(evaluations, measure)
+        return {pk: computed[pk, measure.name][1] for pk in evaluations}
 
     columns = [
-        {pk: found.get((pk, measure.name), (None, 0)) for pk in evaluation_ids}
+        {pk: means.get((pk, measure.name), (None, 0)) for pk in evaluation_ids}
         for measure in measures
     ]
 

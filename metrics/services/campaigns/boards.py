@@ -96,7 +96,7 @@ class PhaseBoard:
     def as_file(self) -> Leaderboard:
         """Return the leaderboard with what files say of the entry of each row."""
         return replace(
-            self.board, rows=[replace(row, beside=self._beside(row)) for row in self.board.rows]
+            self.board, rows=[replace(row, extra=self._beside(row)) for row in self.board.rows]
         )
 
     def _beside(self, row: Row) -> dict[str, Any]:

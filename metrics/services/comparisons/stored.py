@@ -352,11 +352,9 @@ class Progress:
     def __init__(
         self, lease: Lease, lost: threading.Event, entrants: Entrants, query: ComparisonQuery
     ) -> None:
-        runs, topics, pairs = (
-            len(entrants.evaluations),
-            entrants.qrels.topics,
-            entrants.pairs.number,
-        )
+        runs = len(entrants.evaluations)
+        topics = entrants.qrels.topics
+        pairs = entrants.pairs.number
 
         self._lease, self._lost = lease, lost
         self._blocks = -(-query.options.resamples // BLOCK)

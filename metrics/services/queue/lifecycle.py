@@ -343,10 +343,8 @@ def is_silent(again_after: float) -> Q:
     A message also counts as missing if it is dated in the future by more than simultaneous
     statements differ.
     """
-    past, future = (
-        Q(dispatched_at__lt=_from_now(-again_after)),
-        Q(dispatched_at__gt=_from_now(again_after)),
-    )
+    past = Q(dispatched_at__lt=_from_now(-again_after))
+    future = Q(dispatched_at__gt=_from_now(again_after))
 
     return Q(dispatched_at=None) | past | future
 

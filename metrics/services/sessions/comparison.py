@@ -111,15 +111,13 @@ FITTING: dict[Design, list[str]] = {
 # Seconds to solve a system of equations, by the cube of their number, and at least; to compare two
 # samples, for each of their values, and for each pair of values where p is counted exactly; to take
 # values into a model that was solved, and for each session and system of a model.
-_CUBED, _SOLVED, _SAMPLES, _VALUE, _COUNTED, _FITTED, _WEIGHED = (
-    5e-9,
-    1e-3,
-    7e-5,
-    1.5e-7,
-    2.5e-8,
-    3e-4,
-    3e-7,
-)
+_CUBED = 5e-9
+_SOLVED = 1e-3
+_SAMPLES = 7e-5
+_VALUE = 1.5e-7
+_COUNTED = 2.5e-8
+_FITTED = 3e-4
+_WEIGHED = 3e-7
 
 
 @dataclass(frozen=True)
@@ -454,10 +452,8 @@ def _in_factors(
     fewest = min(each, key=lambda one: one.analysis.freedom[1]).analysis
     cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
     means = np.array([one.mean() for one in found])
-    freedom, confidence = (
-        np.array([one.analysis.freedom[1] for one in each]),
-        query.options.confidence,
-    )
+    freedom = np.array([one.analysis.freedom[1] for one in each])
+    confidence = query.options.confidence
 
     error = (high - low) / (2 * special.stdtrit(freedom, (1 + confidence) / 2))
     detectable = detectable_difference(error, freedom, confidence)

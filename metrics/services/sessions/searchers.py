@@ -52,7 +52,7 @@ class SearcherGroup:
 class Searchers:
     """All searchers of the selected sessions, and their groups.
 
-    Where sessions of one searcher do not agree on an attribute, it is in `ambiguous`, and the first
+    Attributes on which sessions of one searcher do not agree are `differing`, and their first
     value is used. Source: Järvelin et al., ECIR 2008, table 1.
     """
 

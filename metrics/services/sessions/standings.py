@@ -104,10 +104,8 @@ class SessionStandings:
         if self.tiers and self.tiers.tiers:
             place = [system.name for system in self.tiers.systems].index(name)
             letters = letters_of(self.tiers.tiers)
-            tier, groups = (
-                int(self.tiers.tiers.tier[place]),
-                list(letters[place]) if letters else None,
-            )
+            tier = int(self.tiers.tiers.tier[place])
+            groups = list(letters[place]) if letters else None
 
         if self.baseline:
             place = [system.name for system in self.baseline.systems].index(name)

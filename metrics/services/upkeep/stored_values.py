@@ -96,10 +96,8 @@ def find_in_vectors() -> Iterator[Finding]:
                 yield Finding("depth_altered", text, forget)
 
         for vector in MetricVector.objects.filter(evaluation=evaluation.pk):
-            sound, text = (
-                vector.is_sound(evaluation.qrels_id),
-                f"{vector.measure} of run {evaluation.run_id} is damaged",
-            )
+            sound = vector.is_sound(evaluation.qrels_id)
+            text = f"{vector.measure} of run {evaluation.run_id} is damaged"
 
             if view is None:
                 if not sound:
