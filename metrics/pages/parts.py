@@ -25,12 +25,22 @@ from runs.web.parameters import text_of
 from runs.web.views import problem_of
 
 # Errors that describe the state of the collection; all others are errors of the request.
-_STATES = ("blind", "no_active_qrels", "not_evaluated", "too_few_runs", "too_few_topics", "too_many_runs",
-           "no_session_sets", "too_few_systems", "too_many_systems", "nothing_to_draw")  # fmt: skip
+_STATES = (
+    "blind",
+    "no_active_qrels",
+    "not_evaluated",
+    "too_few_runs",
+    "too_few_topics",
+    "too_many_runs",
+    "no_session_sets",
+    "too_few_systems",
+    "too_many_systems",
+    "nothing_to_draw",
+)
 
-# A wider table is a file only, and so are more rows.
+# A page shows at most this much of a chart's table; the file has all of it.
 _MOST_COLUMNS, _MOST_ROWS = 26, 200
-_WAITS = ("queued", "evaluating")
+_WAITING = ("queued", "evaluating")
 
 Query = dict[str, str]
 
@@ -48,41 +58,49 @@ class Problem:
 
 
 def query_of(request: HttpRequest, collection: Collection | None = None) -> Query:
-    """Return the query string as text; repeated lists are joined, and with the collection that the
-    page is about, runs that are named by labels have their ids."""
-    given = text_of(request.GET)
-    return {
-        "runs": "",
-        **(shown_without_labels(given, collection, request.user) if collection else given),
-    }
+    """Return the query string as text.
+
+    Repeated lists are joined. With the collection of the page, labels of runs become ids.
+    """
+    parameters = text_of(request.GET)
+    if collection:
+        parameters = shown_without_labels(parameters, collection, request.user)
+    return {"runs": "", **parameters}
 
 
 def changed(query: Query, **changes: str | None) -> str:
-    """Return the address of a page with other parameters; empty values and None are left out."""
-    kept = {name: value for name, value in {**query, **changes}.items() if value}
-    return f"?{urlencode(kept)}"
+    """Return the address of this page with other parameters; empty values and None are left out."""
+    parameters = {name: value for name, value in {**query, **changes}.items() if value}
+    return f"?{urlencode(parameters)}"
 
 
 def fill(context: dict[str, Any], part: str, build: Callable[..., Any], *arguments: Any) -> int:
-    """Put a part of the page into its context, or the problem in its place. Return the page's
-    status."""
+    """Put a part of the page, or the problem that replaces it, into the context.
+
+    Return the status of the page.
+    """
     try:
         context[part] = build(*arguments)
     except LeftOff:
+        # A busy server, or a client that left, ends the whole request.
         raise
     except EvalHubError as error:
         status, detail = problem_of(error)
         problem = Problem(detail, error.code)
         context[f"{part}_problem"] = problem
         return 200 if problem.is_state else status
+
     return 200
 
 
 @dataclass(frozen=True)
 class RunField:
-    """The choice of one run in a form: id, tag and team of each run that is listed, the chosen one
-    by its id, and what none of them is called; perhaps a `first` choice, value and words, that is
-    no run. Where there are `more` runs than are listed, it is a field to type in."""
+    """The choice of one run in a form.
+
+    `choices` are the id, tag and team of each run that is listed, `chosen` is an id, and `none` is
+    the text of the empty choice. `first` is the value and text of a choice before the runs. With
+    `more` runs than are listed, the field is one to type in.
+    """
 
     name: str
     choices: list[tuple[str, str, str]]
@@ -97,18 +115,20 @@ class RunField:
 
     @property
     def typed(self) -> str:
-        named = (f"{team}/{tag}" for run, tag, team in self.choices if run == self.chosen)
-        return next(named, self.chosen)
+        for run, tag, team in self.choices:
+            if run == self.chosen:
+                return f"{team}/{tag}"
+        return self.chosen
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A run or session set that waits for evaluation: its name on a page, its page, and the address
-    of its progress."""
+    """A run or session set that waits for evaluation, with its page and the address of its
+    progress."""
 
-    what: str
+    noun: str
     page: str
-    again: str
+    status_address: str
 
 
 def run_subject(run: UUID) -> Subject:
@@ -116,10 +136,10 @@ def run_subject(run: UUID) -> Subject:
 
 
 def set_subject(session_set: UUID) -> Subject:
-    addresses = (
+    page, status = (
         reverse(name, args=[session_set]) for name in ("session-set-page", "session-set-status")
     )
-    return Subject("session set", *addresses)
+    return Subject("session set", page, status)
 
 
 def level_class(level: int | None) -> str:
@@ -131,8 +151,11 @@ def level_class(level: int | None) -> str:
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A chart in a page: the addresses of its files, by look and format; `narrow` is its size on a
-    phone. A `live` one answers the pointer."""
+    """A chart in a page, with the addresses of its files by look and format.
+
+    `size` and `narrow` are its sizes on a screen and on a phone; a `live` chart answers the
+    pointer.
+    """
 
     figure: Figure
     view: str
@@ -151,19 +174,22 @@ class ShownFigure:
 
     @property
     def pictures(self) -> list[tuple[str, str, int, int]]:
-        """Return the images: media query, address, width and height. The last one, without a query,
-        is for all other screens and for printing."""
+        """Return the images: media query, address, width and height.
+
+        The last one has no media query: it is for all other screens and for printing.
+        """
         narrow, dark = "(max-width: 40rem)", "(prefers-color-scheme: dark)"
-        kinds = (
+        variants = (
             (f"screen and {dark} and {narrow}", "dark", self.narrow),
             (f"screen and {dark}", "dark", self.size),
             (f"screen and {narrow}", "light", self.narrow),
             ("", "", self.size),
         )
+
         sides = {size: self.figure.sides(size) for size in (self.narrow, self.size)}
         return [
             (media, self.address("svg", theme=theme, size=size), *sides[size])
-            for media, theme, size in kinds
+            for media, theme, size in variants
         ]
 
     @property
@@ -193,8 +219,8 @@ class ShownFigure:
         return max(0, len(self.figure.rows) - _MOST_ROWS)
 
     @property
-    def tabled(self) -> bool:
-        """Return whether a page has room for the table of the chart."""
+    def has_table(self) -> bool:
+        """Return whether the table of the chart fits into a page."""
         return bool(self.figure.rows) and len(self.figure.columns) <= _MOST_COLUMNS
 
 
@@ -208,13 +234,13 @@ def run_figure(
 def shared_figure(
     figure: Figure, link: ShareLink, size: str = "column", narrow: str = "narrow"
 ) -> ShownFigure:
-    """Return a chart of what a share link opens, whose addresses are those of the link."""
+    """Return a chart of what a share link opens, with the link's addresses."""
     figure = figure if figure.source else figure.drawn_from(link.collection)
     return ShownFigure(figure, "shared-chart", {"share": link.key}, {}, size, narrow, live=False)
 
 
 def shared_files(link: ShareLink, kinds: Iterable[str]) -> list[tuple[str, str]]:
-    """Return what each file of a share link is called, and its address."""
+    """Return the title and the address of each file of a share link."""
     return [(FORMATS[kind].title, reverse("shared-file", args=[link.key, kind])) for kind in kinds]
 
 
@@ -226,10 +252,12 @@ def set_figure(
 
 
 def status_piece(request: HttpRequest, subject: Subject, status: RunStatus) -> HttpResponse:
-    """Render the progress of an evaluation, a fragment of its page that reloads itself until the
-    evaluation has ended."""
+    """Render the progress of an evaluation.
+
+    This fragment of a page reloads itself until the evaluation has ended.
+    """
     response = render(request, "metrics/_status.html", {"subject": subject, "status": status})
-    if status.state not in _WAITS:
+    if status.state not in _WAITING:
         response["HX-Refresh"] = "true"
     response["Cache-Control"] = "no-store"
     return response

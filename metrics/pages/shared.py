@@ -1,9 +1,8 @@
-"""The pages that a share link opens: one leaderboard, comparison or run, read-only, without links
-to anything else. Each is the ordinary page in another frame, without the parts that the link does
-not give to it.
+"""The pages that share links open: one leaderboard, comparison or run, read-only, without links
+to anything else.
 
-Every request checks the link again (`runs/services/sharing/shares.py`), and reads what its maker
-sees.
+Each is the ordinary page in another frame, without the parts that belong to one reader. Every
+request checks the link again (`runs/services/sharing/shares.py`) and reads what its maker sees.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ from runs.web.parameters import text_of
 from runs.web.views import View, answer_of_the_api, checked, reads
 
 _COOKIE, _SALT = "evalhub_share", "evalhub.share"
-_DRAWN_AS = ("svg", "png", "pdf", "csv")
+_CHART_FORMATS = ("svg", "png", "pdf", "csv")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of what links open: its page, its files and its charts.
+    """What is needed to serve one kind of link: its page, its files and its charts.
 
     Each function takes the link first. `page` takes the parameters of the request too, and returns
     the template of the page, its context and its status.
@@ -77,23 +76,28 @@ def _kind_of(link: ShareLink) -> Kind:
 
 
 def _unlisted(view: View) -> View:
-    """Decorate a page of a share link: refusals are pages without links, no search engine lists it,
-    and no link of it tells its address."""
+    """Decorate a page of a share link.
+
+    Its refusals are pages without links, no search engine lists it, and its address is not sent to
+    other sites.
+    """
 
     @wraps(view)
     def guarded(request: HttpRequest, **names: str) -> HttpResponseBase:
         try:
             response = view(request, **names)
         except (EvalHubError, Http404, OperationalError) as error:
-            answer = answer_of_the_api(error)
-            context = {"status": answer.status_code, "detail": answer.data["detail"]}
+            api_answer = answer_of_the_api(error)
+            context = {"status": api_answer.status_code, "detail": api_answer.data["detail"]}
             response = render(
-                request, "metrics/shared/refused.html", context, status=answer.status_code
+                request, "metrics/shared/refused.html", context, status=api_answer.status_code
             )
-            if wait := answer.headers.get("Retry-After"):
+            if wait := api_answer.headers.get("Retry-After"):
                 response["Retry-After"] = wait
+
         response["Referrer-Policy"] = "no-referrer"
         response["X-Robots-Tag"] = "noindex, nofollow"
+
         return response
 
     return require_safe(guarded)
@@ -102,16 +106,20 @@ def _unlisted(view: View) -> View:
 @_unlisted
 @reads()
 def open_page(request: HttpRequest, share: str) -> HttpResponse:
-    """Redirect a share link to its page, with a cookie for that page alone: no address has the
-    secret from then on."""
+    """Redirect a share link to its page and set a cookie for that page.
+
+    From then on no address contains the secret.
+    """
     try:
         link = open_share(key=share, secret=getattr(request, "share_secret", ""))
     except NotFound:
+        # Guessing keys is limited as guessing passwords is.
         wait = RATES.take(f"share:{network_of(sender_of(request))}", settings.EVALHUB_LOGIN_RATE)
         if wait:
             message = "too many share links from this address that do not exist; try again later"
             raise LimitReached(message, wait=wait) from None
         raise
+
     path = reverse("shared-page", args=[link.key])
     response = HttpResponseRedirect(path)
     response.set_signed_cookie(
@@ -124,6 +132,7 @@ def open_page(request: HttpRequest, share: str) -> HttpResponse:
         httponly=True,
         samesite="Lax",
     )
+
     response["Cache-Control"] = "no-store"
     return response
 
@@ -164,8 +173,9 @@ def shared_file(request: HttpRequest, share: str, kind: str) -> HttpResponseBase
 def shared_chart(request: HttpRequest, share: str, chart: str, form: str) -> HttpResponse:
     """Draw a chart of what a link opens."""
     link, query = _link_of(request, share), text_of(request.GET)
-    if form not in _DRAWN_AS:
+    if form not in _CHART_FORMATS:
         raise Http404("there is no such chart of this page")
+
     look = Look(
         theme=choice_in(query, "theme", tuple(PALETTES)) or "light",
         size=choice_in(query, "size", tuple(SIZES)) or "column",
@@ -175,7 +185,7 @@ def shared_chart(request: HttpRequest, share: str, chart: str, form: str) -> Htt
     response = HttpResponse(
         render_chart(figure, look, form), content_type=FORMATS[form].content_type
     )
-    response["Content-Disposition"] = (
-        f'{"attachment" if form == "csv" else "inline"}; filename="{figure.file_name(form)}"'
-    )
+    disposition = "attachment" if form == "csv" else "inline"
+    response["Content-Disposition"] = f'{disposition}; filename="{figure.file_name(form)}"'
+
     return response

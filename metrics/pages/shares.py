@@ -1,5 +1,5 @@
-"""The page of share links: say who sees something, make a link to it, and revoke one's links and those to collections
-that one organises."""
+"""The page of share links: who sees something, a link to it, and the links of the user and of the
+collections that the user organises."""
 
 from __future__ import annotations
 
@@ -32,64 +32,76 @@ _SHOWN = 200
 
 
 class SharesPage(FormPage):
-    """The share links that the user manages, and a form for a link to what the address names; `action` creates or
-    revokes one."""
+    """The share links that the user manages, and a form to share what the address names.
+
+    `action` creates or revokes a link.
+    """
 
     scopes = {"POST": Scope.MANAGE}
     reads = _NAMES
     fields = ("action", "key", "days", *_NAMES)
 
     def get(self, request: Request) -> HttpResponse:
-        given = text_of(request.query_params)
-        told = _asked(request, given) if given.get("kind") else {}
-        return _page(request, **told)
+        parameters = text_of(request.query_params)
+        fields = _form_of(request, parameters) if parameters.get("kind") else {}
+        return _page(request, **fields)
 
     def post(self, request: Request) -> HttpResponse:
-        given = {name: str(request.data.get(name, "")) for name in self.fields}
-        user, origin, told = cast(User, request.user), origin_of(request), dict[str, Any]()
+        form = {name: str(request.data.get(name, "")) for name in self.fields}
+        user, origin, fields = cast(User, request.user), origin_of(request), dict[str, Any]()
         try:
-            if given["action"] == "revoke":
+            if form["action"] == "revoke":
                 managed = ShareLink.objects.managed_by(user)
-                link = managed.filter(key=given["key"], revoked_at=None).first()
+
+                link = managed.filter(key=form["key"], revoked_at=None).first()
                 if link is None:
                     raise NotFound(
-                        f"there is no share link {given['key'][:20]!r} that you may revoke"
+                        f"there is no share link {form['key'][:20]!r} that you may revoke"
                     )
+
                 revoke_share(link=link, origin=origin)
                 messages.success(request._request, f"Link {link.key} revoked.")
+
                 return see(request, reverse("shares-page"))
-            if given["action"] != "create":
-                raise NotFound(f"there is no action {given['action'][:40]!r}")
-            told = _asked(request, given)
-            if given["days"] not in _DAYS:
+
+            if form["action"] != "create":
+                raise NotFound(f"there is no action {form['action'][:40]!r}")
+
+            fields = _form_of(request, form)
+            if form["days"] not in _DAYS:
                 raise InvalidInput(f"days is one of {', '.join(_DAYS)}", pointer="/days")
-            until = timezone.now() + timedelta(days=int(given["days"]))
+
+            until = timezone.now() + timedelta(days=int(form["days"]))
             link, secret = create_share(
-                shared=told["shared"], by=user, expires_at=until, origin=origin
+                shared=fields["shared"], by=user, expires_at=until, origin=origin
             )
         except (EvalHubError, APIException) as error:
-            refused = refusal_of(error)
-            return _page(request, refused.status, refused=refused, **told)
+            refusal = refusal_of(error)
+            return _page(request, refusal.status, refused=refusal, **fields)
+
         address = request.build_absolute_uri(reverse("open-share", args=[link.key]))
-        return _page(request, 201, **told, made=link, address=f"{address}{secret}/")
+
+        # The secret is shown this once: only a hash of it is stored.
+        return _page(request, 201, **fields, new_link=link, address=f"{address}{secret}/")
 
 
-def _asked(request: Request, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the address or the form names, the address at which its readers find it, and the fields of the
-    form."""
-    shared = shared_in(request, given)
+def _form_of(request: Request, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the address or the form names: its title, its ordinary address, and the fields
+    that the form keeps."""
+    shared = shared_in(request, parameters)
     return {
         "shared": shared,
         "title": _title(shared, _tags([shared.target])),
         "plain": request.build_absolute_uri(_plain_address(shared)),
         "may_share": may_share(request.user, shared),
-        "kept": {name: given[name] for name in _NAMES if given.get(name)},
+        "kept": {name: parameters[name] for name in _NAMES if parameters.get(name)},
     }
 
 
-def share_address(kind: str, **named: str) -> str:
+def share_address(kind: str, **parameters: str) -> str:
     """Return the address of the form that shares something."""
-    return f"{reverse('shares-page')}?{urlencode({'kind': kind, **{n: text for n, text in named.items() if text}})}"
+    query = {"kind": kind, **{name: text for name, text in parameters.items() if text}}
+    return f"{reverse('shares-page')}?{urlencode(query)}"
 
 
 def _title(shared: Shared, tags: Mapping[str, str]) -> str:
@@ -99,8 +111,8 @@ def _title(shared: Shared, tags: Mapping[str, str]) -> str:
 
 
 def _tags(runs: Iterable[str]) -> dict[str, str]:
-    named = Run.objects.filter(pk__in=[run for run in runs if run]).values_list("pk", "tag")
-    return {str(pk): tag for pk, tag in named}
+    pairs = Run.objects.filter(pk__in=[run for run in runs if run]).values_list("pk", "tag")
+    return {str(pk): tag for pk, tag in pairs}
 
 
 def _plain_address(shared: Shared) -> str:
@@ -112,29 +124,32 @@ def _plain_address(shared: Shared) -> str:
     else:
         name = "comparison-page" if shared.kind == ShareLink.Kind.COMPARISON else "collection-page"
         path = reverse(name, args=[shared.collection.slug])
+
     return f"{path}?{shared.query}" if shared.query else path
 
 
 @dataclass(frozen=True)
 class ShareLine:
-    """A link on the page: what it opens, and the ordinary address of that."""
+    """A link on the page: what it opens, and the ordinary address of that page."""
 
     link: ShareLink
     title: str
     address: str
 
 
-def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
-    found = ShareLink.objects.managed_by(request.user).select_related("collection", "created_by")[
-        :_SHOWN
-    ]
-    tags = _tags(link.target for link in found)
-    links = [
-        ShareLine(link, _title(one, tags), _plain_address(one))
-        for link, one in zip(found, map(shared_by, found), strict=True)
-    ]
-    context = {"links": links, "days": _DAYS, **told}
+def _page(request: Request, status: int = 200, **parts: Any) -> HttpResponse:
+    managed = ShareLink.objects.managed_by(request.user)
+    links = managed.select_related("collection", "created_by")[:_SHOWN]
+
+    tags = _tags(link.target for link in links)
+    lines = []
+    for link in links:
+        shared = shared_by(link)
+        lines.append(ShareLine(link, _title(shared, tags), _plain_address(shared)))
+
+    context = {"links": lines, "days": _DAYS, **parts}
     page: HttpRequest = request._request
     response = render(page, "metrics/shares.html", context, status=status)
     response["Cache-Control"] = "no-store"
+
     return response

@@ -23,7 +23,7 @@ _STATES = ("unranked", "stale", "queued", "evaluating", "failed")
 
 
 def with_shown_measures(collection: Collection, query: Query) -> Query:
-    """Return the query with the measures that are shown where it names none: the first five of the collection."""
+    """Return the query with the first five measures of the collection where it names none."""
     if query.get("measures") or len(collection.measures) <= SHOWN_MEASURES:
         return query
     return {**query, "measures": ",".join(collection.measures[:SHOWN_MEASURES])}
@@ -31,9 +31,11 @@ def with_shown_measures(collection: Collection, query: Query) -> Query:
 
 @dataclass(frozen=True)
 class PanelColumn:
-    """A column in the panel: its name, for a measure the name of its definition and a summary, and the addresses of
-    the leaderboard with the column one place earlier, later, or without it; empty where there is
-    none."""
+    """A column in the panel: its name, and for a measure the name and summary of its definition.
+
+    `earlier`, `later` and `without` are the addresses of the leaderboard with the column moved by
+    a place, or removed; empty where that is impossible.
+    """
 
     name: str
     title: str
@@ -46,9 +48,11 @@ class PanelColumn:
 
 @dataclass(frozen=True)
 class Panel:
-    """The chosen columns in their order, measures before the others; the names of columns to add; and the addresses of
-    the leaderboard with every measure of the collection, empty where all are shown, and with the
-    default columns."""
+    """The chosen columns in their order, measures before the others, and the columns to add.
+
+    `complete` is the address of the leaderboard with every measure of the collection, empty where
+    all are shown; `reset` that with the default columns.
+    """
 
     measures: list[PanelColumn]
     others: list[PanelColumn]
@@ -57,81 +61,98 @@ class Panel:
     reset: str
 
 
-def columns_panel(collection: Collection, reader: Any, asked: BoardQuery, query: Query) -> Panel:
-    names = [measure.name for measure in asked.measures]
+def columns_panel(collection: Collection, reader: Any, question: BoardQuery, query: Query) -> Panel:
+    names = [measure.name for measure in question.measures]
     own = [parse_measure(name, collection.documents).name for name in collection.measures]
-    missing = set(own) - set(names)
+    complete = ""
+    if set(own) - set(names):
+        complete = changed(query, measures=",".join(dict.fromkeys([*own, *names])), offset=None)
+
     return Panel(
-        [_measure_column(asked, place, query) for place in range(len(names))],
-        [_other_column(asked, place, query) for place in range(len(asked.columns))],
-        _offered(collection, reader, asked.columns),
-        changed(query, measures=",".join(dict.fromkeys([*own, *names])), offset=None)
-        if missing
-        else "",
-        changed(
+        measures=[_measure_column(question, place, query) for place in range(len(names))],
+        others=[_other_column(question, place, query) for place in range(len(question.columns))],
+        offered=_offered(collection, reader, question.columns),
+        complete=complete,
+        reset=changed(
             query, **dict.fromkeys(("measures", "columns", "sort", "order", "arrange", "offset"))
         ),
     )
 
 
-def _measure_column(asked: BoardQuery, place: int, query: Query) -> PanelColumn:
-    names, measure = [one.name for one in asked.measures], asked.measures[place]
+def _measure_column(question: BoardQuery, place: int, query: Query) -> PanelColumn:
+    names = [shown.name for shown in question.measures]
+    measure = question.measures[place]
     rest = [name for name in names if name != measure.name]
-    # Without the measure that ranks the runs, the first of the others does.
-    order = (
-        {"sort": None, "order": None} if measure == asked.sort else _same_order(asked, rest, query)
-    )
-    without = (
-        changed(query, measures=",".join(rest), add=None, offset=None, **order) if rest else ""
-    )
-    earlier, later = (
-        changed(query, measures=",".join(moved), add=None, **_same_order(asked, moved, query))
-        if moved
-        else ""
-        for moved in _neighbours(names, place)
-    )
+
+    # Without the measure that ranks the runs, the first of the others ranks them.
+    sorting = _same_order(question, rest, query)
+    if measure == question.sort:
+        sorting = {"sort": None, "order": None}
+
+    without = ""
+    if rest:
+        without = changed(query, measures=",".join(rest), add=None, offset=None, **sorting)
+
+    def address(moved: list[str]) -> str:
+        if not moved:
+            return ""
+        sorting = _same_order(question, moved, query)
+        return changed(query, measures=",".join(moved), add=None, **sorting)
+
+    earlier, later = _neighbours(names, place)
     definition = measure.definition
+
     return PanelColumn(
-        measure.name,
-        measure.name,
-        earlier,
-        later,
-        without,
-        definition.name,
-        definition.sections()["summary"],
+        name=measure.name,
+        title=measure.name,
+        earlier=address(earlier),
+        later=address(later),
+        without=without,
+        definition=definition.name,
+        summary=definition.sections()["summary"],
     )
 
 
-def _same_order(asked: BoardQuery, names: list[str], query: Query) -> dict[str, str | None]:
-    """Return what keeps the ranking where another measure comes first, by which runs are ranked by default."""
-    return {} if query.get("sort") or names[:1] == [asked.sort.name] else {"sort": asked.sort.name}
+def _same_order(question: BoardQuery, names: list[str], query: Query) -> dict[str, str | None]:
+    """Return the parameter that keeps the ranking if another measure comes first."""
+    # By default the first measure ranks the runs.
+    if query.get("sort") or names[:1] == [question.sort.name]:
+        return {}
+    return {"sort": question.sort.name}
 
 
-def _other_column(asked: BoardQuery, place: int, query: Query) -> PanelColumn:
-    names, column = [one.name for one in asked.columns], asked.columns[place]
-    order = {"arrange": None} if asked.arrange and asked.arrange.column == column else {}
+def _other_column(question: BoardQuery, place: int, query: Query) -> PanelColumn:
+    names = [shown.name for shown in question.columns]
+    column = question.columns[place]
+    sorts = question.arrange and question.arrange.column == column
+    arrangement = {"arrange": None} if sorts else {}
     rest = ",".join(name for name in names if name != column.name)
     earlier, later = (
         changed(query, columns=",".join(moved), add=None) if moved else ""
         for moved in _neighbours(names, place)
     )
-    without = changed(query, columns=rest, add=None, offset=None, **order)
+    without = changed(query, columns=rest, add=None, offset=None, **arrangement)
+
     return PanelColumn(column.name, column.heading, earlier, later, without)
 
 
 def _neighbours(names: list[str], place: int) -> tuple[list[str], list[str]]:
-    """Return the names with one of them a place earlier, and a place later; an empty list where it is at that end."""
-    found: list[list[str]] = []
+    """Return the names with one of them moved a place earlier, and a place later.
+
+    A list is empty where the name is already at that end.
+    """
+    orders: list[list[str]] = []
     for other in (place - 1, place + 1):
-        moved = list(names) if 0 <= other < len(names) else []
-        if moved:
-            moved[place], moved[other] = moved[other], moved[place]
-        found.append(moved)
-    return found[0], found[1]
+        order = list(names) if 0 <= other < len(names) else []
+        if order:
+            order[place], order[other] = order[other], order[place]
+        orders.append(order)
+
+    return orders[0], orders[1]
 
 
 def _offered(collection: Collection, reader: Any, shown: tuple[ShownColumn, ...]) -> list[str]:
-    """Return the columns that can be added: settings and costs that a visible run has, labels, and the date."""
+    """Return the columns to add: settings and costs of a visible run, labels, and the date."""
     keys = visible_keys(visible_board(collection, reader)).filter(role=ParameterKey.Role.SETTING)
     first = keys.order_by("-space", "name").values_list("space", "name")[:_KEYS_OFFERED]
     names = [written(space, name) for space, name in first]
@@ -150,35 +171,44 @@ def read_added(
     parts = [part.strip() for part in _parts(query.get("add", "")) if part.strip()]
     if not parts:
         return [], ()
+
     board = visible_board(collection, reader)
+
     measures: list[Measure] = []
     columns = [column.name for column in read_columns(query.get("columns", ""), board)]
     for part in parts:
+        # What names a parameter, a cost or another column needs no look-up.
         if part.startswith((f"{PARAM}:", f"{COST}:")) or part in (LABEL, SUBMITTED):
             columns.append(part)
             continue
+
         try:
             measures += parse_measures(part, collection.documents)
         except MeasureError as error:
-            few = len(columns) <= MAX_COLUMNS
-            key = visible_keys(board).filter(name=part).order_by("-space").first() if few else None
-            if key is None or not written(key.space, key.name):
+            # What is no measure may be the name of a setting or cost alone.
+            key = None
+            if len(columns) <= MAX_COLUMNS:
+                key = visible_keys(board).filter(name=part).order_by("-space").first()
+            column = written(key.space, key.name) if key else ""
+            if not column:
                 raise pointed(error, "add") from error
-            columns.append(written(key.space, key.name))
+            columns.append(column)
+
     return measures, read_columns(",".join(columns), board, "add")
 
 
 def _parts(text: str) -> list[str]:
     """Return the parts of a text between commas outside brackets and quotes."""
-    found, depth, quoted = [""], 0, False
+    parts, depth, quoted = [""], 0, False
     for character in text:
         if character == "," and not (depth or quoted):
-            found.append("")
+            parts.append("")
             continue
         quoted ^= character == '"'
         depth = max(0, depth + (character == "(") - (character == ")"))
-        found[-1] += character
-    return found
+        parts[-1] += character
+
+    return parts
 
 
 @dataclass(frozen=True)
@@ -193,37 +223,39 @@ class Choice:
 def filter_choices(
     collection: Collection, board: Leaderboard, own_teams: set[int], query: Query
 ) -> list[Choice]:
-    """Return useful filter terms: of the reader's own runs, of teams, and of states that occur."""
+    """Return useful filter terms: the reader's own runs, teams, and states that occur."""
     teams = (
         Team.objects.filter(runs__collection=collection, runs__deleted_at=None)
         .order_by("slug")
         .distinct()
     )
-    found = dict(teams.values_list("pk", "slug")[: _TEAMS_OFFERED + 1])
-    terms = ["own:yes"] if own_teams & found.keys() else []
-    terms += [f"team:{slug}" for slug in found.values()] if 1 < len(found) <= _TEAMS_OFFERED else []
-    unranked = board.ranked < sum(board.states.values())
-    terms += ["status:ranked", *(f"status:{state}" for state in _STATES)] if unranked else []
+    slugs = dict(teams.values_list("pk", "slug")[: _TEAMS_OFFERED + 1])
+    terms = ["own:yes"] if own_teams & slugs.keys() else []
+    if 1 < len(slugs) <= _TEAMS_OFFERED:
+        terms += [f"team:{slug}" for slug in slugs.values()]
+
+    if board.ranked < sum(board.states.values()):
+        terms += ["status:ranked", *(f"status:{state}" for state in _STATES)]
+
     return [_choice(term, query) for term in terms]
 
 
 def _choice(term: str, query: Query) -> Choice:
-    """Return a choice of one value of a field; choosing another value replaces it."""
+    """Return the choice of one value of a field, which replaces another value of the field."""
     text = query.get("filter", "").strip()
     terms, name = text.split(), term.partition(":")[0]
     chosen = term in terms
+
     if "OR" in terms or "(" in text:
-        kept = [f"({text})"]
+        other_terms = [f"({text})"]
     else:
-        kept = [other for other in terms if not other.startswith(f"{name}:")]
-    return Choice(
-        term,
-        changed(query, filter=" ".join([*kept, *([] if chosen else [term])]), offset=None),
-        chosen,
-    )
+        other_terms = [other for other in terms if not other.startswith(f"{name}:")]
+
+    terms = other_terms if chosen else [*other_terms, term]
+    return Choice(term, changed(query, filter=" ".join(terms), offset=None), chosen)
 
 
 def kept_fields(query: Query, *own: str) -> list[tuple[str, str]]:
-    """Return the parameters that a form keeps: all except its own fields and the page."""
+    """Return the parameters that a form keeps: all except its own fields and the offset."""
     dropped = (*own, "offset", "add")
     return [(name, value) for name, value in query.items() if value and name not in dropped]

@@ -1,4 +1,5 @@
-"""Saved views: the menu on the leaderboard, their short addresses, and the page that saves and changes them."""
+"""Saved views: the menu on the leaderboard, their short addresses, and the page that manages
+them."""
 
 from __future__ import annotations
 
@@ -41,10 +42,10 @@ _LISTED = 12
 
 @dataclass(frozen=True)
 class ViewMenu:
-    """The views that the reader sees, the one that was opened, if any, and the present parameters of the leaderboard.
+    """The views that the reader sees, the one that was opened, and the leaderboard's parameters.
 
-    `scopes` are value and text of what the reader may choose when saving; empty for a reader
-    without an account.
+    `scopes` are value and text of the readers with whom the user may share a view; empty without
+    an account.
     """
 
     views: list[View]
@@ -61,43 +62,52 @@ class ViewMenu:
 
 
 def read_menu(request: HttpRequest, collection: Collection, managed: bool) -> ViewMenu:
-    given = text_of(request.GET)
-    seen = (
+    parameters = text_of(request.GET)
+    visible = (
         View.objects.visible_to(request.user)
         .filter(collection=collection)
         .select_related("team", "collection")
     )
-    views = list(seen[: _LISTED + 1])
+    views = list(visible[: _LISTED + 1])
+
     opened = None
-    if code := given.get("opened"):
-        opened = (
-            next((view for view in views if view.code == code), None)
-            or seen.filter(code=code).first()
-        )
-    may_change = (
-        bool(opened) and View.objects.changeable_by(request.user).filter(code=code).exists()
-    )
-    scopes = _scopes(request.user, collection, managed)
+    may_change = False
+
+    if code := parameters.get("opened"):
+        # A view that was opened may be one that the menu leaves out.
+        listed = next((view for view in views if view.code == code), None)
+        opened = listed or visible.filter(code=code).first()
+        changeable = View.objects.changeable_by(request.user)
+        may_change = opened is not None and changeable.filter(code=code).exists()
+
     return ViewMenu(
-        views[:_LISTED], len(views) > _LISTED, opened, may_change, kept_query(given), scopes
+        views=views[:_LISTED],
+        more=len(views) > _LISTED,
+        opened=opened,
+        may_change=may_change,
+        query=kept_query(parameters),
+        scopes=_scopes(request.user, collection, managed),
     )
 
 
 def _scopes(user: Any, collection: Collection, managed: bool) -> list[tuple[str, str]]:
-    """Return who may see a view that the user saves, as values of a form and as words."""
+    """Return the scopes that the user can give to a view, as values and texts of a form."""
     if not user.is_authenticated:
         return []
+
     teams = Team.objects.of(user).filter(personal_of=None).values_list("slug", flat=True)
     shared = [(f"team:{slug}", f"members of team {slug}") for slug in teams]
     everyone = [("collection", "everyone who sees this leaderboard")] if managed else []
     return [("me", "only me"), *shared, *everyone]
 
 
-def address_of(collection: Collection, given: Mapping[str, str], reader: Any) -> str:
-    """Return the address of the leaderboard with the parameters of the view that is named, and a mark of its name."""
-    merged = with_view(given, collection, reader)
-    kept = {name: text for name, text in merged.items() if text}
-    return f"{reverse('collection-page', args=[collection.slug])}?{urlencode({**kept, 'opened': given['view']})}"
+def address_of(collection: Collection, parameters: Mapping[str, str], reader: Any) -> str:
+    """Return the address of the leaderboard with the parameters of the view that is named, and
+    with its code."""
+    merged = with_view(parameters, collection, reader)
+    query = {name: text for name, text in merged.items() if text}
+    query["opened"] = parameters["view"]
+    return f"{reverse('collection-page', args=[collection.slug])}?{urlencode(query)}"
 
 
 @page
@@ -110,7 +120,7 @@ def view_page(request: HttpRequest, code: str) -> HttpResponse:
 
 
 class ViewsPage(FormPage):
-    """The saved views of a leaderboard; `action` saves one, or updates, renames, shares or deletes the one named by
+    """The saved views of a leaderboard; `action` saves, updates, changes or deletes the view
     `code`."""
 
     signed_in = False
@@ -122,64 +132,65 @@ class ViewsPage(FormPage):
 
     def post(self, request: Request, slug: str) -> HttpResponse:
         collection = scored_collection(request, slug, values=False)
-        given = {name: str(request.data.get(name, "")) for name in self.fields}
+        form = {name: str(request.data.get(name, "")) for name in self.fields}
         try:
-            return _act(request, collection, given)
+            return _act(request, collection, form)
         except (EvalHubError, APIException) as error:
-            refused = refusal_of(error)
-            return _page(request, collection, refused.status, refused=refused, given=given)
+            refusal = refusal_of(error)
+            return _page(request, collection, refusal.status, refused=refusal, given=form)
 
 
-def _act(request: Request, collection: Collection, given: dict[str, str]) -> HttpResponse:
-    user, origin, action = cast(User, request.user), origin_of(request), given["action"]
-    scope, _, team = given["share"].partition(":")
+def _act(request: Request, collection: Collection, form: dict[str, str]) -> HttpResponse:
+    user, origin, action = cast(User, request.user), origin_of(request), form["action"]
+    scope, _, team = form["share"].partition(":")
+
     if action == "create":
-        fields = {
-            "name": _name_in(given),
-            "query": canonical_query(given["query"], collection, user),
-        }
-        made = create_view(
+        new = create_view(
             collection=collection,
             owner=user,
+            name=_name_in(form),
+            query=canonical_query(form["query"], collection, user),
             scope=_scope_in(scope or "me"),
             team=team,
             origin=origin,
-            **fields,
         )
-        return see(request, reverse("view-page", args=[made.code]))
-    found = changeable_view(user, given["code"])
-    if found.collection_id != collection.pk:
-        raise NotFound(f"there is no view {given['code'][:20]!r} of collection {collection.slug}")
+        return see(request, reverse("view-page", args=[new.code]))
+
+    view = changeable_view(user, form["code"])
+    if view.collection_id != collection.pk:
+        raise NotFound(f"there is no view {form['code'][:20]!r} of collection {collection.slug}")
     if action == "update":
-        changes = {"query": canonical_query(given["query"], collection, user)}
-        change_view(view=found, user=user, changes=changes, origin=origin)
-        return see(request, reverse("view-page", args=[found.code]))
+        changes = {"query": canonical_query(form["query"], collection, user)}
+        change_view(view=view, user=user, changes=changes, origin=origin)
+        return see(request, reverse("view-page", args=[view.code]))
+
     if action == "change":
         shared = {"scope": _scope_in(scope), "team": team} if scope else {}
-        change_view(
-            view=found, user=user, changes={"name": _name_in(given), **shared}, origin=origin
-        )
-        messages.success(request._request, f"View “{found.name}” changed.")
+        change_view(view=view, user=user, changes={"name": _name_in(form), **shared}, origin=origin)
+        messages.success(request._request, f"View “{view.name}” changed.")
     elif action == "delete":
-        delete_view(view=found, origin=origin)
-        messages.success(request._request, f"View “{found.name}” deleted.")
+        delete_view(view=view, origin=origin)
+        messages.success(request._request, f"View “{view.name}” deleted.")
     else:
         raise NotFound(f"there is no action {action[:40]!r}")
+
     return see(request, reverse("views-page", args=[collection.slug]))
 
 
-def _name_in(given: Mapping[str, str]) -> str:
-    name = given["name"].strip()
+def _name_in(form: Mapping[str, str]) -> str:
+    name = form["name"].strip()
     if not name:
         raise InvalidInput("give the view a name", code="required", pointer="/name")
     if len(name) > MAX_NAME:
         raise InvalidInput(f"name: {len(name):,} characters; at most {MAX_NAME}", pointer="/name")
+
     try:
         check_line(name)
     except ValidationError as error:
         raise InvalidInput(
             f"name: {error.message}", code="control_character", pointer="/name"
         ) from error
+
     return name
 
 
@@ -193,7 +204,7 @@ def _scope_in(scope: str) -> str:
 
 @dataclass(frozen=True)
 class ViewLine:
-    """A view on its page: its parameters, and `share`, the value of who sees it now, where the reader may change it."""
+    """A view on its page: its parameters, and `share`, the value of its readers in the form."""
 
     view: View
     parameters: dict[str, str]
@@ -201,9 +212,11 @@ class ViewLine:
     may_change: bool
 
 
-def _page(request: Request, collection: Collection, status: int = 200, **told: Any) -> HttpResponse:
+def _page(
+    request: Request, collection: Collection, status: int = 200, **parts: Any
+) -> HttpResponse:
     user = request.user
-    seen = (
+    views = (
         View.objects.visible_to(user)
         .filter(collection=collection)
         .select_related("team", "owner", "collection")
@@ -214,13 +227,15 @@ def _page(request: Request, collection: Collection, status: int = 200, **told: A
     managed = Collection.objects.managed_by(user).filter(pk=collection.pk).exists()
     lines = [
         ViewLine(
-            view,
-            parameters_of(view),
-            f"{view.scope}:{view.team.slug}" if view.team else view.scope,
-            view.pk in changeable,
+            view=view,
+            parameters=parameters_of(view),
+            share=f"{view.scope}:{view.team.slug}" if view.team else view.scope,
+            may_change=view.pk in changeable,
         )
-        for view in seen
+        for view in views
     ]
+
     scopes = _scopes(user, collection, managed)
-    context = {"collection": collection, "lines": lines, "scopes": scopes, **told}
+    context = {"collection": collection, "lines": lines, "scopes": scopes, **parts}
+
     return render(request._request, "metrics/saved_views.html", context, status=status)

@@ -1,4 +1,4 @@
-"""The runs that are chosen on a leaderboard: its address names them, whatever rows it shows."""
+"""The runs that are chosen on a leaderboard; the address names them, on whatever page they are."""
 
 from __future__ import annotations
 
@@ -27,23 +27,25 @@ _SHORT = re.compile(rf"[0-9a-f]{{{_DIGITS},32}}")
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A chosen run: `short` names it in the address, `here` if its box is on the page, and the address of the
-    leaderboard without it."""
+class ChosenRun:
+    """A chosen run: `short` names it in the address, `on_page` says whether its box is shown, and
+    `without` is the address of the leaderboard without it."""
 
     id: UUID
     short: str
     tag: str
-    here: bool
+    on_page: bool
     without: str
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen runs on all pages of a leaderboard; `kept` are the other parameters that the form keeps, and `shorts`
-    names every run of the leaderboard."""
+    """The chosen runs on all pages of a leaderboard.
 
-    runs: list[Chosen]
+    `kept` are the other parameters that the form keeps, and `shorts` the short names of all runs.
+    """
+
+    runs: list[ChosenRun]
     kept: list[tuple[str, str]]
     cleared: str
     shorts: dict[UUID, str]
@@ -55,73 +57,81 @@ class Selection:
         return {run.id for run in self.runs}
 
     @property
-    def elsewhere(self) -> list[Chosen]:
-        return [run for run in self.runs if not run.here]
+    def elsewhere(self) -> list[ChosenRun]:
+        return [run for run in self.runs if not run.on_page]
 
 
 def short_ids(runs: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the first eight digits of the id of each run, or all of them where two runs have the same ones."""
-    found: dict[str, list[UUID]] = {}
+    """Return the first eight digits of each run's id, or all of them where these are not unique."""
+    groups: dict[str, list[UUID]] = {}
     for run in runs:
-        found.setdefault(run.hex[:_DIGITS], []).append(run)
-    return {
-        run: short if len(same) == 1 else run.hex for short, same in found.items() for run in same
-    }
+        groups.setdefault(run.hex[:_DIGITS], []).append(run)
+
+    shorts = {}
+    for short, group in groups.items():
+        for run in group:
+            shorts[run] = short if len(group) == 1 else run.hex
+
+    return shorts
 
 
 def read_selection(board: Leaderboard, query: Query) -> Selection:
-    """Return the chosen runs that are ranked now, in the order of the address; others are ignored."""
-    runs_of = board.runs
-    shorts = short_ids(runs_of.values())
-    ranked = {runs_of[pk] for pk, _ in board.order}
+    """Return the chosen runs that are ranked, in the order of the address; ignore the others."""
+    run_ids = board.runs
+    shorts = short_ids(run_ids.values())
+    ranked = {run_ids[pk] for pk, _ in board.order}
     chosen = [run for run in _named(query, shorts) if run in ranked]
-    kept = chosen[:MOST_CHOSEN]
+    listed = chosen[:MOST_CHOSEN]
+
     rows = [*board.rows, *([board.pinned] if board.pinned else [])]
-    here = {row.run.pk: row.run.tag for row in rows if row.rank is not None}
-    away = [run for run in kept if run not in here]
-    tags = {
-        **here,
-        **(dict(Run.objects.filter(pk__in=away).values_list("pk", "tag")) if away else {}),
-    }
+    tags = {row.run.pk: row.run.tag for row in rows if row.rank is not None}
+    on_page = set(tags)
+    elsewhere = [run for run in listed if run not in on_page]
+    if elsewhere:
+        tags |= dict(Run.objects.filter(pk__in=elsewhere).values_list("pk", "tag"))
 
-    def without(gone: UUID) -> str:
-        return changed(query, select=",".join(shorts[run] for run in kept if run != gone))
+    runs = []
+    for run in listed:
+        rest = ",".join(shorts[other] for other in listed if other != run)
+        without = changed(query, select=rest)
+        runs.append(ChosenRun(run, shorts[run], tags[run], run in on_page, without))
 
-    runs = [Chosen(run, shorts[run], tags[run], run in here, without(run)) for run in kept]
     return Selection(
-        runs,
-        kept_fields(query, "select"),
-        changed(query, select=None),
-        shorts,
-        left_out=len(chosen) - len(kept),
+        runs=runs,
+        kept=kept_fields(query, "select"),
+        cleared=changed(query, select=None),
+        shorts=shorts,
+        left_out=len(chosen) - len(listed),
     )
 
 
 def _named(query: Query, shorts: dict[UUID, str]) -> list[UUID]:
-    """Return the runs that the address names by the beginning of their ids; what names none or several is ignored."""
-    wanted = [
+    """Return the runs that the address names by the start of their ids; ignore ambiguous names."""
+    prefixes = [
         part.strip().lower().replace("-", "")
         for part in query.get("select", "").split(",")
         if part.strip()
     ]
+
     runs = {short: run for run, short in shorts.items()}
-    found: dict[UUID, None] = {}
-    for text in wanted:
+    named: dict[UUID, None] = {}
+    for text in prefixes:
         if _SHORT.fullmatch(text):
             run = runs.get(text[:_DIGITS]) or runs.get(text)
             if run and run.hex.startswith(text):
-                found[run] = None
-    return list(found)
+                named[run] = None
+
+    return list(named)
 
 
 def group_address(collection: Collection, query: Query) -> str | None:
-    """Return the address of the page that puts the chosen runs into an experiment, or None without any."""
-    named = ",".join(str(run) for run in _chosen(collection, query))
-    return f"{reverse('experiments-page')}?{urlencode({'runs': named})}" if named else None
+    """Return the address that adds the chosen runs to an experiment, or None if none are chosen."""
+    runs = ",".join(str(run) for run in _chosen(collection, query))
+    return f"{reverse('experiments-page')}?{urlencode({'runs': runs})}" if runs else None
 
 
 def _chosen(collection: Collection, query: Query) -> list[UUID]:
-    """Return the runs that the address names, of all that are not withdrawn."""
+    """Return the runs that the address names among all that are not withdrawn."""
     live = Run.objects.filter(collection=collection, deleted_at=None).order_by()
     return _named(query, short_ids(live.values_list("pk", flat=True)))[:MOST_CHOSEN]
 
@@ -129,18 +139,20 @@ def _chosen(collection: Collection, query: Query) -> list[UUID]:
 def comparison_address(collection: Collection, query: Query, which: str) -> str | None:
     """Return the address that compares the chosen runs, or all of them.
 
-    Chosen runs keep the family from which they were chosen, the whole leaderboard if it can be
-    compared at once, and its baseline: the comparison has the same p values.
-    Chosen among more than the official entries they have no such family.
+    Chosen runs keep the family that they were chosen from, the whole leaderboard if it can be
+    compared at once, and its baseline: the comparison has the same p values. There is no such
+    family where they were chosen among more than the official entries.
+
     Return None for fewer than two chosen runs, and for an invalid measure.
     """
     chosen = [] if which == "all" else _chosen(collection, query)
     if which != "all" and len(chosen) < 2:
         return None
+
     try:
         query = with_shown_measures(collection, query)
         measures = measures_in(query, "measures", collection.measures, collection.documents)
-        asked = {
+        comparison = {
             "measure": measure_in(query, "sort", measures[0].name, collection.documents).name,
             "runs": ",".join(str(run) for run in chosen),
             "baseline": query.get("baseline"),
@@ -148,7 +160,9 @@ def comparison_address(collection: Collection, query: Query, which: str) -> str 
         progress = read_progress(collection=collection, query=ProgressQuery(scores_in(query)))
     except EvalHubError:
         return None
+
     if chosen and progress.evaluated <= MAX_RUNS and query.get("entries") != EVERY:
-        asked["family"] = "all"
-    given = urlencode({name: text for name, text in asked.items() if text})
-    return f"{reverse('comparison-page', args=[collection.slug])}?{given}"
+        comparison["family"] = "all"
+
+    parameters = urlencode({name: text for name, text in comparison.items() if text})
+    return f"{reverse('comparison-page', args=[collection.slug])}?{parameters}"

@@ -1,5 +1,5 @@
-"""A leaderboard for readers of a share link: what its maker sees on the page, and nothing that
-belongs to one reader."""
+"""A leaderboard for readers of a share link: what its maker sees on the page, without what belongs
+to one reader."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHAR
 from metrics.charts.figure import Figure
 from metrics.exports.boards import EXPORTS
 from metrics.exports.formats import FORMATS
-from metrics.pages.boards.statistics import asked_statistics
+from metrics.pages.boards.statistics import statistics_question
 from metrics.pages.boards.views import add_table, shown_query
 from metrics.pages.parts import Query, fill, shared_figure, shared_files
 from metrics.questions.declared import names_of
@@ -29,13 +29,15 @@ from runs.models import ShareLink
 _OF_CHART = names_of(COLLECTION_CHART_READS["means"])
 
 
-def page(link: ShareLink, given: Mapping[str, str]) -> tuple[str, dict[str, Any], int]:
-    """Return the template of the leaderboard's page, its context and its status. Raise the errors
-    of leaderboards."""
-    query = {**_query(link), **given}
-    asked = shown_query(link.collection, query, link.created_by)
-    board = read_leaderboard(collection=link.collection, query=asked)
-    paging = Paging(asked.offset, asked.limit, board.total)
+def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str, Any], int]:
+    """Return the template of the leaderboard's page, its context and its status.
+
+    Raise the errors of leaderboards.
+    """
+    query = {**_query(link), **parameters}
+    question = shown_query(link.collection, query, link.created_by)
+    board = read_leaderboard(collection=link.collection, query=question)
+    paging = Paging(question.offset, question.limit, board.total)
     context: dict[str, Any] = {
         "query": query,
         "board": {"board": board, "paging": paging, "own_teams": set()},
@@ -43,17 +45,21 @@ def page(link: ShareLink, given: Mapping[str, str]) -> tuple[str, dict[str, Any]
     }
     status = add_table(context, query, at_once=True)
     fill(context, "shown", lambda: shared_figure(chart(link, "means"), link))
+
     return "metrics/collection.html", context, status
 
 
 def file(link: ShareLink, kind: str) -> HttpResponse:
     def read() -> bytes:
         query = _query(link)
-        asked = BoardQuery.read(query, link.collection, link.created_by)
-        asked = replace(asked, measures=list(dict.fromkeys([*asked.measures, asked.sort])))
-        board = read_whole_board(collection=link.collection, query=asked)
-        statistics = asked_statistics(query) if board.ranked else None
+        question = BoardQuery.read(query, link.collection, link.created_by)
+        question = replace(
+            question, measures=list(dict.fromkeys([*question.measures, question.sort]))
+        )
+        board = read_whole_board(collection=link.collection, query=question)
+        statistics = statistics_question(query) if board.ranked else None
         standings = read_standings(board=board, query=statistics) if statistics else None
+
         return FORMATS[kind].content(EXPORTS[kind](link.collection, board, standings))
 
     headers = FORMATS[kind].headers(f"{link.collection.slug}-leaderboard")
@@ -63,10 +69,10 @@ def file(link: ShareLink, kind: str) -> HttpResponse:
 def chart(link: ShareLink, name: str) -> Figure:
     if name != "means":
         raise Http404("there is no such chart of this page")
-    drawn = {name: text for name, text in _query(link).items() if name in _OF_CHART}
-    return COLLECTION_CHARTS["means"](link.collection, drawn, link.created_by)
+    parameters = {name: text for name, text in _query(link).items() if name in _OF_CHART}
+    return COLLECTION_CHARTS["means"](link.collection, parameters, link.created_by)
 
 
 def _query(link: ShareLink) -> Query:
-    """Return the parameters of the link, with the runs that the labels of its maker name."""
+    """Return the parameters of the link, with ids for the labels of its maker."""
     return without_labels(parameters_of_link(link), link.collection, link.created_by)

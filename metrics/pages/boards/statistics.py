@@ -1,8 +1,8 @@
 """The statistics that are part of the leaderboard's page, and those that follow it.
 
-Intervals of the shown means take almost no time. The set of the best compares every run of the
-leaderboard: if that takes longer than the page itself, the page comes without it and requests the
-leaderboard again, with it. Tiers and rank intervals are shown on request.
+The intervals of the means on the page take almost no time. The set of the best compares every run
+of the leaderboard: if that takes longer than the page itself, the page comes without it and
+requests the leaderboard again, with it. Tiers and rank intervals are computed on request.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _MOST_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class BoardStatistics:
-    """The statistics of a page; `later` says that those of all pairs are still to be requested."""
+    """The statistics of a page; with `later`, the page has yet to request those of all pairs."""
 
     standings: Standings
     later: bool = False
 
     @property
-    def tiers_tested(self) -> str:
-        return self._tested(self.standings.tiers)
+    def tiers_test(self) -> str:
+        return self._test_words(self.standings.tiers)
 
     @property
     def level(self) -> str:
-        """Return the confidence of the set of the best, which is that of the family."""
+        """Return the confidence of the set of the best, in percent, which is that of the family."""
         return f"{100 * (1 - self.standings.query.alpha):g}"
 
     @property
@@ -61,39 +61,41 @@ class BoardStatistics:
 
     @property
     def expected(self) -> str:
-        """Return how the first run is expected to do on other topics."""
+        """Return how the first run may do on other topics."""
         outlook = self.standings.expected
         return outlook_sentence(outlook, self.standings.measure) if outlook else ""
 
     @property
     def received(self) -> str:
         """Return how many runs the leaderboard has been tested on, and what that means."""
-        found = self.standings.received
-        return received_sentence(found) if found and found.runs else ""
+        received = self.standings.received
+        return received_sentence(received) if received and received.runs else ""
 
     @property
-    def baseline_tested(self) -> str:
-        return self._tested(self.standings.baseline)
+    def baseline_test(self) -> str:
+        return self._test_words(self.standings.baseline)
 
     @property
     def tiers_missed(self) -> str:
-        """Return what the pairs that do not differ significantly could have shown."""
+        """Return which difference the pairs without a significant one could have shown."""
         tiers = self.standings.tiers
-        return self._missed(tiers, tiers.family - tiers.significant) if tiers else ""
+        return self._missed_words(tiers, tiers.family - tiers.significant) if tiers else ""
 
     @property
     def baseline_missed(self) -> str:
-        """Return the same of the pairs with the baseline."""
+        """Return the same for the pairs with the baseline."""
         contrast = self.standings.baseline
         if contrast is None:
             return ""
-        return self._missed(contrast, sum(bool(row and not row.mark) for row in contrast.rows))
+        return self._missed_words(
+            contrast, sum(bool(row and not row.mark) for row in contrast.rows)
+        )
 
-    def _missed(self, part: Tiering | Contrast, pairs: int) -> str:
+    def _missed_words(self, part: Tiering | Contrast, pairs: int) -> str:
         topics = self.standings.topics or 0
         return missed_sentence(pairs, part.detectable, topics, self.standings.measure)
 
-    def _tested(self, part: Tiering | Contrast | None) -> str:
+    def _test_words(self, part: Tiering | Contrast | None) -> str:
         query = self.standings.query
         if part is None:
             return ""
@@ -118,64 +120,71 @@ class BoardStatistics:
     def cautions(self) -> list[str]:
         """Return each caution once, even if several parts have it."""
         parts = (self.standings.tiers, self.standings.expected, self.standings.baseline)
-        found = [
+        cautions = [
             *self.standings.cautions,
             *(caution for part in parts if part for caution in part.cautions),
         ]
-        return list(dict.fromkeys(caution.message for caution in found))
+        return list(dict.fromkeys(caution.message for caution in cautions))
 
 
-def asked_statistics(query: Query) -> StandingsQuery | None:
-    """Return all parts unless the address names some, or `none`; a baseline adds its own part."""
+def statistics_question(query: Query) -> StandingsQuery | None:
+    """Return the parts that the address names: all by default, and none for `none`.
+
+    A baseline adds its own part.
+    """
     named = query.get("statistics") or ",".join(_QUIET)
     return StandingsQuery.requested({**query, "statistics": "" if named == NONE else named})
 
 
 def read_statistics(
-    board: Leaderboard, asked: StandingsQuery | None, query: Query, at_once: bool
+    board: Leaderboard, question: StandingsQuery | None, query: Query, at_once: bool
 ) -> BoardStatistics | None:
     """Return the statistics of the page; if not `at_once`, only those that take little time.
 
-    Raise StatisticsError if the address requests an impossible part. Default parts that are
-    impossible are left out instead, with a caution; a leaderboard without a ranked run has none.
+    Raise StatisticsError if the address requests an impossible part. A default part that is
+    impossible is left out instead, with a caution. Without a ranked run there are no statistics.
     """
-    if asked is None or not (board.ranked or query.get("statistics") or asked.baseline):
+    if question is None or not (board.ranked or query.get("statistics") or question.baseline):
         return None
+
     if not query.get("statistics"):
-        asked = _without(asked, ("ranks",))
-    # The run that is held in sight has an interval, too.
+        question = _without(question, ("ranks",))
+
+    # The baseline that stays in sight has an interval, too.
     rows = [*board.rows, board.pinned] if board.pinned else board.rows
     board = replace(board, measures=[board.sort], rows=rows)
     if query.get("statistics"):
-        return BoardStatistics(read_standings(board=board, query=asked))
-    if not at_once and len(board.order) <= MAX_RUNS and _seconds(board, asked) > _MOST_SECONDS:
+        return BoardStatistics(read_standings(board=board, query=question))
+    if not at_once and len(board.order) <= MAX_RUNS and _seconds(board, question) > _MOST_SECONDS:
         return BoardStatistics(
-            read_standings(board=board, query=_without(asked, _COMPARED)), later=True
+            read_standings(board=board, query=_without(question, _COMPARED)), later=True
         )
+
     try:
-        return BoardStatistics(read_standings(board=board, query=asked))
+        return BoardStatistics(read_standings(board=board, query=question))
     except StatisticsError as error:
         if error.pointer == "baseline":
             raise
-        standings = _read(board, _without(asked, _COMPARED))
+        standings = _read(board, _without(question, _COMPARED))
         cautions = [*standings.cautions, Caution(error.code, error.message)]
         return BoardStatistics(replace(standings, cautions=cautions))
 
 
-def _seconds(board: Leaderboard, asked: StandingsQuery) -> float:
+def _seconds(board: Leaderboard, question: StandingsQuery) -> float:
     runs, topics = len(board.order), board.qrels.topics
     pairs = runs * (runs - 1) // 2
-    return seconds_of_test(asked.test, runs, topics, pairs, asked.resamples)
+    return seconds_of_test(question.test, runs, topics, pairs, question.resamples)
 
 
-def _without(asked: StandingsQuery, parts: tuple[str, ...]) -> StandingsQuery:
+def _without(question: StandingsQuery, parts: tuple[str, ...]) -> StandingsQuery:
     return replace(
-        asked, parts=tuple(part for part in PARTS if part in asked.parts and part not in parts)
+        question,
+        parts=tuple(part for part in PARTS if part in question.parts and part not in parts),
     )
 
 
-def _read(board: Leaderboard, asked: StandingsQuery) -> Standings:
-    """Return the statistics, or only the intervals for a leaderboard of too many runs to compare."""
-    if len(board.order) <= MAX_RUNS or asked.baseline or board.versions == BEST:
-        return read_standings(board=board, query=asked)
-    return Standings(asked, board.sort, {}, intervals=mean_intervals(board, asked.confidence))
+def _read(board: Leaderboard, question: StandingsQuery) -> Standings:
+    """Return the statistics, or only the intervals for more runs than can be compared."""
+    if len(board.order) <= MAX_RUNS or question.baseline or board.versions == BEST:
+        return read_standings(board=board, query=question)
+    return Standings(question, board.sort, {}, intervals=mean_intervals(board, question.confidence))

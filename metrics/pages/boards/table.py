@@ -1,4 +1,4 @@
-"""The table of the leaderboard's page: a row for each run, with the intervals drawn on one scale."""
+"""The table of the leaderboard's page: a row for each run, its intervals drawn on one scale."""
 
 from __future__ import annotations
 
@@ -36,10 +36,9 @@ from runs.services.submissions.runs import contradicted_ranks
 # The width of the scale of the intervals, in pixels.
 SCALE_WIDTH = 90.0
 _NARROW_SCALE = 0.05
-# Below this share most of the first ten documents are unjudged, and the mean says little about the
-# run.
+# Below this share most of the top ten documents are unjudged, and the mean says little.
 LOW_JUDGED = 0.5
-# Characters of a text in a column of parameters, and of one that is not broken into lines.
+# A longer text in a column of parameters is cut, and a shorter one is kept on one line.
 _CUT, _BRIEF = 60, 24
 
 
@@ -56,8 +55,10 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class BoardCell(table.Cell):
-    """A cell of the page. `kind` has its CSS classes, `warning` says why its value may be too low, and `bar` draws its
-    interval."""
+    """A cell of the page with its CSS classes (`kind`).
+
+    `warning` is the reason why its value may be too low, and `bar` its interval.
+    """
 
     kind: str = "number"
     warning: str = ""
@@ -70,34 +71,34 @@ class BoardCell(table.Cell):
 
 @dataclass(frozen=True, kw_only=True)
 class BoardRow(table.Row):
-    """One run on the page, of the leaderboard's row `shown`; a row that begins a part is the first of a tier.
+    """One run on the page; a row that begins a part is the first of a tier.
 
-    `mine` is a run of the reader's. `contradicted` says how the run's rank column contradicts its
-    scores; empty if it does not. `short` names the run in the address of a selection.
+    `mine` is a run of the reader's teams. `contradicted` is how the run's rank column contradicts
+    its scores, empty if it does not. `short` names the run in the address of a selection.
     """
 
-    shown: Row
+    board_row: Row
     mine: bool
     contradicted: str
     short: str
 
     @property
     def since(self) -> str:
-        """Return why a stale row is stale: older judgements or, with the same ones, an older engine."""
-        qrels = self.shown.evaluation.qrels
+        """Return why a row is stale: older judgements, or an older engine with the same ones."""
+        qrels = self.board_row.evaluation.qrels
         return "older engine" if qrels.active else f"qrels v{qrels.version}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoardTable(table.Table):
-    """One page of a leaderboard as a table, whose columns follow those of ranks, runs and teams.
+    """One page of a leaderboard as a table; `columns` are those after ranks, runs and teams.
 
-    `best` says which runs can be the best, and `ranked_by` how they are ordered. `held` is the
-    baseline, which stays in sight below the header, and `baseline` its tag and mean. The intervals
-    are drawn on one `scale` of its ends, on which `zero` is the x position of the baseline's mean;
-    `cut` is a note on those that are cut. `own_team` is the team of the reader's to which all shown
-    runs belong; empty if there are others: then each row names its team. `pins` is the address for
-    pinning a run, up to its id.
+    `best` is a sentence on the runs that can be the best, and `ranked_by` one on the order. `held`
+    is the baseline, which stays in sight below the header, and `baseline` its tag and mean. The
+    intervals are drawn between the two ends of `scale`, `zero` is the x position of the baseline's
+    mean there, and `cut` is a note on the intervals that are cut. `own_team` is the reader's team
+    if all rows are its runs, and otherwise empty: then each row names its team. `pins` is the
+    address for pinning a run, up to its id.
     """
 
     columns: Sequence[SortableColumn]
@@ -124,29 +125,33 @@ class BoardTable(table.Table):
 
 def board_table(
     board: Leaderboard,
-    sure: BoardStatistics | None,
+    statistics: BoardStatistics | None,
     *,
     own_teams: set[int],
     query: Query,
     shorts: Mapping[UUID, str],
 ) -> BoardTable:
-    """Build the table; `own_teams` are the reader's, `query` is that of the page's address, and `shorts` are the names
-    of runs in a selection."""
-    standings = sure.standings if sure else None
+    """Build the table.
+
+    `own_teams` are the reader's, `query` is that of the page's address, and `shorts` are the short
+    names of runs in a selection.
+    """
+    standings = statistics.standings if statistics else None
     intervals = within_range(standings.intervals, board.sort) if standings else {}
     ends = [end for interval in intervals.values() for end in interval]
     scale = (min(ends), max(ends)) if ends else None
     confidence = f"{100 * standings.query.confidence:g}%" if standings else ""
-    shown = [*board.rows, *([board.pinned] if board.pinned else [])]
-    baseline = _baseline(board, standings, shown)
+    entries = [*board.rows, *([board.pinned] if board.pinned else [])]
+    baseline = _baseline(board, standings, entries)
     # At first tiers would be read as differences.
     with_tiers = bool(query.get("statistics") and standings and standings.tiers)
 
     best = best_means(board.rows, board.measures)
-    contradicted = contradicted_ranks([row.run.pk for row in shown])
+    contradicted = contradicted_ranks([row.run.pk for row in entries])
+
     rows: list[BoardRow] = []
     above: Standing | None = None
-    for row in shown:
+    for row in entries:
         pk, run = row.evaluation.pk, row.run
         pinned = str(run.pk) == query.get("baseline")
         standing = standings.of(pk) if standings and row.rank is not None else None
@@ -158,12 +163,13 @@ def board_table(
             *([_rank_interval(standing)] if standings and standings.ranks else []),
             *_judged(board, row),
         ]
+
         rows.append(
             BoardRow(
                 values=cells,
                 baseline=pinned,
                 marked=standings is not None and standings.is_marked(pk),
-                # Elsewhere than in the order of ranks a tier begins anywhere.
+                # A tier begins only in the order of ranks.
                 begins_part=bool(
                     with_tiers
                     and not board.arrange
@@ -172,21 +178,26 @@ def board_table(
                     and standing.tier != above.tier
                     and row is not board.pinned
                 ),
-                shown=row,
+                board_row=row,
                 mine=run.team.pk in own_teams,
                 contradicted=contradicted.get(run.pk, ""),
                 short=shorts.get(run.pk, ""),
             )
         )
+
         above = standing
 
     held = rows.pop() if board.pinned else None
-    ranked = [row for row in rows if row.shown.rank is not None]
-    mine = {row.shown.run.team.slug for row in rows if row.mine}
+    ranked = [row for row in rows if row.board_row.rank is not None]
+    mine = {row.board_row.run.team.slug for row in rows if row.mine}
     unpinned = changed(query, baseline=None)
+    zero = ""
+    if baseline and scale and scale[0] <= baseline[1] <= scale[1]:
+        zero = _position(baseline[1], scale)
+
     return BoardTable(
         name="leaderboard",
-        columns=_columns(board, sure, baseline, scale, confidence, with_tiers=with_tiers),
+        columns=_columns(board, statistics, baseline, scale, confidence, with_tiers=with_tiers),
         rows=rows,
         board=board,
         best=best_of(board, standings),
@@ -197,9 +208,7 @@ def board_table(
         baseline=baseline,
         confidence=confidence,
         scale=scale,
-        zero=_place(baseline[1], scale)
-        if baseline and scale and scale[0] <= baseline[1] <= scale[1]
-        else "",
+        zero=zero,
         cut=cut_note(standings.intervals, board.sort) if standings else "",
         own_team=mine.pop() if len(mine) == 1 and all(row.mine for row in rows) else "",
         unpinned=unpinned,
@@ -213,7 +222,7 @@ def board_table(
 
 def _columns(
     board: Leaderboard,
-    sure: BoardStatistics | None,
+    statistics: BoardStatistics | None,
     baseline: tuple[str, float] | None,
     scale: tuple[float, float] | None,
     confidence: str,
@@ -222,33 +231,34 @@ def _columns(
 ) -> list[SortableColumn]:
     """Return the columns; that of the ranking measure has the ends of the scale."""
     columns = []
-    if sure and baseline:
+
+    if statistics and baseline:
         columns += [
             SortableColumn("", f"Δ vs {baseline[0]}"),
-            SortableColumn("", sure.baseline_corrected, style="number p-value"),
+            SortableColumn("", statistics.baseline_corrected, style="number p-value"),
         ]
 
     sort = None if board.arrange else board.sort
-    for column in columns_of(board.measures, sort, board.descending):
-        if scale and column.name == board.sort.name:
+    for measure_column in columns_of(board.measures, sort, board.descending):
+        if scale and measure_column.name == board.sort.name:
             places = 4 if scale[1] - scale[0] < _NARROW_SCALE else 2
             low, high = (with_minus(f"{end:.{places}f}") for end in scale)
-            columns.append(replace(column, ends=(low, high)))
-        else:
-            columns.append(column)
+            measure_column = replace(measure_column, ends=(low, high))
+        columns.append(measure_column)
 
     by = board.arrange
-    for place, shown in enumerate(board.columns, 1):
+    for place, other_column in enumerate(board.columns, 1):
         sorting: Sorting = ""
-        if by and by.column == shown:
+        if by and by.column == other_column:
             sorting = "descending" if by.descending else "ascending"
+
         columns.append(
             SortableColumn(
-                shown.name,
-                shown.heading,
+                other_column.name,
+                other_column.heading,
                 style="",
                 sorting=sorting,
-                next_order=f"-{shown.name}" if sorting == "ascending" else shown.name,
+                next_order=f"-{other_column.name}" if sorting == "ascending" else other_column.name,
                 link=f"arrange-{place}",
                 arranges=True,
             )
@@ -257,72 +267,78 @@ def _columns(
     if with_tiers:
         note = "runs in a tier do not differ significantly from its best run"
         columns.append(SortableColumn("", "Tier", note=note))
-    if sure and sure.standings.ranks:
+
+    if statistics and statistics.standings.ranks:
         note = "of each run alone, over bootstrap samples of the topics"
         columns.append(SortableColumn("", f"{confidence} rank interval", note=note))
+
     columns.append(SortableColumn("", "Answered", note="topics answered, of all judged topics"))
     if JUDGED not in board.measures:
         note = "share of the top ten documents that are judged"
         columns.append(SortableColumn("", "Judged@10", note=note))
+
     return columns
 
 
 def _ranked_by(board: Leaderboard) -> str:
     """Return the order of the rows in words, or why there is none."""
     version = f"qrels v{board.qrels.version}"
+
     if not board.ranked:
-        kept = (
-            " The values below come from earlier judgements or an older engine version."
-            if any(row.stale for row in board.rows)
-            else ""
-        )
-        return f"No run has been evaluated against {version} yet, so none is ranked.{kept}"
+        remark = ""
+        if any(row.stale for row in board.rows):
+            remark = " The values below come from earlier judgements or an older engine version."
+        return f"No run has been evaluated against {version} yet, so none is ranked.{remark}"
 
     first = "highest" if board.descending else "lowest"
     some = f"{board.topics:,} of " if board.topics != board.qrels.topics else ""
     figures = f"{aggregated(board.sort)} over {some}{board.qrels.topics:,} topics"
+
     return f"Ranked by {board.sort.name}, {first} first, {figures}, {version}."
 
 
 def _baseline(
-    board: Leaderboard, standings: Standings | None, shown: list[Row]
+    board: Leaderboard, standings: Standings | None, entries: list[Row]
 ) -> tuple[str, float] | None:
-    """Return tag and mean of the baseline, which may be on another page."""
+    """Return tag and mean of the baseline, or None if it is not on this page."""
     if standings is None or standings.baseline is None:
         return None
     pk, mean = board.order[standings.baseline.rows.index(None)]
-    tags = {row.evaluation.pk: row.run.tag for row in shown}
+    tags = {row.evaluation.pk: row.run.tag for row in entries}
     return (tags[pk], mean) if pk in tags else None
 
 
-def _place(value: float, scale: tuple[float, float]) -> str:
+def _position(value: float, scale: tuple[float, float]) -> str:
     """Return the x position of a value on the scale."""
     low, high = scale
     return f"{(value - low) / ((high - low) or 1.0) * SCALE_WIDTH:.1f}"
 
 
 def _against(standing: Standing | None, *, pinned: bool) -> list[BoardCell]:
-    """Return a run minus the baseline, with a mark if that is significant and the reasons, and the p value."""
+    """Return the difference from the baseline, with its mark and a note on it, and the p value."""
     against = standing.baseline if standing else None
     if against is None:
         text, kind = ("baseline", "number against faint") if pinned else ("", "number against")
         return [BoardCell(text=text, kind=kind), BoardCell(text="", kind="number p-value")]
 
-    interval = (
-        "no interval"
-        if math.isnan(against.low)
-        else f"interval {signed(against.low)} to {signed(against.high)}"
-    )
-    p_value = (
-        "no p" if math.isnan(against.p_value) else f"p {probability(against.p_value)} uncorrected"
-    )
+    interval = "no interval"
+    if not math.isnan(against.low):
+        interval = f"interval {signed(against.low)} to {signed(against.high)}"
+
+    p_value = "no p"
+    if not math.isnan(against.p_value):
+        p_value = f"p {probability(against.p_value)} uncorrected"
+
     topics = f"better on {against.wins}, equal on {against.ties}, worse on {against.losses} topics"
     note = f"{interval}, {p_value}; {topics}"
     if against.withheld:
         note += f"; no verdict: {WITHHELD[against.withheld]}"
+
     if against.on_judged:
         corrected = probability(against.on_judged.p_adjusted)
-        note += f"; on judged documents alone {signed(against.on_judged.difference)}, corrected p {corrected}"
+        difference = signed(against.on_judged.difference)
+        note += f"; on judged documents alone {difference}, corrected p {corrected}"
+
     mark = against.mark or ""
     return [
         BoardCell(
@@ -340,7 +356,8 @@ def _means(
     interval: Ends | None,
     confidence: str,
 ) -> list[BoardCell]:
-    """Return the means of a run. Only a ranked run can be the best, and one that is not evaluated has no values."""
+    """Return the means of a run; only a ranked run can be the best."""
+    # A run that is not evaluated has no values.
     if not row.has_values:
         return [BoardCell(text="")] * len(board.measures)
 
@@ -350,20 +367,23 @@ def _means(
         mean = row.values[measure.name]
         cell = mean_cell(measure, mean, row.evaluation.qrels.topics, to_reach)
         kind, bar = "number", None
+
         if measure == board.sort:
             kind = "number ranking"
+
             if scale and interval and mean[0] is not None:
                 low, high = (with_minus(figure(measure, end)) for end in interval)
                 bar = Bar(
-                    low=_place(interval[0], scale),
-                    middle=_place(mean[0], scale),
-                    high=_place(interval[1], scale),
+                    low=_position(interval[0], scale),
+                    middle=_position(mean[0], scale),
+                    high=_position(interval[1], scale),
                     text=f"{confidence} interval {low} to {high}",
                     ends=f"{low} to {high}",
                 )
             elif scale:
                 # Aligned with the means that have a bar.
                 kind = "number ranking indented"
+
         cells.append(
             BoardCell(
                 text=cell.text,
@@ -375,11 +395,12 @@ def _means(
                 bar=bar,
             )
         )
+
     return cells
 
 
 def _parameter(value: Cell) -> BoardCell:
-    """Return a parameter or cost: a number, or a text, which is cut if it is long."""
+    """Return a parameter or cost: a number, or a text that is cut if it is long."""
     text = shown_value(value)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     kind = "number" if number else "brief" if len(text) <= _BRIEF else ""
@@ -390,59 +411,72 @@ def _parameter(value: Cell) -> BoardCell:
 
 def _tier(standing: Standing | None) -> BoardCell:
     groups = standing.groups if standing else None
-    note = (
-        f"no significant difference from runs that share a letter of {' '.join(groups)}"
-        if groups
-        else ""
-    )
+    note = ""
+    if groups:
+        note = f"no significant difference from runs that share a letter of {' '.join(groups)}"
     tier = standing.tier if standing else None
     return BoardCell(text="" if tier is None else str(tier), note=note, kind="number tier")
 
 
 def _rank_interval(standing: Standing | None) -> BoardCell:
-    """Return the ends of the rank interval, or the one rank if both are equal, and how often the run is first when the
-    topics are resampled."""
+    """Return the rank interval, or one rank if its ends are equal.
+
+    The note says how often the run is first when the topics are resampled.
+    """
     if standing is None or standing.rank_low is None:
         return BoardCell(text="", kind="number spread")
+
     low, high = standing.rank_low, standing.rank_high
+
     note = ""
+
     if standing.share_first is not None:
-        note = (
-            f"ranked first, tied or alone, in {100 * standing.share_first:.0f}% of the resamples; "
-        )
-        note += (
-            "not its chance to be the best"
-            if standing.chance_best is None
-            else f"its estimated chance to be the best on other topics is {percent(standing.chance_best)}"
-        )
+        share = f"{100 * standing.share_first:.0f}%"
+        note = f"ranked first, tied or alone, in {share} of the resamples; "
+        if standing.chance_best is None:
+            note += "not its chance to be the best"
+        else:
+            chance = percent(standing.chance_best)
+            note += f"its estimated chance to be the best on other topics is {chance}"
+
     text = f"{low}\N{EN DASH}{high}" if low != high else str(low)
     return BoardCell(text=text, note=note, kind="number spread")
 
 
 def _judged(board: Leaderboard, row: Row) -> list[BoardCell]:
-    """Return how many topics a run answers and, unless that is one of the measures, the share of judged documents."""
-    share = "" if row.judged is None else judged_share(row.judged)
-    answered, fewer = "", ""
+    """Return the answered topics and, unless it is a measure of the table, Judged@10."""
+    answered, warning = "", ""
+
     if row.has_values:
         topics, judged = row.evaluation.topics_answered or 0, row.evaluation.qrels.topics
         answered = f"{topics}/{judged}"
         if topics < judged:
-            fewer = f"{topics} of {judged} topics answered; the rest count 0"
-    cells = [(answered, fewer)]
+            warning = f"{topics} of {judged} topics answered; the rest count 0"
+
+    cells = [_cell_with_warning(answered, warning)]
+
     if JUDGED not in board.measures:
-        cells.append((share, unjudged_note(row.judged)))
-    return [
-        BoardCell(text=text, kind="number incomplete" if warning else "number", warning=warning)
-        for text, warning in cells
-    ]
+        share = "" if row.judged is None else judged_share(row.judged)
+        cells.append(_cell_with_warning(share, unjudged_note(row.judged)))
+
+    return cells
+
+
+def _cell_with_warning(text: str, warning: str) -> BoardCell:
+    kind = "number incomplete" if warning else "number"
+    return BoardCell(text=text, kind=kind, warning=warning)
 
 
 def unjudged_note(judged: float | None) -> str:
     """Return a note on a low share of judged documents; empty if the share is not low."""
     if judged is None or judged >= LOW_JUDGED:
         return ""
+
     share = f"{100 * (1 - judged):.0f}%"
-    return f"{share} of the top ten documents are unjudged and count as not relevant; the run may be better than its value"
+    return (
+        f"{share} of the top ten documents are unjudged and count as not relevant; "
+        "the run may be better than its value"
+    )
 
 
 def judged_share(judged: float) -> str:

@@ -1,4 +1,4 @@
-"""The page of a collection with its leaderboard: its parameters, its table, and the progress of its
+"""The page of a collection with its leaderboard: parameters, table, chart, and progress of its
 runs."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from metrics.pages.boards.questions import (
 )
 from metrics.pages.boards.saved_views import address_of, read_menu
 from metrics.pages.boards.selection import comparison_address, group_address, read_selection
-from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
+from metrics.pages.boards.statistics import BoardStatistics, read_statistics, statistics_question
 from metrics.pages.boards.table import board_table
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
 from metrics.pages.shares import share_address
@@ -46,10 +46,11 @@ from runs.web.access import check_scores, counted_collection, visible_collection
 from runs.web.parameters import text_of
 from runs.web.views import leave_out, page, problem_of, reads
 
-# The measures of a leaderboard and how they order it.
+# The parameters that choose the measures of a leaderboard and its order.
 _OF_MEASURES = ("measures", "sort", "order")
-_MOVING = ("evaluating", "queued")
+_WAITING = ("evaluating", "queued")
 CHARTS = ("none", "means", "scatter")
+# The means of more runs are drawn in a chart that grows with its rows.
 _FEW_ROWS = 15
 # The parameters of the page: the leaderboard's, columns to add, chosen runs, the chart with its
 # measures, a saved view to open, and the one that was opened.
@@ -78,21 +79,27 @@ _DRAWN = {
 @reads(*_READS)
 @kept_page(of_visible_collection)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a collection with its leaderboard. Columns to `add` and what a `view` keeps become part
-    of its address, and `compare` and `group` redirect."""
+    """Show a collection with its leaderboard.
+
+    Columns to `add` and what a `view` keeps become part of its address; `compare` and `group`
+    redirect to other pages.
+    """
     collection = counted_collection(request, slug)
     query = query_of(request, collection)
     if query.get("view"):
         check_scores(request, collection)
         return HttpResponseRedirect(address_of(collection, text_of(request.GET), request.user))
-    added = _with_added(request, collection, query)
-    if added is not None:
-        return HttpResponseRedirect(added)
+
+    address = _with_added(request, collection, query)
+    if address is not None:
+        return HttpResponseRedirect(address)
+
     if query.pop("group", ""):
-        grouped = group_address(collection, query)
-        if grouped is not None:
-            return HttpResponseRedirect(grouped)
+        address = group_address(collection, query)
+        if address is not None:
+            return HttpResponseRedirect(address)
         leave_out(request, ["group"])
+
     compared = query.pop("compare", "")
     if compared and can_see_scores(request.user, collection):
         address = comparison_address(collection, query, compared)
@@ -100,20 +107,25 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
             return HttpResponseRedirect(address)
         # Links of the page leave out the parameter that had an error.
         leave_out(request, ["compare"])
+
     context, status = _context(request, collection, query, at_once=False)
+
     context["few"] = bool(compared)
     if "board" in context:
         qrels = context["board"]["board"].qrels
     else:
         qrels = collection.active_qrels if can_see_scores(request.user, collection) else None
+
     managed = Collection.objects.managed_by(request.user).filter(pk=collection.pk).exists()
     context |= {"qrels": qrels, "levels": level_lines(collection, qrels), "managed": managed}
+
     if "board" in context:
         context["views"] = read_menu(request, collection, managed)
         context["share"] = share_address(
             "leaderboard", collection=slug, query=context["views"].query
         )
         context["citation"] = _citation(request, collection, context)
+
     return render(request, "metrics/collection.html", context, status=status)
 
 
@@ -121,57 +133,61 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 @reads(*_READS)
 @kept_page(of_visible_collection, shared_by=all_without_runs)
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the leaderboard alone, with all of its statistics; its page requests this to refresh
-    itself."""
+    """Show the leaderboard alone, with all of its statistics: its page refreshes itself with it."""
     collection = visible_collection(request, slug)
     context, status = _context(request, collection, query_of(request, collection), at_once=True)
     return render(request, "metrics/_board_piece.html", context, status=status)
 
 
 def _with_added(request: HttpRequest, collection: Collection, query: Query) -> str | None:
-    """Return the address with the added columns after the others, or None if there are none or one
-    is invalid."""
+    """Return the address with the added columns after the others, or None if there are none, or
+    one is invalid."""
     if "add" not in query:
         return None
+
     try:
         added, columns = read_added(query, collection, request.user)
-        shown = with_shown_measures(collection, query)
-        measures = (
-            [*measures_in(shown, "measures", collection.measures, collection.documents), *added]
-            if added
-            else []
-        )
+        measures = []
+        if added:
+            present = with_shown_measures(collection, query)
+            measures = measures_in(present, "measures", collection.measures, collection.documents)
     except EvalHubError:
         return None
-    changes = {
-        "measures": ",".join(dict.fromkeys(measure.name for measure in measures))
-        or query.get("measures")
-    }
+
+    names = dict.fromkeys(measure.name for measure in (*measures, *added))
+    changes = {"measures": ",".join(names) or query.get("measures")}
     if columns:
         changes["columns"] = ",".join(column.name for column in columns)
+
     return changed(query, add=None, **changes) + "#shown-columns"
 
 
 def _context(
     request: HttpRequest, collection: Collection, query: Query, *, at_once: bool
 ) -> tuple[dict[str, Any], int]:
-    """Return the context of the leaderboard. The parameters, the result and its statistics fail
-    independently."""
-    given, (query, wrong, asked) = query, _readable(request, collection, query)
-    context: dict[str, Any] = {"collection": collection, "given": given, "wrong": wrong}
-    if asked is None:
-        # It says why.
-        status = fill(context, "asked", _asked, request, collection, query)
+    """Return the context of the leaderboard and the status of its page.
+
+    The parameters, the leaderboard and its statistics fail independently.
+    """
+    requested = query
+    query, problems, question = _readable(request, collection, query)
+    context: dict[str, Any] = {"collection": collection, "given": requested, "wrong": problems}
+
+    if question is None:
+        # Reading the parameters once more puts the reason into the context.
+        status = fill(context, "question", _question, request, collection, query)
     else:
-        context["asked"] = asked
-        status = fill(context, "board", _board, request, collection, query, asked)
+        context["question"] = question
+        status = fill(context, "board", _board, request, collection, query, question)
+
     if "board_problem" in context and any(query.get(name) for name in _OF_MEASURES):
-        # The inputs of these measures are missing; the leaderboard shows the others.
-        wrong["measures"] = context.pop("board_problem")
+        # A judgement set can lack what these measures need; the leaderboard shows the others.
+        problems["measures"] = context.pop("board_problem")
         query = {name: text for name, text in query.items() if name not in _OF_MEASURES}
-        context["asked"] = _asked(request, collection, query)
-        fill(context, "board", _board, request, collection, query, context["asked"])
-    leave_out(request, wrong)
+        context["question"] = _question(request, collection, query)
+        fill(context, "board", _board, request, collection, query, context["question"])
+
+    leave_out(request, problems)
     context |= {
         "query": query,
         "kept": kept_fields(query),
@@ -179,114 +195,125 @@ def _context(
         "sort_kept": kept_fields(query, "sort", "order", "arrange"),
         "axes_kept": kept_fields(query, "x", "y"),
     }
-    context["problem"] = context.get("asked_problem") or context.get("board_problem")
-    if "asked" in context:
-        context["panel"] = columns_panel(collection, request.user, context["asked"], query)
+
+    context["problem"] = context.get("question_problem") or context.get("board_problem")
+    if "question" in context:
+        context["panel"] = columns_panel(collection, request.user, context["question"], query)
+
     if "board" in context:
         context["selection"] = read_selection(context["board"]["board"], query)
         status = max(status, add_table(context, query, at_once=at_once))
-        if "statistics" in context:
-            context["exports"] = _exports(collection, query, context["statistics"])
+        if "statistics_question" in context:
+            context["exports"] = _exports(collection, query, context["statistics_question"])
+
         fill(context, "shown", _chart, request, collection, query, context)
+        chosen = query.get("chart") or "none"
         context["charts"] = [
-            (
-                name,
-                changed(query, chart=name if name != "none" else None),
-                (query.get("chart") or "none") == name,
-            )
+            (name, changed(query, chart=name if name != "none" else None), name == chosen)
             for name in CHARTS
         ]
-    return context, max(status, 400) if wrong else status
+
+    return context, max(status, 400) if problems else status
 
 
 def _readable(
     request: HttpRequest, collection: Collection, query: Query
 ) -> tuple[Query, dict[str, Problem], BoardQuery | None]:
-    """Return the valid parameters, the error of each invalid one, and what the valid ones ask for:
-    the leaderboard is shown anyway. Return None for what they ask if the collection has no
-    leaderboard to show."""
-    readable, wrong = dict(query), dict[str, Problem]()
+    """Return the valid parameters, the problem of each invalid one, and the question of the valid
+    ones, or None if the collection has no leaderboard to show."""
+    readable, problems = dict(query), dict[str, Problem]()
+    # Each round drops one parameter that cannot be read; the leaderboard is shown without it.
     while True:
         try:
-            return readable, wrong, _asked(request, collection, readable)
+            return readable, problems, _question(request, collection, readable)
         except (MeasureError, InvalidInput) as error:
             if not (error.pointer and readable.pop(error.pointer, None)):
-                return readable, wrong, None
-            wrong[error.pointer] = Problem(problem_of(error)[1], error.code)
+                return readable, problems, None
+            problems[error.pointer] = Problem(problem_of(error)[1], error.code)
         except EvalHubError:
-            return readable, wrong, None
+            return readable, problems, None
 
 
-def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQuery:
-    """Return what the parameters of the page ask for; raise InvalidInput for each that cannot be
-    read."""
+def _question(request: HttpRequest, collection: Collection, query: Query) -> BoardQuery:
+    """Return the question of the page; raise InvalidInput for a parameter that cannot be read."""
     check_scores(request, collection)
     if query.get("add"):
         read_added(query, collection, request.user)
+
     choice_in(query, "chart", CHARTS)
+
     for axis in ("x", "y"):
         if query.get(axis):
             measures_in(query, axis, [], collection.documents)
+
     return shown_query(collection, query, request.user)
 
 
 def shown_query(collection: Collection, query: Query, reader: Any) -> BoardQuery:
-    """Return the measures shown, which always include the one that ranks the leaderboard, and hold
-    the baseline in sight."""
-    asked = BoardQuery.read(with_shown_measures(collection, query), collection, reader)
+    """Return the question about the leaderboard, with the measure that ranks it among those shown,
+    and the baseline held in sight."""
+    question = BoardQuery.read(with_shown_measures(collection, query), collection, reader)
+
     try:
-        hold = run_id_in(query, "baseline")
+        pinned = run_id_in(query, "baseline")
     except InvalidInput:
-        hold = None  # the statistics say what is wrong with it
-    measures = list(dict.fromkeys([*asked.measures, asked.sort]))
-    return replace(asked, measures=measures, pinned=UUID(hold) if hold else None)
+        pinned = None  # the statistics say what is wrong with it
+
+    measures = list(dict.fromkeys([*question.measures, question.sort]))
+    return replace(question, measures=measures, pinned=UUID(pinned) if pinned else None)
 
 
 def _board(
-    request: HttpRequest, collection: Collection, query: Query, asked: BoardQuery
+    request: HttpRequest, collection: Collection, query: Query, question: BoardQuery
 ) -> dict[str, Any]:
-    board = read_leaderboard(collection=collection, query=asked)
+    board = read_leaderboard(collection=collection, query=question)
     own_teams = set(Team.objects.of(request.user).values_list("pk", flat=True))
     return {
         "board": board,
         "own_teams": own_teams,
-        "paging": Paging(asked.offset, asked.limit, board.total),
+        "paging": Paging(question.offset, question.limit, board.total),
         "choices": filter_choices(collection, board, own_teams, query),
-        "waiting": [(state, board.states[state]) for state in _MOVING if board.states.get(state)],
+        "waiting": [(state, board.states[state]) for state in _WAITING if board.states.get(state)],
         "computing": board.computing,
         "failed": board.states.get("failed", 0),
-        "of_systems": asked.versions != ALL or has_versions(collection),
+        "of_systems": question.versions != ALL or has_versions(collection),
         "versions": [(which, None if which == ALL else which) for which in VERSIONS],
-        "caption": CAPTIONS[asked.versions],
+        "caption": CAPTIONS[question.versions],
     }
 
 
 def add_table(context: dict[str, Any], query: Query, *, at_once: bool) -> int:
     """Add the statistics of the leaderboard and its table. Return the page's status."""
     part, selection = context["board"], context.get("selection")
-    status = fill(context, "statistics", asked_statistics, query)
-    if "statistics" in context:
-        requested = context["statistics"]
-        status = fill(context, "sure", read_statistics, part["board"], requested, query, at_once)
+    status = fill(context, "statistics_question", statistics_question, query)
+
+    if "statistics_question" in context:
+        question = context["statistics_question"]
+        status = fill(
+            context, "statistics", read_statistics, part["board"], question, query, at_once
+        )
     else:
-        context["sure_problem"] = context["statistics_problem"]
+        context["statistics_problem"] = context["statistics_question_problem"]
+
     context["table"] = board_table(
         part["board"],
-        context.get("sure"),
+        context.get("statistics"),
         own_teams=part["own_teams"],
         query=query,
         shorts=selection.shorts if selection else {},
     )
+
     return status
 
 
 def _chart(
     request: HttpRequest, collection: Collection, query: Query, context: dict[str, Any]
 ) -> ShownFigure | None:
-    """Return the chosen chart of the leaderboard; None for none."""
+    """Return the chosen chart of the leaderboard, or None if none is chosen."""
     chart, board = query.get("chart") or CHARTS[0], context["board"]["board"]
     if chart == CHARTS[0]:
         return None
+
     if chart == "scatter":
         # By default the measure that ranks the runs upwards, and the next one across.
         own = measures_in({}, "measures", collection.measures, collection.documents)
@@ -300,18 +327,26 @@ def _chart(
             ("x", "Across", across.name, names),
             ("y", "Upwards", upwards.name, names),
         ]
-    kept = {name: text for name, text in query.items() if name in _DRAWN[chart]}
-    sure: BoardStatistics | None = context.get("sure")
-    if chart == "means" and sure and sure.standings.intervals:
-        figure = means_figure(board, sure.standings.intervals, sure.standings.query.confidence)
+
+    parameters = {name: text for name, text in query.items() if name in _DRAWN[chart]}
+
+    statistics: BoardStatistics | None = context.get("statistics")
+    # The intervals of the table are those of the chart, and need not be computed again.
+    if chart == "means" and statistics and statistics.standings.intervals:
+        figure = means_figure(
+            board, statistics.standings.intervals, statistics.standings.query.confidence
+        )
     else:
-        figure = COLLECTION_CHARTS[chart](collection, kept, request.user)
+        figure = COLLECTION_CHARTS[chart](collection, parameters, request.user)
+
     size = "rows" if chart == "means" and len(figure.rows) > _FEW_ROWS else "column"
-    return ShownFigure(figure, "collection-chart", {"collection": collection.slug}, kept, size)
+    return ShownFigure(
+        figure, "collection-chart", {"collection": collection.slug}, parameters, size
+    )
 
 
 def _citation(request: HttpRequest, collection: Collection, context: dict[str, Any]) -> Citation:
-    """Return the leaderboard as an entry of BibTeX, of today."""
+    """Return a BibTeX entry of the leaderboard as it is today."""
     query, board = context["views"].query, context["board"]["board"]
     page_address = request.build_absolute_uri(reverse("collection-page", args=[collection.slug]))
     address = f"{page_address}?{query}" if query else page_address
@@ -319,20 +354,27 @@ def _citation(request: HttpRequest, collection: Collection, context: dict[str, A
 
 
 def _exports(
-    collection: Collection, query: Query, asked: StandingsQuery | None
+    collection: Collection, query: Query, question: StandingsQuery | None
 ) -> list[tuple[str, str]]:
-    """Return name and address of each other format. The API computes statistics only on request."""
+    """Return title and address of each other format of the leaderboard."""
     query = {**with_shown_measures(collection, query), **dict.fromkeys(_OWN, "")}
-    named = ",".join(part for part in asked.parts if part != "baseline") if asked else None
-    said = {"statistics": named, **({} if asked else dict.fromkeys(HOW_MADE))}
-    page_address = changed(query, **said)
-    whole = changed(query, **said, offset=None, limit=None)
+    # The API computes only the statistics that are named.
+    statistics: dict[str, str | None] = {}
+
+    if question is None:
+        statistics = {"statistics": None, **dict.fromkeys(HOW_MADE)}
+    else:
+        statistics["statistics"] = ",".join(part for part in question.parts if part != "baseline")
+
+    page_address = changed(query, **statistics)
+    whole = changed(query, **statistics, offset=None, limit=None)
     files = [
         (FORMATS[kind].title, reverse("leaderboard-export", args=[collection.slug, kind]) + whole)
         for kind in EXPORTS
     ]
     by_topic = reverse("collection-values-export", args=[collection.slug, "csv"])
     by_topic += changed({name: query.get(name, "") for name in ("measures", "scores")})
+
     return [
         ("JSON", reverse("leaderboard", args=[collection.slug]) + page_address),
         *files,

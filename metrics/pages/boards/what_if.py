@@ -1,5 +1,8 @@
-"""The page of other gains, discounts and depths: sliders with the leaderboard in the resulting order, and several
-settings side by side."""
+"""The page of other gains, discounts and depths.
+
+Sliders define a measure, and the page shows the leaderboard in its order; or it shows several
+settings side by side.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +35,28 @@ FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP", "11pt_avg")
 DISCOUNTS = {"log2": "log2(rank + 1)", "jk": "Järvelin and Kekäläinen", "session": "1 + log(rank)"}
 # Presets by their names on the page.
 _PRESETS = {
-    "linear gains": "linear", "exponential gains": "exponential", "impatient user": "impatient",
-    "patient user": "patient", "patient user, binary": "liberal", "RBP, binary": "binary",
-}  # fmt: skip
+    "linear gains": "linear",
+    "exponential gains": "exponential",
+    "impatient user": "impatient",
+    "patient user": "patient",
+    "patient user, binary": "liberal",
+    "RBP, binary": "binary",
+}
+# Parameters of several settings, read as by the API; those of the sliders belong to several
+# settings where they are lists.
 # What asks for several settings, read as by the API; what it shares with the sliders does where it
 # is a list.
 _SETTINGS, _LISTS = ("preset", "gains", "depths", "measures"), ("family", "dis", "b")
 # At most this many levels have a slider.
 _MOST_LEVELS = 6
-# Of the table, as of the chart.
+# Rows of the table, as many as the chart has.
 _ROWS = 200
 _GAIN_TOP = 20.0
 
 
 @dataclass(frozen=True)
 class Slider:
-    """One number to choose: `name` is that of its parameter, `step` the distance between two values."""
+    """One number to choose: `name` is its parameter, `step` the distance between two values."""
 
     name: str
     label: str
@@ -77,24 +86,28 @@ class Controls:
     def measure(self) -> Measure:
         if self.family == "11pt_avg":
             return parse_measure(self.family)
+
         gains = [slider.value for slider in self.gains]
-        given = [_gains([int(slider.name.removeprefix("g")) for slider in self.gains], gains)]
+        levels = [int(slider.name.removeprefix("g")) for slider in self.gains]
+        parameters = [_gains(levels, gains)]
+
         if self.family == "RBP":
-            binary = ["rel=1"] if gains and set(gains) == {1.0} else given
-            given = [f"p={self.persistence.value:g}", *binary]
+            binary = gains and set(gains) == {1.0}
+            parameters = [f"p={self.persistence.value:g}", *(["rel=1"] if binary else parameters)]
         elif self.family.endswith("DCG") and self.discount != "log2":
-            given += [f"dis='{self.discount}'", f"b={self.base.value:g}"]
-        return parse_measure(f"{self.family}({','.join(given)})@{self.depth.value:g}")
+            parameters += [f"dis='{self.discount}'", f"b={self.base.value:g}"]
+
+        return parse_measure(f"{self.family}({','.join(parameters)})@{self.depth.value:g}")
 
 
-# Sorting a thousand runs again takes a third of a second, and readers come back to an address or
+# To sort a thousand runs again takes a third of a second, and readers come back to an address or
 # share it.
 @page
 @reads("family", "dis", "b", "depth", "p", *_SETTINGS, numbered="g")
 @kept_page(of_visible_collection, shared_by=all_once_public)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the leaderboard of a collection by a measure defined with sliders, or by several settings, with the official
-    one."""
+    """Show the leaderboard of a collection by a measure defined with sliders, or by several
+    settings, with the official one."""
     collection = visible_collection(request, slug)
     query = query_of(request)
     several = any(query.get(name) for name in _SETTINGS) or any(
@@ -109,11 +122,14 @@ def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
         "query": query if several else {},
         "several": several,
     }
+
     status = fill(context, "controls", _controls, request, collection, {} if several else query)
+
     if "controls" in context and several:
         status = fill(context, "answer", _settings_answer, collection, query)
     elif "controls" in context:
         status = fill(context, "answer", _answer, collection, context["controls"])
+
     return render(request, "metrics/what_if.html", context, status=status)
 
 
@@ -123,20 +139,25 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
     # The levels above 0 that occur, lowest first.
     levels = sorted(int(level) for level in qrels.levels if int(level) > 0)[:_MOST_LEVELS]
     gains = {level: _number(query, f"g{level}", float(level), 0, MAX_GAIN) for level in levels}
-    unjudged = [
-        name
-        for name in query
-        if re.fullmatch(r"g[0-9]+", name) and name not in {f"g{one}" for one in levels}
-    ]
-    if unjudged:
-        message = f"{unjudged[0][:40]} is not the gain of a level here; the levels are {', '.join(map(str, levels))}"
-        raise InvalidInput(message, code="unknown_parameter", pointer=unjudged[0])
+    names = {f"g{level}" for level in levels}
+
+    unknown = [name for name in query if re.fullmatch(r"g[0-9]+", name) and name not in names]
+    if unknown:
+        message = (
+            f"{unknown[0][:40]} is not the gain of a level here; "
+            f"the levels are {', '.join(map(str, levels))}"
+        )
+        raise InvalidInput(message, code="unknown_parameter", pointer=unknown[0])
+
+    # A gain beyond the usual scale extends it to the next power of ten.
     highest = max(gains.values(), default=0)
     top = _GAIN_TOP if highest <= _GAIN_TOP else 10.0 ** math.ceil(math.log10(highest))
-    titles = {level: f"gain of level {level}" for level in gains}
-    for level in gains:
-        if label := collection.level_labels.get(str(level)):
-            titles[level] += f", {label}"
+
+    titles = {}
+    for level in levels:
+        label = collection.level_labels.get(str(level))
+        titles[level] = f"gain of level {level}, {label}" if label else f"gain of level {level}"
+
     return Controls(
         choice_in(query, "family", FAMILIES) or "nDCG",
         choice_in(query, "dis", tuple(DISCOUNTS)) or "log2",
@@ -153,44 +174,51 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
 
 
 def _number(query: Query, name: str, default: float, low: float, high: float) -> float:
+    # A text that is no plain number is treated as one out of range.
     text = query.get(name) or f"{default:.15g}"
     try:
         value = float(text) if text.isascii() and "_" not in text and len(text) < 20 else low - 1
     except ValueError:
         value = low - 1
+
     if not low <= value <= high:
         raise InvalidInput(
             f"{name}={text[:40]}: {name} is a number from {low:g} to {high:g}", pointer=name
         )
+
     return value
 
 
 def _settings(measure: Measure, levels: list[int]) -> dict[str, str]:
-    """Return the positions of the sliders for a measure, without those that it leaves at their default."""
-    given = measure.parameters
-    gains = (
-        np.ones(len(levels)) if given.get("rel") else given["gains"].of(np.array(levels, np.int64))
-    )
+    """Return the positions of the sliders for a measure; those at their default are left out."""
+    parameters = measure.parameters
+    gains = np.ones(len(levels))
+    if not parameters.get("rel"):
+        gains = parameters["gains"].of(np.array(levels, np.int64))
+
     settings = {"family": measure.definition.name}
     if measure.cutoff:
         settings["depth"] = f"{measure.cutoff}"
+
     settings |= {
         f"g{level}": f"{gain:.15g}" for level, gain in zip(levels, gains.tolist(), strict=True)
     }
-    return settings | {name: f"{given[name]}" for name in ("dis", "b", "p") if name in given}
+    return settings | {
+        name: f"{parameters[name]}" for name in ("dis", "b", "p") if name in parameters
+    }
 
 
 def _gains(levels: list[int], gains: list[float]) -> str:
-    """Return the gains of the sliders as a parameter: a name that fits all of them, which then applies to every level,
-    or the list of gains."""
+    """Return the gains of the sliders as a parameter.
+
+    A name that fits all of them is preferred, as it then applies to every level; otherwise it is
+    the list of gains.
+    """
     for name in NAMED:
         if GainMap(name).of(np.array(levels, np.int64)).tolist() == gains:
             return f"gains={name}"
-    return (
-        "gains='"
-        + ",".join(f"{level}:{gain:.15g}" for level, gain in zip(levels, gains, strict=True))
-        + "'"
-    )
+    pairs = zip(levels, gains, strict=True)
+    return "gains='" + ",".join(f"{level}:{gain:.15g}" for level, gain in pairs) + "'"
 
 
 @dataclass(frozen=True)
@@ -204,12 +232,10 @@ class MovedLine:
 
     @property
     def change(self) -> int:
-        """Return the ranks gained; 0 if it has no rank on one of the leaderboards."""
-        return (
-            (self.official.rank or 0) - (self.place.rank or 0)
-            if self.place.rank and self.official.rank
-            else 0
-        )
+        """Return the ranks gained; 0 for a run without a rank on one of the leaderboards."""
+        if not (self.place.rank and self.official.rank):
+            return 0
+        return self.official.rank - self.place.rank
 
     @property
     def steps(self) -> int:
@@ -222,6 +248,7 @@ def _answer(collection: Collection, controls: Controls) -> dict[str, Any]:
     combination = answer.combinations[0]
     figure = what_if_figure(answer, combination)
     arguments = {"collection": collection.slug}
+
     return {
         "measure": measure,
         "official": answer.official.measure,
@@ -237,24 +264,31 @@ def _answer(collection: Collection, controls: Controls) -> dict[str, Any]:
 
 def _lines(answer: WhatIf, combination: Combination) -> list[MovedLine]:
     before = {place.run.pk: place for place in answer.official.places}
+
     judged = answer.qrels.topics
 
     def text(measure: Measure, place: Place) -> str:
         return mean_cell(measure, (place.mean, place.topics), judged).text
 
-    return [
-        MovedLine(
-            place, before[place.run.pk], text(combination.measure, place),
-            text(answer.official.measure, before[place.run.pk]),
+    lines = []
+    for place in combination.places[:_ROWS]:
+        official = before[place.run.pk]
+        lines.append(
+            MovedLine(
+                place=place,
+                official=official,
+                mean=text(combination.measure, place),
+                official_mean=text(answer.official.measure, official),
+            )
         )
-        for place in combination.places[:_ROWS]
-    ]  # fmt: skip
+
+    return lines
 
 
 @dataclass(frozen=True)
 class SettingColumn:
-    """One of several settings: its preset or measure, and its Kendall's tau with the official order and with each of
-    the settings."""
+    """One of several settings: its preset or measure, and Kendall's tau of its order with the
+    official one and with that of each setting."""
 
     name: str
     measure: Measure
@@ -279,6 +313,7 @@ def _settings_answer(collection: Collection, query: Query) -> dict[str, Any]:
             f"{', '.join((*_SETTINGS, *_LISTS))}"
         )
         raise InvalidInput(message, code="unknown_parameter", pointer=sliders[0])
+
     answer = ask_what_if(collection=collection, query=WhatIfQuery.read(query, collection))
 
     def text(measure: Measure, place: Place) -> str:
@@ -293,13 +328,15 @@ def _settings_answer(collection: Collection, query: Query) -> dict[str, Any]:
         )
         for board, row in zip(answer.combinations, answer.tau.tolist(), strict=True)
     ]
-    by_run = [
+
+    orders = [
         (board.measure, {place.run.pk: place for place in board.places})
         for board in answer.combinations
     ]
+
     lines = []
     for official in answer.official.places[:_ROWS]:
-        places = [(places[official.run.pk], measure) for measure, places in by_run]
+        places = [(places[official.run.pk], measure) for measure, places in orders]
         lines.append(
             SettingsLine(
                 official=official,
@@ -307,6 +344,7 @@ def _settings_answer(collection: Collection, query: Query) -> dict[str, Any]:
                 places=[(place, text(measure, place)) for place, measure in places],
             )
         )
+
     ties = answer.official.ties or any(board.ties for board in answer.combinations)
     return {
         "official": answer.official.measure,
