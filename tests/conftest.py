@@ -183,7 +183,7 @@ def quick_services() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", search_once)
-        patch.setattr("metrics.charts.bundle._made", lambda: b"window.vegaEmbed = null;")
+        patch.setattr("metrics.charts.bundle._build_bundle", lambda: b"window.vegaEmbed = null;")
         patch.setattr("evalhub.management.commands.fsck.abandoned_folders", list)
         yield
 

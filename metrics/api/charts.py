@@ -19,7 +19,7 @@ from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHAR
 from metrics.charts.figure import Figure
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.rendering import FORMATS, render
-from metrics.charts.values.charts import RUN_CHART_READS, RUN_CHARTS, Asked
+from metrics.charts.values.charts import RUN_CHART_READS, RUN_CHARTS, RunChartRequest
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import (
@@ -79,7 +79,7 @@ class RunChart(APIView):
         check_chart(request, RUN_CHART_READS, chart, form, _OF_A_RUN)
         query = query_of(request, found.collection)
         look = look_in(query)
-        asked = Asked(found, evaluation_in(query, found), query)
+        asked = RunChartRequest(found, evaluation_in(query, found), query)
         # A second run named in the request may be withdrawn before the next request.
         key = None if query.get("other") else chart_key(asked.evaluation, f"{chart}.{form}", query)
         return picture(key, form, look, found.collection, lambda: RUN_CHARTS[chart](asked))

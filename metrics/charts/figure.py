@@ -1,4 +1,4 @@
-"""The parts of every chart: an image to draw, a caption, a table with the same numbers, and what it was drawn from."""
+"""The parts of every chart: an image to draw, a caption, a table of its numbers, and its source."""
 
 from __future__ import annotations
 
@@ -13,49 +13,52 @@ from django.utils import timezone
 from metrics.charts.look import Look
 from runs.models import Collection
 
-# Characters that have no place in the name of a file, and how long a part of one may be.
+# Characters that are replaced in the name of a file, and the longest part of one.
 _ODD = re.compile(r"[^A-Za-z0-9.@=_]+")
 _LONGEST = 80
 
 
-def _as_it_says(look: Look) -> int:
+def _height_of_size(look: Look) -> int:
     return look.height
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a chart was drawn from, which its caption and the names of its files say.
+    """The source of a chart, for its caption and the names of its files.
 
-    `versions` are those of the judgements, `shown` is how many runs are drawn of how many.
+    `versions` are those of the judgements; `runs` are the number of runs drawn and of all runs.
     """
 
     collection: str
     title: str
-    made: date
+    day: date
     measure: str = ""
     versions: tuple[int, ...] = ()
-    shown: tuple[int, int] | None = None
+    runs: tuple[int, int] | None = None
 
-    def sentence(self, said: str) -> str:
-        """Return the source as a sentence after a caption, without the measure if the caption names it."""
+    def sentence(self, caption: str) -> str:
+        """Return the source as a sentence after a caption, without a measure that it names."""
         parts = [self.title]
-        if self.measure and self.measure not in said:
+        if self.measure and self.measure not in caption:
             parts.append(self.measure)
+
         if self.versions:
             parts.append(f"qrels {' and '.join(f'v{version}' for version in self.versions)}")
-        if self.shown:
-            drawn, runs = self.shown
-            some = f"{runs:,} runs" if drawn == runs else f"{drawn:,} of {runs:,} runs"
-            parts.append("1 run" if runs == 1 else some)
-        return f"{', '.join([*parts, self.made.isoformat()])}."
+
+        if self.runs:
+            drawn, total = self.runs
+            count = f"{total:,} runs" if drawn == total else f"{drawn:,} of {total:,} runs"
+            parts.append("1 run" if total == 1 else count)
+
+        return f"{', '.join([*parts, self.day.isoformat()])}."
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart whose data are read; `draw` makes an Altair chart of it, `caption` and the table say the same in words.
+    """A chart with its data: `draw` makes an Altair chart, caption and table say the same.
 
-    `name` is that of its kind; the first column of the table names the row. `height` is for charts
-    that need more pixels than a size has: a row for each run, or the names of many in a legend.
+    `name` is its kind; the first column of the table names the row. `height` is for charts that
+    need more pixels than a size has: a row for each run, or many names in a legend.
     """
 
     name: str
@@ -63,7 +66,7 @@ class Figure:
     columns: list[str]
     rows: list[list[str]]
     drawing: Callable[[Look], Any]
-    height: Callable[[Look], int] = _as_it_says
+    height: Callable[[Look], int] = _height_of_size
     source: Source | None = None
 
     def draw(self, look: Look) -> Any:
@@ -79,28 +82,30 @@ class Figure:
         collection: Collection,
         *versions: int,
         measure: str = "",
-        shown: tuple[int, int] | None = None,
+        runs: tuple[int, int] | None = None,
     ) -> Figure:
         """Return the chart with its source."""
         numbers = tuple(dict.fromkeys(versions))
         source = Source(
-            collection.slug, collection.name, timezone.localdate(), measure, numbers, shown
+            collection.slug, collection.name, timezone.localdate(), measure, numbers, runs
         )
         return replace(self, source=source)
 
     @property
     def full_caption(self) -> str:
         """Return the caption with the source of the chart."""
-        return (
-            f"{self.caption} {self.source.sentence(self.caption)}" if self.source else self.caption
-        )
+        if self.source is None:
+            return self.caption
+        return f"{self.caption} {self.source.sentence(self.caption)}"
 
     def file_name(self, form: str) -> str:
-        """Return the name of a file: collection, chart, measure, version of the judgements and date."""
+        """Return the name of a file: collection, chart, measure, version of the qrels and date."""
         parts = [self.name]
+
         if self.source:
             parts = [self.source.collection, self.name, self.source.measure]
             parts += [f"v{version}" for version in self.source.versions]
-            parts.append(f"{self.source.made:%Y%m%d}")
+            parts.append(f"{self.source.day:%Y%m%d}")
+
         tidy = (_ODD.sub("-", part)[:_LONGEST].strip("-") for part in parts)
         return f"{'-'.join(part for part in tidy if part)}.{form}"

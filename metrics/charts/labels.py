@@ -1,4 +1,4 @@
-"""Names beside points: as many as have room, none on another and none outside of the picture."""
+"""Names at points: as many as have room, without touching each other or the edges."""
 
 from __future__ import annotations
 
@@ -15,34 +15,44 @@ from metrics.engine.arrays import Floats
 
 MOST_NAMES = 12
 _LETTERS, _LETTERS_NARROW, _LINE = 11, 10, 14
-# The half of a point, and the most that a name takes of the width.
+# The half of a point, and the largest share of the width that a name takes.
 _POINT, _SHARE = 5, 0.3
-# A name over more points than this cannot be read.
+# A name that covers more points than this cannot be read.
 _MOST_COVERED = 1
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Where a name stands: how its text is aligned, and by how much it is moved from its point."""
+    """A side of a point: the alignment of a text there, and its distance from the point."""
 
     align: str
     dx: int
     dy: int
 
     def middle(self, width: float) -> float:
-        """Return how far the middle of a text of this width is from its point."""
+        """Return the distance of the middle of a text of this width from its point."""
         return self.dx + {"left": 0.5, "center": 0.0, "right": -0.5}[self.align] * width
 
 
 _SIDES = (
-    _Side("left", 8, 0), _Side("right", -8, 0), _Side("center", 0, -13), _Side("center", 0, 13),
-    _Side("left", 6, -11), _Side("right", -6, -11), _Side("left", 6, 11), _Side("right", -6, 11),
-)  # fmt: skip
+    _Side("left", 8, 0),
+    _Side("right", -8, 0),
+    _Side("center", 0, -13),
+    _Side("center", 0, 13),
+    _Side("left", 6, -11),
+    _Side("right", -6, -11),
+    _Side("left", 6, 11),
+    _Side("right", -6, 11),
+)
 
 
 @dataclass(frozen=True)
 class _Name:
-    """A name beside a point: the place of its point as shares of the plot, and from there, in pixels, its middle."""
+    """A name at a point.
+
+    `across` and `down` are the place of the point as shares of the plot, and `x` and `y` the
+    distance of the middle of the name from there, in pixels.
+    """
 
     across: float
     down: float
@@ -51,17 +61,15 @@ class _Name:
     width: float
 
     def within(self, plot: tuple[float, float]) -> bool:
-        """Return whether it lies in the plot; a name that lies in the smallest plot lies in every larger one."""
+        """Return whether the name lies in the plot, and so in every larger one."""
         x, y = self.across * plot[0] + self.x, self.down * plot[1] + self.y
-        return (
-            self.width / 2 <= x <= plot[0] - self.width / 2
-            and _LINE / 2 <= y <= plot[1] - _LINE / 2
-        )
+        half = self.width / 2
+        return half <= x <= plot[0] - half and _LINE / 2 <= y <= plot[1] - _LINE / 2
 
     def clear_of(
         self, other: _Name, smallest: tuple[float, float], largest: tuple[float, float]
     ) -> bool:
-        """Return whether it touches another name in no plot between these sizes."""
+        """Return whether the name touches another one in no plot between these sizes."""
         apart_x = [
             (self.across - other.across) * width + self.x - other.x
             for width in (smallest[0], largest[0])
@@ -73,72 +81,89 @@ class _Name:
         return _least(*apart_x) >= (self.width + other.width) / 2 or _least(*apart_y) >= _LINE
 
     def covers(self, points: Floats, plot: tuple[float, float]) -> int:
-        """Return how many points it touches; `points` has a row for the shares across and one for those down."""
-        x = np.abs((points[0] - self.across) * plot[0] - self.x) < self.width / 2 + _POINT
-        return int(
-            np.count_nonzero(
-                x & (np.abs((points[1] - self.down) * plot[1] - self.y) < _LINE / 2 + _POINT)
-            )
-        )
+        """Return how many points the name touches; `points` has rows of shares across and down."""
+        across = np.abs((points[0] - self.across) * plot[0] - self.x)
+        down = np.abs((points[1] - self.down) * plot[1] - self.y)
+        touched = (across < self.width / 2 + _POINT) & (down < _LINE / 2 + _POINT)
+        return int(np.count_nonzero(touched))
 
 
 def _least(first: float, last: float) -> float:
-    """Return the least distance from 0 on the way from one number to another."""
+    """Return the least distance from 0 on the way from one number to the other."""
     return 0.0 if first * last <= 0 else min(abs(first), abs(last))
 
 
-def names_beside(
-    rows: Sequence[dict[str, Any]], places: Sequence[tuple[float, float]], look: Look, *, x: Any, y: Any,
-    name: str = "run", first: Iterable[int] | None = None, most: int = MOST_NAMES,
-) -> list[Any]:  # fmt: skip
-    """Return layers with the names of points, at most `most`, each where it touches no other name and no edge.
+def name_layers(
+    rows: Sequence[dict[str, Any]],
+    places: Sequence[tuple[float, float]],
+    look: Look,
+    *,
+    x: Any,
+    y: Any,
+    name: str = "run",
+    first: Iterable[int] | None = None,
+    most: int = MOST_NAMES,
+) -> list[Any]:
+    """Return layers with the names of at most `most` points, without names that have no room.
 
-    `places` has where each row's point stands in the plot, as shares of its width from the left and
-    of its height from the top; `x` and `y` are the channels of the points, and `name` is the key of
-    a row with its name. `first` are the numbers of the rows to name, the most important ones first;
-    by default all, in their order. A name that no free place can be found for is left out.
+    `places` are the places of the points in the plot, as shares of its width from the left and of
+    its height from the top; `x` and `y` are the channels of the points, and `name` is the key of a
+    row with its name. `first` are the numbers of the rows to name, the most important ones first;
+    by default all rows in their order.
     """
     size = _LETTERS_NARROW if look.narrow else _LETTERS
-    asked = list(range(len(rows)) if first is None else first)
-    names = shortened_names([str(rows[at][name]) for at in asked], _SHARE * look.plot[0], size)
-    widths = {at: width_of(text, size) for at, text in zip(asked, names, strict=True)}
-    texts = dict(zip(asked, names, strict=True))
-    chosen: dict[_Side, list[dict[str, Any]]] = {}
-    for at, side in islice(_placed(widths, places, look), most):
-        chosen.setdefault(side, []).append({**rows[at], "name": texts[at]})
-    return [
-        marks(named)
-        .mark_text(align=side.align, dx=side.dx, dy=side.dy, baseline="middle", fontSize=size, limit=0,
-                   color=look.palette.text)
-        .encode(x=x, y=y, text="name:N")
-        for side, named in chosen.items()
-    ]  # fmt: skip
+    numbers = list(range(len(rows)) if first is None else first)
+    names = shortened_names(
+        [str(rows[number][name]) for number in numbers], _SHARE * look.plot[0], size
+    )
+    texts = dict(zip(numbers, names, strict=True))
+
+    widths = {number: width_of(text, size) for number, text in texts.items()}
+
+    # Altair aligns the texts of a layer alike, so that each side is a layer.
+    by_side: dict[_Side, list[dict[str, Any]]] = {}
+    for number, side in islice(_placements(widths, places, look), most):
+        by_side.setdefault(side, []).append({**rows[number], "name": texts[number]})
+
+    layers = []
+    for side, named in by_side.items():
+        text = marks(named).mark_text(
+            align=side.align,
+            dx=side.dx,
+            dy=side.dy,
+            baseline="middle",
+            fontSize=size,
+            limit=0,
+            color=look.palette.text,
+        )
+        layers.append(text.encode(x=x, y=y, text="name:N"))
+
+    return layers
 
 
-def _placed(
+def _placements(
     widths: dict[int, float], places: Sequence[tuple[float, float]], look: Look
 ) -> Iterator[tuple[int, _Side]]:
-    """Yield the rows whose names have a place, each where it covers the fewest points.
+    """Yield the rows whose names have a place, each with the side where it covers fewest points.
 
-    How large the plot is depends on its labels, so that a place must be free in every size between
+    The size of the plot depends on its labels, so that a place has to be free in all sizes between
     two.
     """
-    points, smallest, largest = (
-        np.array(places).T,
-        look.plot,
-        (float(look.width), float(look.height)),
-    )
-    taken: list[_Name] = []
-    for at, width in widths.items():
-        tried = {side: _Name(*places[at], side.middle(width), side.dy, width) for side in _SIDES}
-        free = {
-            side: placed
-            for side, placed in tried.items()
-            if placed.within(smallest)
-            and all(placed.clear_of(other, smallest, largest) for other in taken)
-        }
-        covered = {side: placed.covers(points, smallest) for side, placed in free.items()}
+    points = np.array(places).T
+
+    smallest, largest = look.plot, (float(look.width), float(look.height))
+    placed: list[_Name] = []
+    for number, width in widths.items():
+        free = {}
+        for side in _SIDES:
+            name = _Name(*places[number], side.middle(width), side.dy, width)
+            if name.within(smallest) and all(
+                name.clear_of(other, smallest, largest) for other in placed
+            ):
+                free[side] = name
+
+        covered = {side: name.covers(points, smallest) for side, name in free.items()}
         if covered and min(covered.values()) <= _MOST_COVERED:
             side = min(covered, key=lambda side: covered[side])
-            taken.append(free[side])
-            yield at, side
+            placed.append(free[side])
+            yield number, side

@@ -1,4 +1,4 @@
-"""A chart as a file: Vega-Lite for the page, SVG, PNG and PDF for everything else, and its table as CSV."""
+"""A chart as a file: Vega-Lite for pages, SVG, PNG and PDF for other uses, its table as CSV."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from metrics.charts.look import Look
 from runs.formats.comma_separated import written
 
 _PAPER_PPI = 300
-# A CSS pixel is 1/96 of an inch, and vl-convert takes one for 1/72.
+# A CSS pixel is 1/96 of an inch; vl-convert takes it for 1/72.
 _PIXEL = 72 / 96
 _SIGNED = re.compile(r"[-+][0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its content type, and what makes it of a chart in one look."""
+    """A file format: its content type, and the function that renders a chart in one look."""
 
     content_type: str
     render: Callable[[Figure, Look], bytes]
@@ -38,14 +38,14 @@ def render(figure: Figure, look: Look, form: str) -> bytes:
 
 def specification(figure: Figure, look: Look) -> dict[str, Any]:
     """Return the Vega-Lite specification of a chart."""
-    # Checking a chart against Altair's schema takes longer than to draw it; the tests do it.
+    # To check a chart against Altair's schema takes longer than to draw it; the tests do it.
     with alt.utils.schemapi.debug_mode(False):
-        found: dict[str, Any] = figure.draw(look).to_dict(validate=False)
-    return found
+        vega_lite: dict[str, Any] = figure.draw(look).to_dict(validate=False)
+    return vega_lite
 
 
 def _svg(figure: Figure, look: Look) -> bytes:
-    """Render a picture that says in its description what it shows."""
+    """Render a picture with its caption as its description."""
     svg: str = vl_convert.vegalite_to_svg(specification(figure, look))
     end = svg.index(">") + 1
     return f"{svg[:end]}<desc>{escape(figure.full_caption)}</desc>{svg[end:]}".encode()
@@ -67,25 +67,30 @@ def _json(figure: Figure, look: Look) -> bytes:
 
 
 def _csv(figure: Figure, look: Look) -> bytes:
-    """Write the table of the chart, and in each row what it was drawn from."""
-    source, columns = figure.source, list[str]()
+    """Write the table of the chart, with its source in each row."""
+    source = figure.source
+
+    columns: list[str] = []
     for name in figure.columns:
         columns.append(name if name not in columns else f"{name} ({len(columns) + 1})")
-    made = {}
+
+    source_cells = {}
+
     if source:
         versions = " ".join(map(str, source.versions))
-        made = {
+        source_cells = {
             "collection": source.collection,
             "measure": source.measure,
             "qrels": versions,
-            "date": source.made,
+            "date": source.day,
         }
-    rows = ([*map(_cell, row), *made.values()] for row in figure.rows)
-    return "".join(written([*columns, *made], rows)).encode()
+
+    rows = ([*map(_cell, row), *source_cells.values()] for row in figure.rows)
+    return "".join(written([*columns, *source_cells], rows)).encode()
 
 
 def _cell(text: str) -> str | Decimal:
-    """Return a number with a sign as one, any other text as it is."""
+    """Return a number with a sign as a number, any other text as it is."""
     plain = text.replace("\N{MINUS SIGN}", "-")
     return Decimal(plain) if _SIGNED.fullmatch(plain) else text
 

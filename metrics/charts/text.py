@@ -1,4 +1,4 @@
-"""The room that a text takes, and texts made to fit: the font is the reader's."""
+"""The room that a text takes, and texts made to fit: readers have their own fonts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _WIDTHS = {
     },
     **{character: width for width, characters in _CLASSES for character in characters},
 }
-# What stands before an ellipsis, of what is kept of a name: where one leaves names alike, another
-# may not.
+# The share of a shortened name that is before the ellipsis: where one share leaves names alike,
+# another one may not.
 _SHARES = (0.6, 0.8, 0.45, 1.0, 0.3)
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
@@ -35,32 +35,35 @@ def _width(character: str) -> float:
 
 
 def shortened_names(names: list[str], room: float, size: float) -> list[str]:
-    """Return every name, shortened where as many of them as possible stay different."""
-    found: list[str] = []
+    """Return the names, shortened so that as many as possible stay different."""
+    best: list[str] = []
     for share in _SHARES:
         texts = [shortened(name, room, size, share=share) for name in names]
-        if len(set(texts)) > len(set(found)):
-            found = texts
-    return found
+        if len(set(texts)) > len(set(best)):
+            best = texts
+
+    return best
 
 
 def shortened(text: str, room: float, size: float, *, share: float = _SHARES[0]) -> str:
-    """Return the text, or both of its ends with an ellipsis between them, so that a number before a name stays.
+    """Return the text, or both of its ends with an ellipsis between them.
 
     `share` is the part of the kept text that is before the ellipsis.
     """
+    # Both ends: a number in front of a name, or at its end, stays.
     if width_of(text, size) <= room:
         return text
-    left = room - width_of(_ELLIPSIS, size)
-    head = _fitting(text, share * left, size)
-    tail = _fitting(
-        text[: head - 1 : -1] if head else text[::-1], left - width_of(text[:head], size), size
-    )
+
+    width = room - width_of(_ELLIPSIS, size)
+    head = _fitting(text, share * width, size)
+    rest = text[: head - 1 : -1] if head else text[::-1]
+    tail = _fitting(rest, width - width_of(text[:head], size), size)
+
     return text[:head] + _ELLIPSIS + (text[-tail:] if tail else "")
 
 
 def _fitting(text: str, room: float, size: float) -> int:
-    """Return how many characters from the beginning of the text have room."""
+    """Return how many characters of the beginning of the text have room."""
     for index in range(len(text)):
         room -= size * _width(text[index])
         if room < 0:
@@ -69,11 +72,12 @@ def _fitting(text: str, room: float, size: float) -> int:
 
 
 def wrapped(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
-    """Return the text in lines that have room; a word that has none is broken, behind a sign where there is one."""
+    """Return the text in lines that have room; long words are broken, after a sign if possible."""
     lines = [""]
     for word in text.split():
         if lines[-1] and width_of(f"{lines[-1]} {word}", size, bold=bold) > room:
             lines.append("")
+
         lines[-1] = f"{lines[-1]} {word}".strip()
         while width_of(lines[-1], size, bold=bold) > room:
             fits = max(1, _fitting(lines[-1], room / (_BOLD if bold else 1.0), size))
@@ -82,6 +86,7 @@ def wrapped(text: str, room: float, size: float, *, bold: bool = False) -> list[
                 for match in re.finditer(r"[-_./,;:)]", lines[-1][:fits])
                 if match.end() > fits // 2
             ]
-            at = signs[-1] if signs else fits
-            lines[-1:] = [lines[-1][:at], lines[-1][at:]]
+            end = signs[-1] if signs else fits
+            lines[-1:] = [lines[-1][:end], lines[-1][end:]]
+
     return lines

@@ -14,7 +14,7 @@ from metrics.charts.figure import Figure
 from metrics.charts.look import SIZES, Look, whole_ticks
 from metrics.charts.rendering import render
 from metrics.charts.text import shortened, shortened_names, width_of, wrapped
-from metrics.charts.values.charts import RUN_CHARTS, Asked
+from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.curves_together import curves_together_figure
 from metrics.charts.values.distribution import distribution_figure
@@ -102,7 +102,7 @@ def test_no_text_of_many_runs_is_cut(board: Collection, name: str, size: str) ->
 @pytest.mark.parametrize("name", RUN_CHARTS)
 def test_no_text_of_a_run_is_cut(two: list[Run], name: str, size: str) -> None:
     run = two[0]
-    check_texts(RUN_CHARTS[name](Asked(run, find_evaluation(run=run), {"topic": "1"})), size)
+    check_texts(RUN_CHARTS[name](RunChartRequest(run, find_evaluation(run=run), {"topic": "1"})), size)
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ def test_the_ideal_is_dashed_in_the_legend_and_the_axis_has_a_title(two: list[Ru
     assert symbols == ["1,0", "1,0", "6,4"]
     assert "nDCG" in words(drawn.encode())
     for other, title in (("curve", "nDCG"), ("ranking", "cumulated gain")):
-        asked = Asked(two[0], find_evaluation(run=two[0]), {"topic": "1"})
+        asked = RunChartRequest(two[0], find_evaluation(run=two[0]), {"topic": "1"})
         assert title in words(svg(RUN_CHARTS[other](asked)))
 
 
@@ -239,7 +239,7 @@ def test_ticks_are_whole_numbers(low: int, high: int, ticks: list[int]) -> None:
 
 
 def test_a_level_that_counts_is_named(two: list[Run]) -> None:
-    asked = Asked(two[0], find_evaluation(run=two[0]), {"rel": "2"})
+    asked = RunChartRequest(two[0], find_evaluation(run=two[0]), {"rel": "2"})
     assert (
         "documents of level 2 and above count as relevant"
         in RUN_CHARTS["precision-recall"](asked).caption

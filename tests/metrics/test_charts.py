@@ -18,7 +18,7 @@ from metrics.charts import bundle
 from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.rendering import render
-from metrics.charts.values.charts import RUN_CHARTS, Asked
+from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.distribution import distribution_figure
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 Submit = Callable[..., Run]
 # As it is before conftest puts a short script in its place.
-REAL_BUNDLE = bundle._made
+REAL_BUNDLE = bundle._build_bundle
 QUERIES = {"ranking": {"topic": "1"}}
 
 
@@ -71,7 +71,7 @@ def test_every_chart_comes_in_every_format(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(RUN_CHARTS))
 def test_a_chart_keeps_to_altairs_schema_in_every_look(pair: tuple[Run, Run], name: str) -> None:
-    asked = Asked(pair[0], find_evaluation(run=pair[0]), {"topic": "1"})
+    asked = RunChartRequest(pair[0], find_evaluation(run=pair[0]), {"topic": "1"})
     figure = RUN_CHARTS[name](asked)
     for theme in PALETTES:
         for size in SIZES:
@@ -337,7 +337,7 @@ def test_the_bundle_is_made_once_and_served_for_good(
     anonymous: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[bytes] = []
-    monkeypatch.setattr(bundle, "_made", lambda: made.append(b"") or b"script")
+    monkeypatch.setattr(bundle, "_build_bundle", lambda: made.append(b"") or b"script")
     for _ in range(2):
         answer = anonymous.get(f"/scripts/vega-{bundle.BUNDLE_NAME}.js")
         assert gzip.decompress(answer.content) == b"script"

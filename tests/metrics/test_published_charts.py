@@ -18,10 +18,10 @@ from rest_framework.test import APIClient
 
 from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.figure import Figure
-from metrics.charts.labels import MOST_NAMES, names_beside
-from metrics.charts.look import PALETTES, Look, dressed, marks
+from metrics.charts.labels import MOST_NAMES, name_layers
+from metrics.charts.look import PALETTES, Look, layered_chart, marks
 from metrics.charts.rendering import render, specification
-from metrics.charts.values.charts import RUN_CHARTS, Asked
+from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
 from metrics.services.values.values import find_evaluation
 from runs.models import Collection, Run, System, Team, User
@@ -110,7 +110,7 @@ def test_a_chart_says_what_it_was_drawn_from_and_builds_no_table_of_schemas(
             make_explained(alice, 14), OF_BOARDS.get(name, {}), AnonymousUser()
         )
     else:
-        figure = RUN_CHARTS[name](Asked(pair[0], find_evaluation(run=pair[0]), {"topic": "1"}))
+        figure = RUN_CHARTS[name](RunChartRequest(pair[0], find_evaluation(run=pair[0]), {"topic": "1"}))
     assert figure.source is not None
     assert figure.source.versions == (1,)
     slug = "many" if name in COLLECTION_CHARTS and name not in OF_RUNS else "small"
@@ -191,9 +191,9 @@ def test_names_beside_points_never_overlap(size: str) -> None:
     places = [(row["a"], 1 - row["b"]) for row in rows]
 
     def draw(look: Look) -> Any:
-        layers = names_beside(rows, places, look, x="a:Q", y="b:Q")
+        layers = name_layers(rows, places, look, x="a:Q", y="b:Q")
         dots = marks(rows).mark_point().encode(x="a:Q", y="b:Q")
-        return dressed([dots, *layers], look, "Two measures", "143 runs")
+        return layered_chart([dots, *layers], look, "Two measures", "143 runs")
 
     drawn = render(Figure("x", "c", [], [], draw), look, "svg")
     named = [line for line in lines(drawn) if line.text.startswith("system")]

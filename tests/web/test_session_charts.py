@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from metrics.charts.look import Look
-from metrics.charts.sessions.charts import SESSION_CHARTS, AskedOfSet
+from metrics.charts.sessions.charts import SESSION_CHARTS, SetChartRequest
 from metrics.models import SessionEvaluation
 from runs.models import SessionSet
 from tests.conftest import SESSIONS
@@ -24,19 +24,19 @@ def test_a_chart_of_a_selection_says_what_was_chosen(send: Send) -> None:
     send()
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
     chosen = {"measure": "sDCG", "topic": "1", "searcher": "u1", "least": "2"}
-    figure = SESSION_CHARTS["curves"](AskedOfSet(evaluation, chosen))
+    figure = SESSION_CHARTS["curves"](SetChartRequest(evaluation, chosen))
     subtitle = " ".join(figure.draw(Look()).to_dict()["title"]["subtitle"])
     said = "topic 1, searcher u1, sessions of at least 2 queries"
     assert subtitle == f"sDCG(b=2,bq=4)@10; {said}; dashed: the ideal"
     assert f"Only {said}. At position 20: B at " in figure.caption
     assert "(1 session)" in figure.caption
-    one = SESSION_CHARTS["session"](AskedOfSet(evaluation, {"session": "s2", "measure": "sDCG"}))
+    one = SESSION_CHARTS["session"](SetChartRequest(evaluation, {"session": "s2", "measure": "sDCG"}))
     whose = " ".join(one.draw(Look()).to_dict()["title"]["subtitle"])
     assert whose.startswith(
         "topic 1, searcher u1, system B; sDCG(b=2,bq=4)@10: discounted cumulated gain"
     )
     # nsDCG is the measure of the table; the curve is not normalised.
-    line = SESSION_CHARTS["session"](AskedOfSet(evaluation, {"session": "s2"})).draw(Look())
+    line = SESSION_CHARTS["session"](SetChartRequest(evaluation, {"session": "s2"})).draw(Look())
     titles = [layer["encoding"].get("y", {}).get("title") for layer in line.to_dict()["layer"]]
     assert "discounted cumulated gain" in titles
 
@@ -45,7 +45,7 @@ def test_all_and_the_longer_sessions_in_one_chart(send: Send, client: Client) ->
     path = send()
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
     query = {"measure": "sDCG", "least": "2,1", "length": "15", "ideal": "false"}
-    figure = SESSION_CHARTS["curves"](AskedOfSet(evaluation, query))
+    figure = SESSION_CHARTS["curves"](SetChartRequest(evaluation, query))
     assert figure.columns == ["Place", "A", "B", "B, at least 2 queries"]
     assert [row[0] for row in figure.rows] == ["1", "10", "15"]
     curves = f"/api/v1{path}curves/?measure=sDCG&length=15"
@@ -73,7 +73,7 @@ def test_all_and_the_longer_sessions_in_one_chart(send: Send, client: Client) ->
 
 def test_a_system_has_one_colour_whatever_is_chosen(send: Send) -> None:
     def colours(evaluation: SessionEvaluation, **query: str) -> dict[str, str]:
-        figure = SESSION_CHARTS["curves"](AskedOfSet(evaluation, {"measure": "nsDCG", **query}))
+        figure = SESSION_CHARTS["curves"](SetChartRequest(evaluation, {"measure": "nsDCG", **query}))
         scale = figure.draw(Look()).to_dict()["layer"][1]["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
 
@@ -99,7 +99,7 @@ def test_a_system_has_one_colour_whatever_is_chosen(send: Send) -> None:
 def test_last_best_and_other_queries_are_those_of_the_api(send: Send, client: Client) -> None:
     path = send()
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
-    figure = SESSION_CHARTS["queries"](AskedOfSet(evaluation, {"measure": "sDCG@2"}))
+    figure = SESSION_CHARTS["queries"](SetChartRequest(evaluation, {"measure": "sDCG@2"}))
     # With A every session has one query.
     assert figure.columns == [
         "Rank",
@@ -129,7 +129,7 @@ def test_single_sessions_are_of_one_system_and_topic(send: Send) -> None:
     send("\n".join([*lines, lines[1].replace('"s2"', '"s6"').replace('"u1"', '"u2"')]) + "\n")
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
     chosen = {"measure": "sDCG@2", "system": "B", "topic": "1"}
-    figure = SESSION_CHARTS["sessions"](AskedOfSet(evaluation, chosen))
+    figure = SESSION_CHARTS["sessions"](SetChartRequest(evaluation, chosen))
     assert figure.columns == ["Session", "position 1", "position 2", "position 4"]
     assert [row[0] for row in figure.rows] == ["mean", "session s2", "session s6"]
     assert figure.rows[0][1:] == figure.rows[1][1:] == ["0.0000", "0.0000", "0.6667"]
@@ -137,13 +137,13 @@ def test_single_sessions_are_of_one_system_and_topic(send: Send) -> None:
     assert "Only topic 1, system B." in figure.caption
     # The system's colour in the chart of mean curves.
     curves = (
-        SESSION_CHARTS["curves"](AskedOfSet(evaluation, {}))
+        SESSION_CHARTS["curves"](SetChartRequest(evaluation, {}))
         .draw(Look())
         .to_dict()["layer"][1]["encoding"]
     )
     scale = figure.draw(Look()).to_dict()["layer"][0]["encoding"]["color"]["scale"]
     assert scale["range"][0] == curves["color"]["scale"]["range"][1]
-    first = SESSION_CHARTS["sessions"](AskedOfSet(evaluation, {}))
+    first = SESSION_CHARTS["sessions"](SetChartRequest(evaluation, {}))
     assert "with A, each" in first.caption
     assert "Only topic 1, system A." in first.caption
 
@@ -171,7 +171,7 @@ def test_more_systems_than_colours_are_told_apart(send: Send) -> None:
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
     send(f"{lines[0]}\n{lines[8]}\n", tag="both")
     figure = SESSION_CHARTS["curves"](
-        AskedOfSet(SessionEvaluation.objects.exclude(pk=evaluation.pk).get(), {})
+        SetChartRequest(SessionEvaluation.objects.exclude(pk=evaluation.pk).get(), {})
     )
     scale = figure.draw(Look()).to_dict()["layer"][1]["encoding"]["color"]["scale"]
     assert scale["domain"] == ["S00", "S08", "ideal"]

@@ -13,7 +13,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from metrics.charts.look import PALETTES, SIZES, Look
-from metrics.charts.sessions.charts import SESSION_CHARTS, AskedOfSet
+from metrics.charts.sessions.charts import SESSION_CHARTS, SetChartRequest
 from metrics.engine.sessions.grammar import parse_session_measure
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.services.sessions.analyses import read_session_curves
@@ -330,7 +330,7 @@ def test_every_chart_comes_in_every_format_and_look(client: Client, send: Send, 
     for form, start in {"png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}.items():
         assert client.get(f"{path}.{form}").content.startswith(start)
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
-    figure = SESSION_CHARTS[name](AskedOfSet(evaluation, {"session": "s2", "measure": "sDCG"}))
+    figure = SESSION_CHARTS[name](SetChartRequest(evaluation, {"session": "s2", "measure": "sDCG"}))
     for theme, size in [(theme, size) for theme in PALETTES for size in SIZES]:
         chart = figure.draw(Look(theme, size, live=True))
         assert isinstance(chart, alt.LayerChart)
@@ -349,7 +349,7 @@ def test_what_cannot_be_drawn_says_why(client: Client, send: Send, asked: str, s
 def test_a_curves_table_has_the_values_of_the_curve(send: Send) -> None:
     send()
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
-    figure = SESSION_CHARTS["curves"](AskedOfSet(evaluation, {}))
+    figure = SESSION_CHARTS["curves"](SetChartRequest(evaluation, {}))
     chosen = choose_sessions(evaluation=evaluation, selection=SessionSelection())
     drawn = read_session_curves(chosen=chosen, measure=parse_session_measure("nsDCG"))
     assert figure.columns == ["Place", "A", "B", "ideal"]

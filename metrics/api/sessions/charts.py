@@ -18,7 +18,7 @@ from metrics.api.charts import (
     look_in,
     picture,
 )
-from metrics.charts.sessions.charts import SESSION_CHART_READS, SESSION_CHARTS, AskedOfSet
+from metrics.charts.sessions.charts import SESSION_CHART_READS, SESSION_CHARTS, SetChartRequest
 from metrics.questions.declared import VERSION
 from metrics.questions.parameters import query_of
 from metrics.services.sessions.values import SessionEvaluationQuery, find_session_evaluation
@@ -45,6 +45,6 @@ class SessionChart(APIView):
         evaluation = find_session_evaluation(
             session_set=found, query=SessionEvaluationQuery.read(query)
         )
-        asked = AskedOfSet(evaluation, query)
+        asked = SetChartRequest(evaluation, query)
         key = chart_key(evaluation, f"{chart}.{form}", query)
         return picture(key, form, look, found.collection, lambda: SESSION_CHARTS[chart](asked))

@@ -61,7 +61,7 @@ from runs.errors import InvalidInput
 from runs.models import Collection
 from runs.parameters import integer_in
 
-# What a chart of parameters reads beside the parameters themselves.
+# The parameters of charts of parameters, in addition to the axes.
 _OF_RUNS = (parameter("measure", "default: the collection's first"), FILTER, SCORES)
 _Draw = Callable[[Collection, Mapping[str, str], Any], Figure]
 
@@ -83,21 +83,24 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
     )
     board = replace(board, measures=[board.sort])
     confidence = share_in(query, "confidence", 0.95)
+
     if board.versions == BEST:
         raise InvalidInput(
             "means of the best of several versions have no intervals", code="nothing_to_draw"
         )
+
     intervals = mean_intervals(board, confidence)
     if not intervals:
         raise InvalidInput(
             f"no ranked run has an interval of {board.sort.name}", code="nothing_to_draw"
         )
+
     return means_figure(board, intervals, confidence)
 
 
 def _importance(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
-    asked = ImportanceQuery.read(query, collection, reader)
-    return importance_figure(read_importance(collection=collection, query=asked))
+    question = ImportanceQuery.read(query, collection, reader)
+    return importance_figure(read_importance(collection=collection, query=question))
 
 
 def _frontier(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
@@ -107,25 +110,20 @@ def _frontier(collection: Collection, query: Mapping[str, str], reader: Any) -> 
 
 
 def _parameter(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
-    x, by = (
-        axes_in(query, "x", collection, reader, most=1)[0],
-        columns_in(query, "by", collection, reader),
-    )
-    board, confidence = (
-        measured_board(query, collection, reader),
-        share_in(query, "confidence", 0.95),
-    )
+    x = axes_in(query, "x", collection, reader, most=1)[0]
+    by = columns_in(query, "by", collection, reader)
+    board = measured_board(query, collection, reader)
+    confidence = share_in(query, "confidence", 0.95)
     measured = read_measured(
         collection=collection, query=board, columns=(x, *by), confidence=confidence
     )
+
     return parameter_figure(measured, x, by[0] if by else None, confidence)
 
 
 def _parallel(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
-    board, seed = (
-        measured_board(query, collection, reader),
-        integer_in(query, "seed", 0, 0, MAX_SEED),
-    )
+    board = measured_board(query, collection, reader)
+    seed = integer_in(query, "seed", 0, 0, MAX_SEED)
     columns = axes_in(query, "columns", collection, reader)
     return parallel_figure(
         read_measured(collection=collection, query=board, columns=columns), columns, seed
@@ -133,7 +131,7 @@ def _parallel(collection: Collection, query: Mapping[str, str], reader: Any) -> 
 
 
 def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
-    """Return the chart of two measures: by default the collection's first upwards, and its second across."""
+    """Draw two measures: by default the collection's first upwards, and its second across."""
     own = measures_in({}, "measures", collection.measures, collection.documents)
     upwards = measure_in(query, "y", own[0].name, collection.documents)
     others = [measure.name for measure in own if measure != upwards]
@@ -141,14 +139,16 @@ def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> F
     if across == upwards:
         message = f"both axes are {upwards.name}: name another measure with x= or y="
         raise InvalidInput(message, code="nothing_to_draw", pointer="x")
-    asked = BoardQuery.read({**query, "sort": upwards.name}, collection, reader)
-    asked = replace(asked, measures=[upwards, across], limit=MAX_ROWS)
-    board = read_leaderboard(collection=collection, query=asked)
+
+    question = BoardQuery.read({**query, "sort": upwards.name}, collection, reader)
+    question = replace(question, measures=[upwards, across], limit=MAX_ROWS)
+    board = read_leaderboard(collection=collection, query=question)
     rows = [row for row in board.rows if row.rank is not None]
     confidence = share_in(query, "confidence", 0.95)
-    intervals = (
-        mean_intervals(replace(board, rows=rows), confidence) if len(rows) <= MOST_INTERVALS else {}
-    )
+    intervals = {}
+    if len(rows) <= MOST_INTERVALS:
+        intervals = mean_intervals(replace(board, rows=rows), confidence)
+
     return scatter_figure(
         board, across, upwards, intervals, confidence, run_id_in(query, "baseline")
     )
@@ -158,14 +158,16 @@ def _progress(collection: Collection, query: Mapping[str, str], reader: Any) -> 
     system = system_in(query, reader)
     measure = measure_in(query, "measure", default_measure(collection), collection.documents)
     scores = scores_in(query)
-    found = read_progress_of(
+    progress = read_progress_of(
         system=system, collection=collection, measure=measure, reader=reader, scores=scores
     )
-    if found is None:
+
+    if progress is None:
         raise InvalidInput(
             f"{system} has no evaluated version in {collection.slug}", code="nothing_to_draw"
         )
-    return progress_figure(found)
+
+    return progress_figure(progress)
 
 
 def _for_all(draw: Callable[[Collection, Mapping[str, str]], Figure]) -> _Draw:
@@ -173,11 +175,10 @@ def _for_all(draw: Callable[[Collection, Mapping[str, str]], Figure]) -> _Draw:
     return lambda collection, query, _reader: draw(collection, query)
 
 
-# Of chosen runs, their parameters and costs.
+# Charts of chosen runs with their parameters and costs.
 EXPLAINED_CHARTS: dict[str, _Draw] = {"importance": _importance, "frontier": _frontier}
 
-# Of a collection, the query string as text, and whoever asks: a filter may be about the reader's
-# own runs.
+# Charts of a collection. The reader matters: a filter may be about the reader's own runs.
 COLLECTION_CHARTS: dict[str, _Draw] = {
     "means": _means,
     "scatter": _scatter,

@@ -1,4 +1,4 @@
-"""Runs against topics as coloured cells: runs as on the leaderboard, topics with the hardest first."""
+"""Runs against topics as coloured cells: runs as on the leaderboard, the hardest topics first."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, marks, row_axis
+from metrics.charts.look import Look, data, layered_chart, marks, row_axis
 from metrics.charts.text import shortened_names, width_of
 from metrics.engine.judgement.steps import Matrix
 from metrics.services.boards.heat_map import HeatMap
 from metrics.tables import with_minus
 
-# What a row takes, everything around the rows but the names of topics, and the size of letters, in
-# pixels.
+# The height of a row and of everything around the rows but the names of topics, and the sizes of
+# letters, in pixels.
 _ROW, _AROUND, _LETTERS, _LETTERS_MANY = 13, 130, 11, 10
 # The least distance between two names of topics, and the most room for one.
 _APART, _TOPIC_ROOM = 12, 80
-# A pointer can ask at most this many cells.
+# At most this many cells answer the pointer.
 _MOST_LIVE = 10_000
-# Pixels of a cell in the raster, and its shades, of which the first is transparent.
+# Pixels of a cell in the raster, and the number of shades; the first one is transparent.
 _CELL, _SHADES = 6, 256
 # Viridis, by Nathaniel Smith and Stefan van der Walt (CC0).
 _VIRIDIS = (
@@ -60,7 +60,7 @@ class Shading:
         return alt.Scale(domain=stops, range=list(self.colours), interpolate="rgb")
 
     def shades(self, cells: Matrix) -> npt.NDArray[np.uint8]:
-        """Return the place of each cell among the shades, 0 for one without a value."""
+        """Return the number of each cell's shade, 0 for a cell without a value."""
         part = (np.nan_to_num(cells) - self.low) / (self.high - self.low)
         places = 1 + np.round(np.clip(part, 0, 1) * (_SHADES - 2))
         return np.where(np.isnan(cells), 0, places).astype(np.uint8)
@@ -68,54 +68,65 @@ class Shading:
     @property
     def palette(self) -> bytes:
         """Return red, green and blue of each shade."""
-        known = np.array(
+        stops = np.array(
             [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in self.colours],
             np.float64,
         )
-        at = np.linspace(0, len(known) - 1, _SHADES - 1)
-        mixed = np.stack([np.interp(at, np.arange(len(known)), part) for part in known.T], axis=1)
+        at = np.linspace(0, len(stops) - 1, _SHADES - 1)
+        mixed = np.stack([np.interp(at, np.arange(len(stops)), part) for part in stops.T], axis=1)
         return bytes(3) + np.round(mixed).astype(np.uint8).tobytes()
 
 
-def heat_map_figure(found: HeatMap) -> Figure:
+def heat_map_figure(heat_map: HeatMap) -> Figure:
     """Draw a cell for each run and topic: values, or differences from the baseline."""
-    values, measure = found.values, found.values.measure.name
-    names, topics = _names(found), found.topic_ids
-    shown, runs = (
-        f"{len(topics):,} of {len(values.topic_ids):,} topics",
-        (len(names), len(values.runs)),
-    )
-    what = f"{measure} minus {found.baseline}" if found.baseline else measure
+    values, measure = heat_map.values, heat_map.values.measure.name
+    names, topics = _names(heat_map), heat_map.topic_ids
+    topics_words = f"{len(topics):,} of {len(values.topic_ids):,} topics"
+    runs = (len(names), len(values.runs))
+    title = f"{measure} minus {heat_map.baseline}" if heat_map.baseline else measure
     lower = " Lower is better." if values.lower_is_better else ""
     caption = (
-        f"{what}: runs in the order of the leaderboard, {shown} with the hardest first.{lower}"
+        f"{title}: runs in the order of the leaderboard, "
+        f"{topics_words} with the hardest first.{lower}"
     )
-    if missing := int(np.isnan(found.cells).sum()):
+    if missing := int(np.isnan(heat_map.cells).sum()):
         caption += f" {missing:,} cells without a value are empty."
-    pattern = "{:+.4f}" if found.baseline else "{:.4f}"
+
+    pattern = "{:+.4f}" if heat_map.baseline else "{:.4f}"
     rows = [
         [name, *("" if math.isnan(cell) else with_minus(pattern.format(cell)) for cell in row)]
-        for name, row in zip(names, found.cells.tolist(), strict=True)
+        for name, row in zip(names, heat_map.cells.tolist(), strict=True)
     ]
-    subtitle = f"{runs[0]:,} of {runs[1]:,} run{'s' * (runs[1] != 1)}, {shown}"
-    return Figure(
-        "heat-map", caption, ["Run", *topics], rows, lambda look: _draw(found, names, what, subtitle, look),
-        lambda look: max(look.height // 2, int(_AROUND + _topic_room(topics) + _row_height(len(names)) * len(names))),
-    ).drawn_from(values.qrels.collection, values.qrels.version, measure=measure, shown=runs)  # fmt: skip
+    subtitle = f"{runs[0]:,} of {runs[1]:,} run{'s' * (runs[1] != 1)}, {topics_words}"
+    figure = Figure(
+        name="heat-map",
+        caption=caption,
+        columns=["Run", *topics],
+        rows=rows,
+        drawing=lambda look: _draw(heat_map, names, title, subtitle, look),
+        height=lambda look: max(
+            look.height // 2,
+            int(_AROUND + _topic_room(topics) + _row_height(len(names)) * len(names)),
+        ),
+    )
+
+    return figure.drawn_from(
+        values.qrels.collection, values.qrels.version, measure=measure, runs=runs
+    )
 
 
-def _names(found: HeatMap) -> list[str]:
-    tags = [run.tag for run in found.runs]
+def _names(heat_map: HeatMap) -> list[str]:
+    tags = [run.tag for run in heat_map.runs]
     twice = {tag for tag in tags if tags.count(tag) > 1}
-    named = [f"{run.team}/{run.tag}" if run.tag in twice else run.tag for run in found.runs]
+    named = [f"{run.team}/{run.tag}" if run.tag in twice else run.tag for run in heat_map.runs]
     return [
         f"{run.rank}. {name}" if run.rank else name
-        for run, name in zip(found.runs, named, strict=True)
+        for run, name in zip(heat_map.runs, named, strict=True)
     ]
 
 
 def _row_height(rows: int) -> int:
-    """Return the height of a row, which is larger where there are few."""
+    """Return the height of a row, larger for few rows."""
     return _ROW if rows > 10 else 22
 
 
@@ -123,22 +134,24 @@ def _topic_room(topics: list[str]) -> float:
     return min(_TOPIC_ROOM, max(width_of(name, _LETTERS_MANY) for name in topics))
 
 
-def _shading(found: HeatMap, look: Look) -> Shading:
-    known = found.cells[~np.isnan(found.cells)]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-    if found.baseline:
+def _shading(heat_map: HeatMap, look: Look) -> Shading:
+    finite = heat_map.cells[~np.isnan(heat_map.cells)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+
+    if heat_map.baseline:
         most = max(abs(low), abs(high)) or 1.0
         palette = look.palette
         worse, better = palette.losses, palette.levels[:3]
         colours = (*reversed(worse), palette.grid, *better)
         # Whatever the measure, blue is better.
-        return Shading(-most, most, colours[::-1] if found.values.lower_is_better else colours)
+        return Shading(-most, most, colours[::-1] if heat_map.values.lower_is_better else colours)
+
     low = min(0.0, low)
     return Shading(low, 1.0 if low >= 0 and high <= 1 else max(high, low + 1e-9), _VIRIDIS)
 
 
-def _draw(found: HeatMap, names: list[str], what: str, shown: str, look: Look) -> Any:
-    topics, shading = found.topic_ids, _shading(found, look)
+def _draw(heat_map: HeatMap, names: list[str], title: str, subtitle: str, look: Look) -> Any:
+    topics, shading = heat_map.topic_ids, _shading(heat_map, look)
     size = _LETTERS if _row_height(len(names)) > _LETTERS + 2 else _LETTERS_MANY
     room = min(
         (0.4 if look.narrow else 0.26) * look.room, max(width_of(name, size) for name in names)
@@ -149,51 +162,70 @@ def _draw(found: HeatMap, names: list[str], what: str, shown: str, look: Look) -
         axis=alt.Axis(**row_axis(names, size, room)),
         scale=alt.Scale(paddingInner=0),
     )
-    x = alt.X("column:O", title="topics, the hardest first", axis=_topic_axis(topics, look.room - room - 24),
-              scale=alt.Scale(paddingInner=0))  # fmt: skip
-    told = [shading.low, (shading.low + shading.high) / 2, shading.high]
-    legend = alt.Legend(title=None, orient="top", direction="horizontal", gradientLength=180, gradientThickness=10,
-                        gradientOpacity=1, format=".2~f", values=told, labelOverlap=False)  # fmt: skip
+
+    x = alt.X(
+        "column:O",
+        title="topics, the hardest first",
+        axis=_topic_axis(topics, look.room - room - 24),
+        scale=alt.Scale(paddingInner=0),
+    )
+
+    legend = alt.Legend(
+        title=None,
+        orient="top",
+        direction="horizontal",
+        gradientLength=180,
+        gradientThickness=10,
+        gradientOpacity=1,
+        format=".2~f",
+        values=[shading.low, (shading.low + shading.high) / 2, shading.high],
+        labelOverlap=False,
+    )
+
     colour = alt.Color("value:Q", scale=shading.scale, legend=legend)
-    # As many points as there are names: what the axes and the legend are made of.
+    # The axes and the legend are made from a row for each name, not for each cell.
     most = max(len(names), len(topics))
     points = (
         {"row": place % len(names), "column": place % len(topics), "value": shading.low}
         for place in range(most)
     )
     frame = marks(points).mark_square(size=0, opacity=1).encode(x=x, y=y, color=colour)
-    if look.live and found.cells.size <= _MOST_LIVE:
-        layers = [frame, _live_cells(found, names).encode(x=x, y=y, color=colour)]
+
+    if look.live and heat_map.cells.size <= _MOST_LIVE:
+        layers = [frame, _live_cells(heat_map, names).encode(x=x, y=y, color=colour)]
     else:
-        image = {
-            "address": f"data:image/png;base64,{base64.b64encode(raster(found.cells, shading)).decode()}"
-        }
-        drawn = marks([image]).mark_image(aspect=False, smooth=False)
+        png = base64.b64encode(raster(heat_map.cells, shading)).decode()
+        image = {"address": f"data:image/png;base64,{png}"}
+        raster_layer = marks([image]).mark_image(aspect=False, smooth=False)
         ends = {
             "x": alt.value(0),
             "x2": alt.value("width"),
             "y": alt.value(0),
             "y2": alt.value("height"),
         }
-        layers = [frame, drawn.encode(url=alt.Url("address:N"), **ends)]
-    better = "; blue is better" if found.baseline else ""
-    return dressed(layers, look, what, f"{shown}{better}")
+        layers = [frame, raster_layer.encode(url=alt.Url("address:N"), **ends)]
+
+    better = "; blue is better" if heat_map.baseline else ""
+    return layered_chart(layers, look, title, f"{subtitle}{better}")
 
 
-def _live_cells(found: HeatMap, names: list[str]) -> Any:
-    """Return cells that a pointer can ask; names stand once, not in every cell."""
+def _live_cells(heat_map: HeatMap, names: list[str]) -> Any:
+    """Return cells that answer the pointer; each name is there once, not in every cell."""
     runs = data({"row": row, "run": name} for row, name in enumerate(names))
-    topics = data({"column": column, "topic": name} for column, name in enumerate(found.topic_ids))
+    topics = data(
+        {"column": column, "topic": name} for column, name in enumerate(heat_map.topic_ids)
+    )
     tooltip = [
         "run:N",
         "topic:N",
-        alt.Tooltip("value:Q", format="+.4f" if found.baseline else ".4f"),
+        alt.Tooltip("value:Q", format="+.4f" if heat_map.baseline else ".4f"),
     ]
-    drawn = marks(_points(found.cells)).transform_lookup(
+    cells = marks(_points(heat_map.cells)).transform_lookup(
         "row", from_=alt.LookupData(runs, "row", ["run"])
     )
-    drawn = drawn.transform_lookup("column", from_=alt.LookupData(topics, "column", ["topic"]))
-    return drawn.mark_rect().encode(tooltip=tooltip)
+    cells = cells.transform_lookup("column", from_=alt.LookupData(topics, "column", ["topic"]))
+
+    return cells.mark_rect().encode(tooltip=tooltip)
 
 
 def _points(cells: Matrix) -> Iterator[dict[str, Any]]:
@@ -207,25 +239,37 @@ def _topic_axis(topics: list[str], room: float) -> Any:
     step = max(1, int(np.ceil(_APART * len(topics) / max(room, 1))))
     texts = shortened_names(topics, _TOPIC_ROOM, _LETTERS_MANY)
     return alt.Axis(
-        values=list(range(0, len(topics), step)), labelExpr=f"{json.dumps(texts)}[datum.value]", labelAngle=-90,
-        labelFontSize=_LETTERS_MANY, labelLimit=0, labelOverlap=False, labelPadding=4, ticks=False, domain=False,
-    )  # fmt: skip
+        values=list(range(0, len(topics), step)),
+        labelExpr=f"{json.dumps(texts)}[datum.value]",
+        labelAngle=-90,
+        labelFontSize=_LETTERS_MANY,
+        labelLimit=0,
+        labelOverlap=False,
+        labelPadding=4,
+        ticks=False,
+        domain=False,
+    )
 
 
 def raster(cells: Matrix, shading: Shading) -> bytes:
-    """Return the cells as a PNG with a palette, some pixels for each, so that no viewer blurs them."""
+    """Return the cells as a PNG with a palette, some pixels for each so that no viewer blurs it."""
     shades = shading.shades(cells).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
     height, width = shades.shape
-    # Each row begins with its filter: none.
+    # Each row of a PNG begins with its filter, here none.
     lines = np.zeros((height, width + 1), np.uint8)
     lines[:, 1:] = shades
     head = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    parts = ((b"IHDR", head), (b"PLTE", shading.palette), (b"tRNS", b"\0"),
-             (b"IDAT", zlib.compress(lines.tobytes(), 6)), (b"IEND", b""))  # fmt: skip
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content))
-        + kind
-        + content
-        + struct.pack(">I", zlib.crc32(kind + content))
-        for kind, content in parts
+    parts = (
+        (b"IHDR", head),
+        (b"PLTE", shading.palette),
+        (b"tRNS", b"\0"),
+        (b"IDAT", zlib.compress(lines.tobytes(), 6)),
+        (b"IEND", b""),
     )
+
+    png = b"\x89PNG\r\n\x1a\n"
+    for kind, content in parts:
+        checksum = struct.pack(">I", zlib.crc32(kind + content))
+        png += struct.pack(">I", len(content)) + kind + content + checksum
+
+    return png

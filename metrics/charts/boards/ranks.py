@@ -1,4 +1,4 @@
-"""The rank interval of each run over samples of the topics: a dot for its rank, a line for the interval."""
+"""The rank interval of each run over samples of the topics: a dot for its rank, and a line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, row_axis, whole_ticks
+from metrics.charts.look import Look, layered_chart, marks, row_axis, whole_ticks
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.verdicts import MIN_TOPICS
@@ -16,46 +16,63 @@ from metrics.services.comparisons.comparison import MAX_RANKED, RANK_RESAMPLES, 
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 
-# What a row and everything around the rows takes, in pixels.
+# The height of a row and of everything around the rows, in pixels.
 _ROW, _AROUND = 14, 120
 _ROUNDING = 1e-9
 
 
 def ranks_figure(answer: Answer, compared: Compared, spread: RankIntervals | None) -> Figure:
-    """Draw a row for each run, best first; StatisticsError where there are no intervals."""
+    """Draw a row for each run, best first; raise StatisticsError if there are no intervals."""
     if spread is None:
         message = f"rank intervals need {MIN_TOPICS} topics or more and at most {MAX_RANKED} runs"
         raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
+
     rows = list(_rows(answer, compared, spread))
     options = answer.query.options
     caption = (
-        f"Ranks by {compared.measure.name} on {RANK_RESAMPLES:,} bootstrap samples of {compared.topics} topics (seed "
-        f"{options.seed}): the dot is the rank on these topics, the line the {100 * options.confidence:g}% interval. "
+        f"Ranks by {compared.measure.name} on {RANK_RESAMPLES:,} bootstrap samples of "
+        f"{compared.topics} topics (seed {options.seed}): the dot is the rank on these topics, "
+        f"the line the {100 * options.confidence:g}% interval. "
         "Ranked first: the share of samples in which the run is first, tied or alone."
     )
+
     caption += first_on_note(spread)
-    columns = ["Run", "Rank", "low", "high", "Ranked first"]
     table = [
         [row["run"], str(row["rank"]), str(row["low"]), str(row["high"]), row["first"]]
         for row in rows
     ]
     title = f"{compared.measure.name}: rank uncertainty"
-    qrels, shown = answer.entrants.qrels, (len(rows), compared.pairs.runs)
-    return Figure(
-        "ranks", caption, columns, table, lambda look: _draw(rows, compared.pairs.runs, title, look),
-        lambda look: max(look.height, _AROUND + _ROW * len(rows)),
-    ).drawn_from(qrels.collection, qrels.version, measure=compared.measure.name, shown=shown)  # fmt: skip
+    figure = Figure(
+        name="ranks",
+        caption=caption,
+        columns=["Run", "Rank", "low", "high", "Ranked first"],
+        rows=table,
+        drawing=lambda look: _draw(rows, compared.pairs.runs, title, look),
+        height=lambda look: max(look.height, _AROUND + _ROW * len(rows)),
+    )
+
+    qrels = answer.entrants.qrels
+    return figure.drawn_from(
+        qrels.collection,
+        qrels.version,
+        measure=compared.measure.name,
+        runs=(len(rows), compared.pairs.runs),
+    )
 
 
 def first_on_note(spread: RankIntervals) -> str:
-    """Say why the shares of samples on which runs are first add up to more than 1; empty where they do not."""
+    """Return why the shares of first ranks add up to more than 1; empty if they do not."""
     if spread.share_first.sum() < 1 + _ROUNDING:
         return ""
-    return " Runs that tie for the first rank of a sample all count as first: the shares add up to more than 100%."
+    return (
+        " Runs that tie for the first rank of a sample all count as first: "
+        "the shares add up to more than 100%."
+    )
 
 
 def _rows(answer: Answer, compared: Compared, spread: RankIntervals) -> Iterator[dict[str, Any]]:
     rows = rows_of(answer, compared)
+
     runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
     for row in rows:
@@ -78,14 +95,17 @@ def _draw(rows: list[dict[str, Any]], runs: int, title: str, look: Look) -> Any:
     x = alt.X(
         "low:Q", title="rank", scale=alt.Scale(domain=[0.5, last + 0.5], nice=False), axis=ranks
     )
-    told = ["run:N", "rank:Q", "low:Q", "high:Q", alt.Tooltip("first:N", title="ranked first")]
+    tooltip = ["run:N", "rank:Q", "low:Q", "high:Q", alt.Tooltip("first:N", title="ranked first")]
     base = marks({"row": place, **row} for place, row in enumerate(rows))
     layers = [
         base.mark_rule(strokeWidth=3, opacity=0.45, color=palette.run).encode(
-            x=x, x2="high:Q", y=y, tooltip=told
+            x=x, x2="high:Q", y=y, tooltip=tooltip
         ),
         base.mark_point(filled=True, opacity=1, size=70, color=palette.run).encode(
-            x="rank:Q", y=y, tooltip=told
+            x="rank:Q", y=y, tooltip=tooltip
         ),
     ]
-    return dressed(layers, look, title, f"of {runs} runs, over bootstrap samples of the topics")
+
+    return layered_chart(
+        layers, look, title, f"of {runs} runs, over bootstrap samples of the topics"
+    )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, axis_title, dressed, marks
+from metrics.charts.look import Look, axis_title, layered_chart, marks
 from metrics.charts.text import shortened_names
 
 _LETTERS, _LETTER_ROW, _ID_ROOM = 9, 10.5, 60
@@ -44,12 +44,13 @@ def median_difference_figure(
         f"{measure} of {run} minus the median",
         f"{reference}; lines: lowest to highest value",
     )
+
     return Figure(
         "difference",
         caption,
         ["Topic", "Difference"],
         rows,
-        lambda look: dressed(_layers(ordered, look), look, title, subtitle),
+        lambda look: layered_chart(_layers(ordered, look), look, title, subtitle),
     )
 
 
@@ -60,12 +61,14 @@ def _layers(ordered: list[Beside], look: Look) -> list[Any]:
         for place, one in enumerate(ordered, 1)
     ]  # fmt: skip
     axis = alt.Axis(labels=False, ticks=False)
+
     if rows and look.plot[0] / len(rows) >= _LETTER_ROW:
         said = json.dumps(shortened_names([row["topic"] for row in rows], _ID_ROOM, _LETTERS))
         axis = alt.Axis(
             ticks=False, labelExpr=f"{said}[datum.value - 1]", labelAngle=-90, labelFontSize=_LETTERS, labelLimit=0,
             labelOverlap=False,
         )  # fmt: skip
+
     x = alt.X("place:O", title="topics", axis=axis, scale=alt.Scale(padding=0.3))
     y = alt.Y(
         "value:Q", title=axis_title("difference", 0.5 * look.height), axis=alt.Axis(tickCount=5)
@@ -74,6 +77,7 @@ def _layers(ordered: list[Beside], look: Look) -> list[Any]:
     colour = alt.condition("datum.value < 0", alt.value(palette.other), alt.value(palette.run))
     ranges = marks(rows).mark_rule(color=palette.faint, strokeWidth=1.5, opacity=0.7)
     zero = marks([{"at": 0}]).mark_rule(color=palette.text, strokeWidth=1)
+
     return [
         ranges.encode(
             x=x, y=alt.Y("low:Q", title=axis_title("difference", 0.5 * look.height)), y2="high:Q"

@@ -57,32 +57,43 @@ def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
     """Return the named measure and test of the answer, or its first ones."""
     documents = answer.entrants.qrels.collection.documents
     measure = measure_in(query, "measures", answer.results[0].measure.name, documents)
-    compared = next((one for one in answer.results if one.measure == measure), None)
+
+    compared = next((part for part in answer.results if part.measure == measure), None)
     if compared is None:
         raise InvalidInput(
             f"{measure.name} is not part of this comparison",
             code="unknown_measure",
             pointer="measures",
         )
+
     test = query.get("tests") or compared.families[0].test
-    family = next((one for one in compared.families if one.test == test), None)
+
+    family = next((part for part in compared.families if part.test == test), None)
     if family is None:
         raise InvalidInput(
             f"{test[:40]!r} is not part of this comparison", code="unknown_test", pointer="tests"
         )
+
     return compared, family
 
 
-def _asked(draw: Callable[[Answer, Query], Figure]) -> Callable[[Collection, Query], Figure]:
-    """Return the chart of a comparison that can be made at once, or was made by a worker."""
+def _of_comparison(
+    draw: Callable[[Answer, Query], Figure],
+) -> Callable[[Collection, Query], Figure]:
+    """Return the chart of a comparison that is computed at once, or was stored by a worker."""
 
     def figure(collection: Collection, query: Query) -> Figure:
-        asked = ComparisonQuery.read(query, collection)
-        answer = look_up_comparison(collection=collection, query=asked)
+        question = ComparisonQuery.read(query, collection)
+
+        answer = look_up_comparison(collection=collection, query=question)
         if not isinstance(answer, Answer):
-            message = "this comparison takes long: queue it with POST first, and request its charts when it is done"
+            message = (
+                "this comparison takes long: queue it with POST first, "
+                "and request its charts when it is done"
+            )
             raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
-        return draw(answer, {"measures": asked.measures[0].name})
+
+        return draw(answer, {"measures": question.measures[0].name})
 
     return figure
 
@@ -106,19 +117,25 @@ def _precision_recall(collection: Collection, query: Query, reader: Any) -> Figu
 
 
 def _rankings(collection: Collection, query: Query) -> Figure:
-    runs = TogetherQuery(run_ids_in(query), scores=scores_in(query))
-    chosen = choose_together(collection=collection, query=runs)
-    if len(chosen) != 2:
-        message = f"the chart shows two rankings: runs=<id of a>,<id of b>; found {len(chosen)}"
-        raise StatisticsError(
-            message, code="too_few_runs" if len(chosen) < 2 else "too_many_runs", pointer="runs"
+    query_of_runs = TogetherQuery(run_ids_in(query), scores=scores_in(query))
+
+    evaluations = choose_together(collection=collection, query=query_of_runs)
+    if len(evaluations) != 2:
+        message = (
+            f"the chart shows two rankings: runs=<id of a>,<id of b>; found {len(evaluations)}"
         )
-    found = read_two_rankings(a=chosen[0], b=chosen[1], topic_id=topic_in(query))
-    return two_rankings_figure(found).drawn_from(collection, chosen[0].qrels.version)
+        raise StatisticsError(
+            message,
+            code="too_few_runs" if len(evaluations) < 2 else "too_many_runs",
+            pointer="runs",
+        )
+
+    rankings = read_two_rankings(a=evaluations[0], b=evaluations[1], topic_id=topic_in(query))
+    return two_rankings_figure(rankings).drawn_from(collection, evaluations[0].qrels.version)
 
 
 def _orders(collection: Collection, query: Query) -> Figure:
-    """The first pair of orders: of two measures, or of one under two versions."""
+    """Draw the first pair of orders: of two measures, or of one under two versions."""
     answer = compare_orders(collection=collection, query=OrdersQuery.read(query, collection))
     return two_orders_figure(collection, answer, answer.pairs[0])
 
@@ -130,13 +147,13 @@ def _power(collection: Collection, query: Query) -> Figure:
 
 
 COMPARED_CHARTS: dict[str, Callable[[Collection, Query], Figure]] = {
-    **{name: _asked(draw) for name, draw in ANSWER_CHARTS.items()},
+    **{name: _of_comparison(draw) for name, draw in ANSWER_CHARTS.items()},
     "rankings": _rankings,
     "orders": _orders,
     "power": _power,
 }
 
-# Of several runs, and whoever asks: a filter may be about the reader's own runs.
+# Charts of several runs. The reader matters: a filter may be about the reader's own runs.
 TOGETHER_CHARTS: dict[str, Callable[[Collection, Query, Any], Figure]] = {
     "curves": _curves,
     "precision-recall": _precision_recall,

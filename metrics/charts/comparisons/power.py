@@ -8,59 +8,79 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
+from metrics.charts.look import Look, layered_chart, marks, named_colours, named_dashes, with_legend
 from metrics.exports.comparisons.words import TEST_NAMES
 from metrics.services.comparisons.design import Design
 
-# A curve of more pairs is drawn at so many of them.
+# A curve of more pairs is drawn at this many of them.
 _POINTS = 400
 
 
 def power_figure(design: Design) -> Figure:
-    """Draw for each measure the p values of all pairs in descending order; lower curves separate more pairs."""
+    """Draw the p values of all pairs in descending order; lower curves separate more pairs."""
     pairs = len(design.measures[0].power.curve)
-    shares = ", ".join(f"{one.measure.name} {one.power.share:.1%}" for one in design.measures)
+    shares = ", ".join(
+        f"{measure_power.measure.name} {measure_power.power.share:.1%}"
+        for measure_power in design.measures
+    )
     caption = (
-        f"p values of {pairs:,} pairs of {len(design.runs)} runs in descending order ({TEST_NAMES[design.query.test]}, "
-        f"uncorrected). Below {design.query.alpha:g}: {shares}."
+        f"p values of {pairs:,} pairs of {len(design.runs)} runs in descending order "
+        f"({TEST_NAMES[design.query.test]}, uncorrected). "
+        f"Below {design.query.alpha:g}: {shares}."
     )
     figures = [
         [
-            one.measure.name,
-            f"{one.power.share:.1%}",
-            f"{one.power.needed:.4f}",
-            f"{one.power.typical:.4f}",
+            measure_power.measure.name,
+            f"{measure_power.power.share:.1%}",
+            f"{measure_power.power.needed:.4f}",
+            f"{measure_power.power.typical:.4f}",
         ]
-        for one in design.measures
+        for measure_power in design.measures
     ]
+
     columns = [
         "Measure",
         "Pairs separated",
         "Difference that every pair needs",
         "That half of them need",
     ]
-    names = [one.measure.name for one in design.measures]
-    return Figure(
-        "power", caption, columns, figures, lambda look: _draw(design, pairs, look), with_legend(names)
-    ).drawn_from(
-        design.qrels.collection, design.qrels.version, measure=names[0] if len(names) == 1 else "",
-        shown=(len(design.runs), len(design.runs)),
-    )  # fmt: skip
+
+    names = [measure_power.measure.name for measure_power in design.measures]
+    figure = Figure(
+        name="power",
+        caption=caption,
+        columns=columns,
+        rows=figures,
+        drawing=lambda look: _draw(design, pairs, look),
+        height=with_legend(names),
+    )
+
+    return figure.drawn_from(
+        design.qrels.collection,
+        design.qrels.version,
+        measure=names[0] if len(names) == 1 else "",
+        runs=(len(design.runs), len(design.runs)),
+    )
 
 
 def _draw(design: Design, pairs: int, look: Look) -> Any:
     places = np.unique(np.linspace(0, pairs - 1, min(pairs, _POINTS)).astype(np.int64))
     rows = [
-        {"line": one.measure.name, "pair": int(place) + 1, "p": float(one.power.curve[place])}
-        for one in design.measures
+        {
+            "line": measure_power.measure.name,
+            "pair": int(place) + 1,
+            "p": float(measure_power.power.curve[place]),
+        }
+        for measure_power in design.measures
         for place in places
     ]
-    names = [one.measure.name for one in design.measures]
+
+    names = [measure_power.measure.name for measure_power in design.measures]
     palette = look.palette.systems
     colours = named_colours(
         names, [palette[place % len(palette)] for place in range(len(names))], look
     )
-    # The colours come again with dashes, then with dots.
+    # More measures than colours have dashes, then dots.
     size = len(palette)
     dashes = named_dashes(names, names[size : 2 * size], look, dotted=names[2 * size :])
     x = alt.X(
@@ -81,5 +101,6 @@ def _draw(design: Design, pairs: int, look: Look) -> Any:
             tooltip=["line:N", "pair:Q", alt.Tooltip("p:Q", format=".4f")],
         ),
     ]
+
     subtitle = f"pairs below the dashed line have p under {design.query.alpha:g}"
-    return dressed(layers, look, "Which pairs of runs the measures separate", subtitle)
+    return layered_chart(layers, look, "Which pairs of runs the measures separate", subtitle)

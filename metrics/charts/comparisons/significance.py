@@ -1,4 +1,4 @@
-"""Every run against every other: which differences are significant, how surely, and which way."""
+"""Every run against every other: which differences are significant, and in which direction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, row_axis
+from metrics.charts.look import Look, layered_chart, marks, row_axis
 from metrics.charts.text import width_of
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
@@ -21,16 +21,16 @@ from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 from metrics.tables import probability
 
-# More rows than this make no picture for a page.
+# More rows than this fit into no picture of a page.
 MAX_DRAWN = 50
-# What a row takes at least, a column whose name can be read, and everything around the cells but
-# their names.
+# The least height of a row, the least width of a column whose name can be read, and everything
+# around the cells but their names.
 _ROW, _COLUMN, _AROUND = 13, 11, 140
 _LETTERS, _LETTERS_MANY = 12, 10
 # Cells of fewer runs are large enough for a sign.
 _SIGNED = 20
 _NONE = "not significant"
-# Significant, and at a fifth and a fiftieth of the level: for 0.05 these are 0.01 and 0.001.
+# Significant at the level, at a fifth and at a fiftieth of it: for 0.05 these are 0.01 and 0.001.
 _STEPS = (1.0, 1 / 5, 1 / 50)
 
 
@@ -38,9 +38,9 @@ _STEPS = (1.0, 1 / 5, 1 / 50)
 class _Cell:
     """The row's run against the column's; `p_value` is corrected.
 
-    `better` is 1 where the row's run is significantly better, -1 where it is worse, 0 without a
-    verdict, and `withheld` says whether there can be none. `ahead` is above 0 where the row's run
-    has the better mean.
+    `better` is 1 if the row's run is significantly better, -1 if it is worse, 0 without a verdict,
+    and `withheld` says whether there can be none. `ahead` is above 0 if the row's run has the
+    better mean. `pair` are the ids of both.
     """
 
     row: str
@@ -62,36 +62,52 @@ class _Cell:
 def significance_figure(
     answer: Answer, compared: Compared, family: Family, *, address: str
 ) -> Figure:
-    """Draw a cell for each two runs, best first; `address` and both ids is where they are compared alone.
+    """Draw a cell for each two runs, best first; `address` and both ids is where a cell leads.
 
-    StatisticsError for a comparison with a baseline, which has no such matrix, and for more than
-    MAX_DRAWN runs.
+    Raise StatisticsError for a comparison with a baseline, which has no such matrix, and for more
+    than MAX_DRAWN runs.
     """
     rows = rows_of(answer, compared)
     if compared.pairs.baseline is not None or not 2 <= len(rows) <= MAX_DRAWN:
         message = f"the chart of all pairs needs 2 to {MAX_DRAWN} runs and no baseline"
         raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
+
     names = names_of([run_of(answer, compared, row) for row in rows])
     cells = list(_cells(answer, compared, family))
     alpha, order = answer.query.rule.alpha, list(names.values())
-    found = sum(cell.kind(alpha) != _NONE for cell in cells) // 2
+    significant = sum(cell.kind(alpha) != _NONE for cell in cells) // 2
     reasons = [REASONS[reason] for reason in family.verdicts.withheld.tolist()]
-    counted = [
-        f"{found:,} of {len(cells) // 2:,} pairs differ significantly.",
+    sentences = [
+        f"{significant:,} of {len(cells) // 2:,} pairs differ significantly.",
         *withheld_pairs(reasons),
     ]
     if compared.topics < MIN_TOPICS:
-        counted = [too_few(compared.topics)]
+        sentences = [too_few(compared.topics)]
+
     caption = (
-        f"{compared.measure.name}: the row's run against the column's, best first. {' '.join(counted)} Test: "
-        f"{how_tested(answer, family)}."
+        f"{compared.measure.name}: the row's run against the column's, best first. "
+        f"{' '.join(sentences)} Test: {how_tested(answer, family)}."
     )
     title = f"{compared.measure.name}: significant differences"
-    qrels, shown = answer.entrants.qrels, (len(order), compared.pairs.runs)
-    return Figure(
-        "significance", caption, *_table(order, cells), lambda look: _draw(cells, order, alpha, title, address, look),
-        lambda look: max(look.height, int(_AROUND + _labels_room(order, look) + _ROW * len(order))),
-    ).drawn_from(qrels.collection, qrels.version, measure=compared.measure.name, shown=shown)  # fmt: skip
+    columns, table = _table(order, cells)
+    figure = Figure(
+        name="significance",
+        caption=caption,
+        columns=columns,
+        rows=table,
+        drawing=lambda look: _draw(cells, order, alpha, title, address, look),
+        height=lambda look: max(
+            look.height, int(_AROUND + _labels_room(order, look) + _ROW * len(order))
+        ),
+    )
+
+    qrels = answer.entrants.qrels
+    return figure.drawn_from(
+        qrels.collection,
+        qrels.version,
+        measure=compared.measure.name,
+        runs=(len(order), compared.pairs.runs),
+    )
 
 
 def _cells(answer: Answer, compared: Compared, family: Family) -> Iterator[_Cell]:
@@ -100,32 +116,37 @@ def _cells(answer: Answer, compared: Compared, family: Family) -> Iterator[_Cell
     names = names_of(list(runs.values()))
     lower, verdicts = compared.measure.definition.lower_is_better, family.verdicts
     first, second = (side.tolist() for side in compared.pairs.indices())
-    figures = (
-        family.result.difference.tolist(),
-        verdicts.better(lower).tolist(),
-        family.adjusted.tolist(),
-    )
-    for i, j, difference, better, p_value, withheld in zip(
-        first, second, *figures, (verdicts.withheld > 0).tolist(), strict=True
-    ):
-        if i in runs and j in runs:
-            for a, b, sign in ((i, j, 1), (j, i, -1)):
-                row, column, pair = names[runs[a]], names[runs[b]], f"{runs[a].pk},{runs[b].pk}"
-                ahead = -sign * difference if lower else sign * difference
-                yield _Cell(
-                    row, column, sign * difference, ahead, sign * better, p_value, withheld, pair
-                )
+    differences = family.result.difference.tolist()
+
+    betters = verdicts.better(lower).tolist()
+    withheld = (verdicts.withheld > 0).tolist()
+    for pair, (i, j) in enumerate(zip(first, second, strict=True)):
+        if i not in runs or j not in runs:
+            continue
+
+        # Each pair has two cells, one on either side of the diagonal.
+        for a, b, sign in ((i, j, 1), (j, i, -1)):
+            difference = sign * differences[pair]
+            yield _Cell(
+                row=names[runs[a]],
+                column=names[runs[b]],
+                difference=difference,
+                ahead=-difference if lower else difference,
+                better=sign * betters[pair],
+                p_value=float(family.adjusted[pair]),
+                withheld=withheld[pair],
+                pair=f"{runs[a].pk},{runs[b].pk}",
+            )
 
 
 def _table(order: list[str], cells: list[_Cell]) -> tuple[list[str], list[list[str]]]:
-    """Return corrected p values with a sign for the direction."""
+    """Return columns and rows of the corrected p values, with a sign for the direction."""
     texts = {
         (cell.row, cell.column): f"{_sign(cell)} {probability(cell.p_value)}".strip()
         for cell in cells
     }
-    return ["Run", *order], [
-        [row, *(texts.get((row, column), "") for column in order)] for row in order
-    ]
+    rows = [[row, *(texts.get((row, column), "") for column in order)] for row in order]
+    return ["Run", *order], rows
 
 
 def _sign(cell: _Cell) -> str:
@@ -141,7 +162,7 @@ def _draw(
     colours = [*reversed(palette.levels[:3]), palette.grid, *palette.losses]
     points = list(_points(cells, order, alpha, look))
     axes = _axes(order, look)
-    # From surely better to surely worse.
+    # From significantly better to significantly worse.
     bounds = [f"p < {step * alpha:g}" for step in _STEPS]
     kinds = [
         *(f"better, {bound}" for bound in reversed(bounds)),
@@ -155,25 +176,31 @@ def _draw(
         symbolType="square",
         columnPadding=26,
     )
+
     encodings: dict[str, Any] = {
         "color": alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend),
         "tooltip": ["run:N", "against:N", alt.Tooltip("difference:Q", format="+.4f"), "p:N"],
     }
-    cells_drawn = marks(points)
+    squares = marks(points)
+
     if look.live:
-        # The address names the runs of the family: too long to stand in each of some thousand
-        # cells.
-        cells_drawn = cells_drawn.transform_calculate(address=f"{json.dumps(address)} + datum.pair")
+        # The address names all runs of the family: it is there once, not in thousands of cells.
+        squares = squares.transform_calculate(address=f"{json.dumps(address)} + datum.pair")
         encodings["href"] = "address:N"
-    layers = [cells_drawn.mark_rect().encode(**axes, **encodings)]
+
+    layers = [squares.mark_rect().encode(**axes, **encodings)]
+
     if len(order) <= _SIGNED:
         # The direction as a sign, for readers who cannot tell the colours apart.
         light = "#ffffff" if look.theme == "light" else "#12161c"
         ink = alt.condition("datum.sure", alt.value(light), alt.value(palette.text))
         signs = marks(points).mark_text(fontSize=13, fontWeight="bold")
         layers.append(signs.encode(**axes, text="sign:N", color=ink))
-    told = "" if _columns_named(order, look) else "; columns are in the order of the rows"
-    return dressed(layers, look, title, f"the row against the column, best first{told}")
+
+    order_words = "" if _columns_named(order, look) else "; columns are in the order of the rows"
+    return layered_chart(
+        layers, look, title, f"the row against the column, best first{order_words}"
+    )
 
 
 def _points(
@@ -183,11 +210,17 @@ def _points(
     for cell in cells:
         kind = cell.kind(alpha)
         point = {
-            "row": places[cell.row], "column": places[cell.column], "run": cell.row, "against": cell.column,
-            "difference": cell.difference, "kind": kind,
-            "p": probability(cell.p_value), "sign": "" if kind == _NONE else _sign(cell),
+            "row": places[cell.row],
+            "column": places[cell.column],
+            "run": cell.row,
+            "against": cell.column,
+            "difference": cell.difference,
+            "kind": kind,
+            "p": probability(cell.p_value),
+            "sign": "" if kind == _NONE else _sign(cell),
             "sure": kind != _NONE and cell.p_value < alpha * _STEPS[1],
-        }  # fmt: skip
+        }
+
         yield {**point, "pair": cell.pair} if look.live else point
 
 
@@ -197,6 +230,7 @@ def _axes(order: list[str], look: Look) -> dict[str, Any]:
     axis = row_axis(order, size, _labels_room(order, look))
     scale = alt.Scale(paddingInner=0.0 if many else 0.06)
     across = alt.Axis(**axis, orient="top", labelAngle=-90) if _columns_named(order, look) else None
+
     return {
         "x": alt.X("column:O", title=None, axis=across, scale=scale),
         "y": alt.Y("row:O", title=None, axis=alt.Axis(**axis), scale=scale),
@@ -208,5 +242,5 @@ def _labels_room(order: list[str], look: Look) -> float:
 
 
 def _columns_named(order: list[str], look: Look) -> bool:
-    """Decide whether the names of columns have room."""
+    """Return whether the names of columns have room."""
     return (look.room - _labels_room(order, look)) / len(order) >= _COLUMN

@@ -1,4 +1,4 @@
-"""Two orders of the same runs against each other: where every run stands in both."""
+"""Two orders of the same runs against each other: the ranks of each run in both."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.labels import MOST_NAMES, names_beside
-from metrics.charts.look import Look, axis_title, dressed, marks
+from metrics.charts.labels import MOST_NAMES, name_layers
+from metrics.charts.look import Look, axis_title, layered_chart, marks
 from metrics.services.comparisons.orders import Order, OrderPair, Orders
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import with_minus
@@ -22,27 +22,37 @@ def two_orders_figure(collection: Collection, answer: Orders, pair: OrderPair) -
     moved = sum(change != 0 for change in pair.changes)
     tau = pair.agreements.tau
     caption = (
-        f"Ranks of {len(answer.runs)} runs by {titles[0]} and by {titles[1]} on {answer.topics} topics: "
-        f"{moved} of them differ. Kendall’s tau {with_minus(f'{tau.value:.3f}')} "
+        f"Ranks of {len(answer.runs)} runs by {titles[0]} and by {titles[1]} "
+        f"on {answer.topics} topics: {moved} of them differ. "
+        f"Kendall’s tau {with_minus(f'{tau.value:.3f}')} "
         f"[{with_minus(f'{tau.low:.3f}')}, {with_minus(f'{tau.high:.3f}')}]."
     )
+
     rows: list[dict[str, Any]] = [
         {"run": names[run], "a": before, "b": after, "change": abs(change)}
         for run, before, after, change in zip(
             answer.runs, a.ranks, b.ranks, pair.changes, strict=True
         )
     ]
+
     rows.sort(key=lambda row: (row["a"], row["b"]))
     figures = [[row["run"], str(row["a"]), str(row["b"])] for row in rows]
     runs = len(answer.runs)
     measures = " ".join(dict.fromkeys([a.measure.name, b.measure.name]))
-    return Figure(
-        "orders", caption, ["Run", *titles], figures, lambda look: _draw(rows, titles, look)
-    ).drawn_from(collection, a.qrels, b.qrels, measure=measures, shown=(runs, runs))  # fmt: skip
+
+    figure = Figure(
+        name="orders",
+        caption=caption,
+        columns=["Run", *titles],
+        rows=figures,
+        drawing=lambda look: _draw(rows, titles, look),
+    )
+
+    return figure.drawn_from(collection, a.qrels, b.qrels, measure=measures, runs=(runs, runs))
 
 
 def title_of(order: Order, other: Order) -> str:
-    """Return what tells an order from the other: its measure, its version of the judgements, or both."""
+    """Return the measure of an order, with the qrels version if both have the same measure."""
     if order.measure == other.measure:
         return f"{order.measure.name}, qrels v{order.qrels}"
     return order.measure.name
@@ -65,10 +75,12 @@ def _draw(rows: list[dict[str, Any]], titles: tuple[str, str], look: Look) -> An
     layers = [diagonal, points.encode(x=x, y=y, tooltip=["run:N", "a:Q", "b:Q"])]
     # The runs whose ranks differ most have their names in the chart.
     furthest = sorted(
-        (at for at, row in enumerate(rows) if row["change"]), key=lambda at: -rows[at]["change"]
+        (number for number, row in enumerate(rows) if row["change"]),
+        key=lambda number: -rows[number]["change"],
     )
     places = [((row["a"] - 0.5) / last, (row["b"] - 0.5) / last) for row in rows]
-    layers += names_beside(rows, places, look, x=x, y=y, first=furthest[: 2 * MOST_NAMES])
-    return dressed(
+    layers += name_layers(rows, places, look, x=x, y=y, first=furthest[: 2 * MOST_NAMES])
+
+    return layered_chart(
         layers, look, "Two orders of the same runs", "on the line a run has the same rank in both"
     )

@@ -36,12 +36,13 @@ from runs.errors import InvalidInput
 
 @dataclass(frozen=True)
 class CurvesChartQuery(Question):
-    """What is drawn of sessions of one or two least numbers of queries."""
+    """The sessions to draw: those of one or two least numbers of queries."""
 
     measure: Measure = parameter(VectorMeasure())
     leasts: list[int] = parameter(
         Several(
-            "only sessions of at least so many queries; two numbers, as 1,4, draw the curves of both",
+            "only sessions of at least so many queries; "
+            "two numbers, as 1,4, draw the curves of both",
             name="least",
             of=Integer("", low=1, high=MAX_QUERIES),
             default=(1,),
@@ -63,15 +64,18 @@ class CurvesChartQuery(Question):
 
 
 @dataclass(frozen=True)
-class AskedOfSet:
-    """The evaluated set of a chart, and the query string as text; `read` is its judged view if it was read before."""
+class SetChartRequest:
+    """The evaluated set of a chart, and the query string as text.
+
+    `read` is the judged set if it was read before.
+    """
 
     evaluation: SessionEvaluation
     query: Mapping[str, str]
     read: JudgedSet | None = None
 
     def source_of(self, figure: Figure, measure: Measure) -> Figure:
-        """Return the chart with its source; a set that is judged by its own log has no version of the judgements."""
+        """Return the chart with its source; a set judged by its own log has no qrels version."""
         qrels = self.evaluation.qrels
         versions = [qrels.version] if qrels else []
         return figure.drawn_from(
@@ -87,61 +91,69 @@ class AskedOfSet:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The places of systems among those of the collection, by which they are coloured."""
+        """Return the places of systems among those of the collection, for their colours."""
         return system_places(self.evaluation)
 
 
-def _curves(asked: AskedOfSet) -> Figure:
-    query = CurvesChartQuery.read(asked.query)
+def _curves(request: SetChartRequest) -> Figure:
+    query = CurvesChartQuery.read(request.query)
     measure, length, leasts = query.measure, query.length or MOST_PLACES, sorted(query.leasts)
-    chosen = asked.chosen(SessionSelection.read({**asked.query, "least": str(leasts[0])}))
+    chosen = request.chosen(SessionSelection.read({**request.query, "least": str(leasts[0])}))
     curves = {
         least: read_session_curves(chosen=chosen, measure=measure, length=length, least=least)
         for least in leasts
     }
-    figure = session_curves_figure(chosen, curves, asked.places, measure=measure, ideal=query.ideal)
-    return asked.source_of(figure, measure)
+    figure = session_curves_figure(
+        chosen, curves, request.places, measure=measure, ideal=query.ideal
+    )
+
+    return request.source_of(figure, measure)
 
 
-def _queries(asked: AskedOfSet) -> Figure:
-    query = QueryCurvesQuery.read(asked.query)
-    chosen, measure = asked.chosen(query.selection), query.measure
-    drawn = read_query_curves(chosen=chosen, measure=measure)
-    return asked.source_of(
-        query_curves_figure(chosen, drawn, asked.places, measure=measure), measure
+def _queries(request: SetChartRequest) -> Figure:
+    query = QueryCurvesQuery.read(request.query)
+    chosen, measure = request.chosen(query.selection), query.measure
+    curves = read_query_curves(chosen=chosen, measure=measure)
+    return request.source_of(
+        query_curves_figure(chosen, curves, request.places, measure=measure), measure
     )
 
 
-def _sessions(asked: AskedOfSet) -> Figure:
-    """Draw the sessions of one system on one topic, by default those of the first judged session."""
-    query = QueryCurvesQuery.read(asked.query)
+def _sessions(request: SetChartRequest) -> Figure:
+    """Draw the sessions of one system on one topic: by default those of a judged session."""
+    query = QueryCurvesQuery.read(request.query)
     measure, selection = query.measure, query.selection
-    chosen = asked.chosen(selection)
+
+    chosen = request.chosen(selection)
     if chosen.judged.sessions and (selection.system is None or selection.topic is None):
-        # Judged ones before others, in the order of the log.
+        # By default the first judged session in the order of the log, or else the first one.
         judged = chosen.judged.view.is_judged.tolist()
         first = max(range(len(judged)), key=lambda place: (judged[place], -place))
         session = chosen.judged.sessions[first]
         system = session.system.decode() if selection.system is None else selection.system
         topic = session.topic_id.decode() if selection.topic is None else selection.topic
-        chosen = asked.chosen(replace(selection, system=system, topic=topic))
-    drawn = read_session_curves(
+        chosen = request.chosen(replace(selection, system=system, topic=topic))
+
+    curves = read_session_curves(
         chosen=chosen, measure=measure, length=MOST_PLACES_OF_EACH, per_session=True
     )
-    return asked.source_of(
-        each_session_figure(chosen, drawn, asked.places, measure=measure), measure
+    return request.source_of(
+        each_session_figure(chosen, curves, request.places, measure=measure), measure
     )
 
 
-def _session(asked: AskedOfSet) -> Figure:
-    measure, name = session_measure_in(asked.query), asked.query.get("session") or "1"
-    shown = read_session(evaluation=asked.evaluation, name=name, measure=measure, documents=0)
-    return asked.source_of(one_session_figure(shown, measure=measure), measure)
+def _session(request: SetChartRequest) -> Figure:
+    measure, name = session_measure_in(request.query), request.query.get("session") or "1"
+    session = read_session(evaluation=request.evaluation, name=name, measure=measure, documents=0)
+    return request.source_of(one_session_figure(session, measure=measure), measure)
 
 
-SESSION_CHARTS: dict[str, Callable[[AskedOfSet], Figure]] = {
-    "curves": _curves, "queries": _queries, "sessions": _sessions, "session": _session,
-}  # fmt: skip
+SESSION_CHARTS: dict[str, Callable[[SetChartRequest], Figure]] = {
+    "curves": _curves,
+    "queries": _queries,
+    "sessions": _sessions,
+    "session": _session,
+}
 
 
 _NAMES = ("system", "topic", "searcher")

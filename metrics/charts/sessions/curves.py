@@ -1,4 +1,4 @@
-"""Search sessions as curves: the mean of each system's beside the ideal, and one session from query to query."""
+"""Search sessions as curves: the mean of each system with its ideal, and one session by query."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
+from metrics.charts.look import Look, layered_chart, marks, named_colours, named_dashes, with_legend
 from metrics.charts.sessions.lines import (
     MOST_PLACES,
     MOST_ROWS,
     MOST_SYSTEMS,
     TICKS,
     TICKS_NARROW,
-    askable,
     colours_of,
+    place_axis,
     points,
-    positions,
-    upward,
+    tooltip_layer,
+    value_axis,
 )
 from metrics.engine.arrays import Floats
 from metrics.engine.measures.grammar import Measure
@@ -36,8 +36,11 @@ from runs.errors import InvalidInput
 
 @dataclass(frozen=True)
 class _Line:
-    """The mean curve of one system, and that of the ideal sessions; it is coloured by its place among the systems of
-    the collection, and dotted if it has fewer sessions than another curve of the system."""
+    """The mean curve of one system, and that of its ideal sessions.
+
+    Its colour depends on its place among the systems of the collection; it is dotted if it has
+    fewer sessions than another curve of the system.
+    """
 
     name: str
     system: str
@@ -59,35 +62,38 @@ def session_curves_figure(
     """Draw the mean curves of the first six systems, with their ideals if `ideal`.
 
     `curves` has those of the sessions of at least so many queries, the smallest number first, all
-    of one length; `places` choose the colours. Raise InvalidInput if no session has a value.
+    of the same length; `places` choose the colours. Raise InvalidInput if no session has a value.
     """
     lines = sorted(_lines(chosen, curves, places), key=lambda line: (line.place, line.dotted))
     if not lines:
         raise InvalidInput(
             "no session here has a value, so there is nothing to draw", code="nothing_to_draw"
         )
-    depth, systems = (
-        setting_of(measure)[0].depth,
-        list(dict.fromkeys(line.system for line in lines)),
-    )
-    shown = [line for line in lines if line.system in systems[:MOST_SYSTEMS]]
+
+    depth = setting_of(measure)[0].depth
+    systems = list(dict.fromkeys(line.system for line in lines))
+    drawn_lines = [line for line in lines if line.system in systems[:MOST_SYSTEMS]]
     ends = ", ".join(
         f"{line.name} at {line.values[-1]:.4f} ({counted(line.sessions, 'session')})"
-        for line in shown
+        for line in drawn_lines
     )
-    only = f" Only {chosen.selection.words}." if chosen.selection.words else ""
+    restriction = f" Only {chosen.selection.words}." if chosen.selection.words else ""
     caption = (
-        f"{measure.name} at each position of a session, {depth:,} for each query, the mean of each system's sessions."
-        f"{only} At position {len(shown[0].values):,}: {ends}."
+        f"{measure.name} at each position of a session, {depth:,} for each query, "
+        f"the mean of each system's sessions.{restriction} "
+        f"At position {len(drawn_lines[0].values):,}: {ends}."
     )
     if ideal:
         caption += " Dashed: the ideal."
+
     if len(systems) > MOST_SYSTEMS:
         caption += f" The first {MOST_SYSTEMS} of {len(systems)} systems."
-    ideals = _ideals(shown) if ideal else {}
-    columns = ["Place", *(line.name for line in shown), *ideals]
-    length, vectors = len(shown[0].values), [*(line.values for line in shown), *ideals.values()]
-    # At the first place and at the end of each query.
+
+    ideals = _ideals(drawn_lines) if ideal else {}
+    columns = ["Place", *(line.name for line in drawn_lines), *ideals]
+    length = len(drawn_lines[0].values)
+    vectors = [*(line.values for line in drawn_lines), *ideals.values()]
+    # The table has the first place and the end of each query.
     ends_of_queries = sorted({1, *range(depth, length + 1, depth), length})[:MOST_ROWS]
     rows = [
         [str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)]
@@ -95,20 +101,25 @@ def session_curves_figure(
     ]
     dashed = "dashed: the ideal" if ideal else ""
     subtitle = "; ".join(filter(None, [measure.name, chosen.selection.words, dashed]))
-    named = [*(line.name for line in shown), *(ideals if len(ideals) == 1 else ())]
+    named = [*(line.name for line in drawn_lines), *(ideals if len(ideals) == 1 else ())]
+
     return Figure(
-        "curves", caption, columns, rows, lambda look: _draw_curves(shown, ideals, depth, measure, subtitle, look),
-        with_legend(named),
-    )  # fmt: skip
+        name="curves",
+        caption=caption,
+        columns=columns,
+        rows=rows,
+        drawing=lambda look: _draw_curves(drawn_lines, ideals, depth, measure, subtitle, look),
+        height=with_legend(named),
+    )
 
 
 def _lines(
     chosen: ChosenSessions, curves: Mapping[int, SessionCurves], places: Mapping[str, int]
 ) -> Iterator[_Line]:
-    for number, (least, drawn) in enumerate(curves.items()):
+    for number, (least, session_curves) in enumerate(curves.items()):
         for index, name in enumerate(chosen.judged.systems):
-            sessions = int(drawn.curves.count[index])
-            if sessions and drawn.curves.values.shape[1]:
+            sessions = int(session_curves.curves.count[index])
+            if sessions and session_curves.curves.values.shape[1]:
                 label = system_label(chosen.evaluation.session_set, name.decode())
                 yield _Line(
                     name=f"{label}, at least {least:,} queries" if number else label,
@@ -116,13 +127,13 @@ def _lines(
                     place=places[label],
                     dotted=number > 0,
                     sessions=sessions,
-                    values=drawn.curves.values[index],
-                    ideal=drawn.ideal[index],
+                    values=session_curves.curves.values[index],
+                    ideal=session_curves.ideal[index],
                 )
 
 
 def _ideals(lines: list[_Line]) -> dict[str, Floats]:
-    """Return the ideal of all lines where it is the same, or one for each."""
+    """Return the ideal that all lines share, or one for each."""
     if all(np.array_equal(line.ideal, lines[0].ideal) for line in lines):
         return {"ideal": lines[0].ideal}
     return {f"ideal of {line.name}": line.ideal for line in lines}
@@ -142,104 +153,126 @@ def _draw_curves(
     colours = {line.name: colour_of[line.system] for line in lines}
     if len(ideals) == 1:
         colours["ideal"] = look.palette.ideal
-    drawn = [point for line in lines for point in points(line.name, line.values)]
-    dashed = [
+
+    points_of_lines = [point for line in lines for point in points(line.name, line.values)]
+    points_of_ideals = [
         point
         for name, values in ideals.items()
         for point in points(name if len(ideals) == 1 else name.removeprefix("ideal of "), values)
     ]
     encoded = {
-        "x": positions(length, depth, look),
-        "y": upward([*drawn, *dashed], measure.definition.name),
+        "x": place_axis(length, depth, look),
+        "y": value_axis([*points_of_lines, *points_of_ideals], measure.definition.name),
     }
     encoded["color"] = named_colours(list(colours), list(colours.values()), look)
     dotted = [line.name for line in lines if line.dotted]
     dashes = named_dashes(list(colours), ["ideal"], look, dotted)
     with_dashes = {**encoded, "strokeDash": dashes} if dotted or len(ideals) == 1 else encoded
-    layers = [marks(drawn).mark_line().encode(**with_dashes)]
-    if dashed:
-        # The ideals of single systems have the colours and the names of their lines, which are not
-        # dashed.
+    layers = [marks(points_of_lines).mark_line().encode(**with_dashes)]
+
+    if points_of_ideals:
+        # The ideal of a single system has the colour and the name of its line, which is not dashed.
         of_ideals = with_dashes if len(ideals) == 1 else encoded
-        line = marks(dashed).mark_line(strokeDash=[6, 4], strokeWidth=2)
+        line = marks(points_of_ideals).mark_line(strokeDash=[6, 4], strokeWidth=2)
         layers.insert(0, line.encode(**of_ideals))
+
     if look.live:
-        layers.append(askable(drawn))
-    return dressed(layers, look, "Mean curves of the systems", subtitle)
+        layers.append(tooltip_layer(points_of_lines))
+
+    return layered_chart(layers, look, "Mean curves of the systems", subtitle)
 
 
-def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
+def one_session_figure(session: ShownSession, *, measure: Measure) -> Figure:
     """Draw a session's cumulated gain and its ideal's, with a line where each query begins.
 
-    InvalidInput where no place of it counts.
+    Raise InvalidInput if no position counts.
     """
-    length, name = min(len(shown.vector), MOST_PLACES), shown.session.session_id.decode()
+    length, name = min(len(session.vector), MOST_PLACES), session.session.session_id.decode()
+    queries = len(session.queries)
+
     if not length:
         raise InvalidInput(
             "no position of this session counts, so there is nothing to draw",
             code="nothing_to_draw",
         )
+
     caption = (
-        f"Session {name}, {len(shown.queries):,} {'query' if len(shown.queries) == 1 else 'queries'}: discounted gain "
-        f"adds up to {shown.vector[-1]:.4f}, the ideal session's to {shown.ideal[-1]:.4f}."
+        f"Session {name}, {queries:,} {'query' if queries == 1 else 'queries'}: "
+        f"discounted gain adds up to {session.vector[-1]:.4f}, "
+        f"the ideal session's to {session.ideal[-1]:.4f}."
     )
-    if len(shown.queries) > 1:
+    if queries > 1:
         caption += " A vertical line marks the start of a query."
-    if len(shown.vector) > length:
-        caption += f" Showing the first {length:,} of {len(shown.vector):,} positions."
+
+    if len(session.vector) > length:
+        caption += f" Showing the first {length:,} of {len(session.vector):,} positions."
+
     columns = ["Query", "Position", "Cumulated gain", "Ideal", "Gain / ideal"]
     return Figure(
         "session",
         caption,
         columns,
-        _ends(shown),
-        lambda look: _draw_session(shown, length, measure, look),
+        _ends(session),
+        lambda look: _draw_session(session, length, measure, look),
     )
 
 
-def _ends(shown: ShownSession) -> list[list[str]]:
-    """Return the figures at the end of each query; one without a place stands where the one before it ended."""
-    vectors = (shown.vector, shown.ideal, shown.normalised)
-    ends = shown.starts[1:].tolist()[:MOST_ROWS]
+def _ends(session: ShownSession) -> list[list[str]]:
+    """Return the figures at the end of each query; one without a place ends where it begins."""
+    vectors = (session.vector, session.ideal, session.normalised)
+    ends = session.starts[1:].tolist()[:MOST_ROWS]
     return [
         [str(number), str(end), *(f"{vector[end - 1]:.4f}" if end else "–" for vector in vectors)]
         for number, end in enumerate(ends, 1)
     ]
 
 
-def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look) -> Any:
-    drawn = [*points("session", shown.vector[:length]), *points("ideal", shown.ideal[:length])]
+def _draw_session(session: ShownSession, length: int, measure: Measure, look: Look) -> Any:
+    points_of_lines = [
+        *points("session", session.vector[:length]),
+        *points("ideal", session.ideal[:length]),
+    ]
     names, palette = ["session", "ideal"], look.palette
-    starts = [start for start in shown.starts[:-1].tolist() if start < length]
-    across = positions(length, None, look)
+    starts = [start for start in session.starts[:-1].tolist() if start < length]
+    across = place_axis(length, None, look)
     line = (
-        marks(drawn)
+        marks(points_of_lines)
         .mark_line(point=length == 1)
         .encode(
             x=across,
-            # Not normalised, whatever the measure is.
-            y=upward(drawn, "discounted cumulated gain"),
+            # Not normalised, whatever the measure.
+            y=value_axis(points_of_lines, "discounted cumulated gain"),
             color=named_colours(names, [palette.run, palette.ideal], look),
             strokeDash=named_dashes(names, ["ideal"], look),
         )
     )
+
     layers = [*_boundaries(starts, across, look), line]
     if look.live:
-        layers.append(askable(drawn))
+        layers.append(tooltip_layer(points_of_lines))
+
     setting = setting_of(measure)[0]
-    session = shown.session
-    named = (
-        ("topic", session.topic_id),
-        ("searcher", session.searcher),
-        ("system", session.system),
+    origin = ", ".join(
+        f"{noun} {name.decode()}"
+        for noun, name in (
+            ("topic", session.session.topic_id),
+            ("searcher", session.session.searcher),
+            ("system", session.session.system),
+        )
+        if name
     )
-    whose = ", ".join(f"{what} {name.decode()}" for what, name in named if name)
-    subtitle = f"{whose}; {measure.name}: discounted cumulated gain over {setting.depth:,} positions of each query"
-    return dressed(layers, look, f"Session {session.session_id.decode()}", subtitle)
+
+    subtitle = (
+        f"{origin}; {measure.name}: discounted cumulated gain "
+        f"over {setting.depth:,} positions of each query"
+    )
+    title = f"Session {session.session.session_id.decode()}"
+
+    return layered_chart(layers, look, title, subtitle)
 
 
 def _boundaries(starts: list[int], across: Any, look: Look) -> list[Any]:
-    """Return a line where each query but the first begins, and the number of each as far as there is room."""
+    """Return a line where each later query begins, and the numbers of queries that have room."""
     rules = [{"place": start + 0.5} for start in starts[1:]]
     room = 1 + len(starts) // (TICKS_NARROW if look.narrow else TICKS)
     labels = [
@@ -250,8 +283,10 @@ def _boundaries(starts: list[int], across: Any, look: Look) -> list[Any]:
         for number, start in enumerate(starts, 1)
         if number % room == 0 or room == 1
     ]
+
     palette = look.palette
     rule = marks(rules).mark_rule(color=palette.faint, opacity=0.6, strokeWidth=1).encode(x=across)
     mark: dict[str, Any] = {"align": "left", "baseline": "top", "dx": 3, "fontSize": 11}
     text = marks(labels).mark_text(**mark, color=palette.faint)
+
     return [rule, text.encode(x=across, y=alt.value(2), text="text:N")] if rules else []

@@ -1,4 +1,4 @@
-"""Single queries as curves: the mean of the last query of each session, of the best one, and of all but the last."""
+"""Single queries as curves: the means of the last query of each session, the best, and others."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
+from metrics.charts.look import Look, layered_chart, marks, named_colours, named_dashes, with_legend
 from metrics.charts.sessions.lines import (
     MOST_PLACES,
     MOST_ROWS,
-    askable,
     colours_of,
+    place_axis,
     points,
-    positions,
-    upward,
+    tooltip_layer,
+    value_axis,
 )
 from metrics.engine.arrays import Floats
 from metrics.engine.measures.grammar import Measure
@@ -24,14 +24,14 @@ from metrics.services.sessions.analyses import QueryCurves, system_label
 from metrics.services.sessions.values import ChosenSessions
 from runs.errors import InvalidInput
 
-# Three lines for each.
+# Each has three lines.
 MOST_SYSTEMS = 4
 _KINDS: dict[Which, str] = {"last": "last query", "best": "best query", "others": "other queries"}
 
 
 @dataclass(frozen=True)
 class _Line:
-    """The mean of some queries of one system's sessions, and of how many."""
+    """The mean of some queries of one system's sessions, and the number of queries."""
 
     system: str
     kind: Which
@@ -44,10 +44,11 @@ class _Line:
 
 
 def query_curves_figure(
-    chosen: ChosenSessions, drawn: QueryCurves, places: Mapping[str, int], *, measure: Measure
+    chosen: ChosenSessions, curves: QueryCurves, places: Mapping[str, int], *, measure: Measure
 ) -> Figure:
-    """Draw the gain of single queries by rank, of the first four systems. Raise InvalidInput if no session
-    is judged.
+    """Draw the gain of single queries by rank, for the first four systems.
+
+    Raise InvalidInput if no session is judged.
 
     Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, figure 1, which has the last and the
     other queries.
@@ -56,49 +57,62 @@ def query_curves_figure(
         system_label(chosen.evaluation.session_set, name.decode()) for name in chosen.judged.systems
     ]
     order = sorted(range(len(names)), key=lambda index: places[names[index]])
-    with_queries = [index for index in order if drawn.curves["all"].count[index]]
+
+    with_queries = [index for index in order if curves.curves["all"].count[index]]
     if not with_queries:
         raise InvalidInput(
             "no session here has a value, so there is nothing to draw", code="nothing_to_draw"
         )
-    lines = [
-        _Line(names[index], kind, int(curves.count[index]), curves.values[index][:MOST_PLACES])
-        for index in with_queries[:MOST_SYSTEMS]
-        for kind, curves in ((kind, drawn.curves[kind]) for kind in _KINDS)
-        if curves.count[index]
-    ]
+
+    lines = []
+    for index in with_queries[:MOST_SYSTEMS]:
+        for kind in _KINDS:
+            mean = curves.curves[kind]
+            if mean.count[index]:
+                values = mean.values[index][:MOST_PLACES]
+                lines.append(_Line(names[index], kind, int(mean.count[index]), values))
+
     length, words = len(lines[0].values), chosen.selection.words
     ends = ", ".join(f"{line.name} at {line.values[-1]:.4f} ({line.queries:,})" for line in lines)
     caption = (
-        f"Gain of single queries with the parameters of {measure.name}, discounted by rank and by position in the "
-        f"session, cumulated.{f' Only {words}.' if words else ''} At rank {length:,}: {ends}. In brackets: number of "
-        "queries."
+        f"Gain of single queries with the parameters of {measure.name}, discounted by rank "
+        f"and by position in the session, cumulated.{f' Only {words}.' if words else ''} "
+        f"At rank {length:,}: {ends}. In brackets: number of queries."
     )
     if len(with_queries) > MOST_SYSTEMS:
         caption += f" The first {MOST_SYSTEMS} of {len(with_queries)} systems."
+
     step = -(-length // MOST_ROWS)
     ranks = sorted({1, *range(step, length + 1, step), length})
     rows = [[str(rank), *(f"{line.values[rank - 1]:.4f}" for line in lines)] for rank in ranks]
     subtitle = "; ".join(filter(None, [measure.name, words]))
+
+    names_of_lines = [line.name for line in lines]
     return Figure(
-        "queries", caption, ["Rank", *(line.name for line in lines)], rows,
-        lambda look: _draw(lines, places, subtitle, look), with_legend([line.name for line in lines]),
-    )  # fmt: skip
+        name="queries",
+        caption=caption,
+        columns=["Rank", *names_of_lines],
+        rows=rows,
+        drawing=lambda look: _draw(lines, places, subtitle, look),
+        height=with_legend(names_of_lines),
+    )
 
 
 def _draw(lines: list[_Line], places: Mapping[str, int], subtitle: str, look: Look) -> Any:
     systems = dict.fromkeys(line.system for line in lines)
     colours = colours_of(((name, places[name]) for name in systems), look.palette.systems)
-    drawn = [point for line in lines for point in points(line.name, line.values)]
+    points_of_lines = [point for line in lines for point in points(line.name, line.values)]
     names = [line.name for line in lines]
     kinds = {kind: [line.name for line in lines if line.kind == kind] for kind in _KINDS}
     encoded = {
-        "x": positions(len(lines[0].values), None, look, "rank"),
-        "y": upward(drawn, "gain of the query"),
+        "x": place_axis(len(lines[0].values), None, look, "rank"),
+        "y": value_axis(points_of_lines, "gain of the query"),
         "color": named_colours(names, [colours[line.system] for line in lines], look),
         "strokeDash": named_dashes(names, kinds["others"], look, kinds["best"]),
     }
-    layers = [marks(drawn).mark_line(point=len(lines[0].values) == 1).encode(**encoded)]
+
+    layers = [marks(points_of_lines).mark_line(point=len(lines[0].values) == 1).encode(**encoded)]
     if look.live:
-        layers.append(askable(drawn))
-    return dressed(layers, look, "Last, best and other queries", subtitle)
+        layers.append(tooltip_layer(points_of_lines))
+
+    return layered_chart(layers, look, "Last, best and other queries", subtitle)

@@ -1,4 +1,4 @@
-"""The versions of a system over time: a point for each, the best so far as steps, and the band of equal versions."""
+"""The versions of a system over time: a point for each, the best so far, and equal versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from metrics.charts.figure import Figure
 from metrics.charts.look import (
     Look,
     axis_title,
-    dressed,
+    layered_chart,
     marks,
     named_colours,
     named_dashes,
@@ -24,26 +24,39 @@ _BEST, _EQUAL = "best so far", "equal versions"
 
 
 def progress_figure(progress: Progress) -> Figure:
-    """Draw each version's mean with its interval, the best mean so far, and what as many equal versions reach."""
+    """Draw the mean of each version with its interval, the best so far, and the equal versions."""
     measure, steps = progress.measure.name, progress.steps
     last = steps[-1]
     caption = (
-        f"{measure} of {len(steps)} version{'s' * (len(steps) > 1)} of {progress.system.slug}, means of "
-        f"{progress.topics} topics with {100 * CONFIDENCE:g}% intervals."
+        f"{measure} of {len(steps)} version{'s' * (len(steps) > 1)} of {progress.system.slug}, "
+        f"means of {progress.topics} topics with {100 * CONFIDENCE:g}% intervals."
     )
+
     if len(steps) > 1:
-        said = "beyond" if progress.beyond else "within"
+        side = "beyond" if progress.beyond else "within"
         caption += (
-            f" The best so far, {last.best:.4f}, is {said} the grey band: what as many equal versions would reach in "
-            "95% of samples of the topics."
+            f" The best so far, {last.best:.4f}, is {side} the grey band: "
+            "what as many equal versions would reach in 95% of samples of the topics."
         )
+
     if progress.expected is not None:
-        caption += f" On topics on which it was not chosen, the best is expected to have {progress.expected:.4f}."
-    rows = [
-        [f"v{step.run.version}", step.run.tag, f"{step.run.created_at:%Y-%m-%d}",
-         *(with_minus(f"{value:.4f}") for value in (step.mean, step.low, step.high, step.best, step.reach))]
-        for step in steps
-    ]  # fmt: skip
+        caption += (
+            " On topics on which it was not chosen, the best is expected to have "
+            f"{progress.expected:.4f}."
+        )
+
+    rows = []
+    for step in steps:
+        figures = (step.mean, step.low, step.high, step.best, step.reach)
+        rows.append(
+            [
+                f"v{step.run.version}",
+                step.run.tag,
+                f"{step.run.created_at:%Y-%m-%d}",
+                *(with_minus(f"{figure:.4f}") for figure in figures),
+            ]
+        )
+
     columns = [
         "Version",
         "Tag",
@@ -54,8 +67,13 @@ def progress_figure(progress: Progress) -> Figure:
         "Best so far",
         "End of the band",
     ]
-    subtitle = f"{len(steps)} versions with {100 * CONFIDENCE:g}% intervals; grey: what as many equal ones would reach"
+
+    subtitle = (
+        f"{len(steps)} versions with {100 * CONFIDENCE:g}% intervals; "
+        "grey: what as many equal ones would reach"
+    )
     title = f"{measure} of the versions of {progress.system.slug}"
+
     return Figure(
         NAME, caption, columns, rows, lambda look: _draw(progress, title, subtitle, look)
     ).drawn_from(progress.collection, progress.qrels.version, measure=measure)
@@ -64,11 +82,21 @@ def progress_figure(progress: Progress) -> Figure:
 def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
     first = progress.steps[0].mean
     points = [
-        {"version": step.run.version, "tag": step.run.tag, "mean": step.mean, "low": step.low, "high": step.high,
-         "best": step.best, "reach": step.reach, "first": first, "line": _BEST,
-         "submitted": f"{step.run.created_at:%Y-%m-%d}"}
+        {
+            "version": step.run.version,
+            "tag": step.run.tag,
+            "mean": step.mean,
+            "low": step.low,
+            "high": step.high,
+            "best": step.best,
+            "reach": step.reach,
+            "first": first,
+            "line": _BEST,
+            "submitted": f"{step.run.created_at:%Y-%m-%d}",
+        }
         for step in progress.steps
-    ]  # fmt: skip
+    ]
+
     numbers = [step.run.version or 0 for step in progress.steps]
     ticks = whole_ticks(min(numbers), max(numbers), look)
     domain = alt.Scale(domain=[min(numbers) - 0.5, max(numbers) + 0.5], nice=False)
@@ -78,6 +106,7 @@ def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
         scale=domain,
         axis=alt.Axis(grid=False, values=ticks, format="d"),
     )
+
     upwards = axis_title(f"mean {progress.measure.name}", 0.5 * look.height)
     y = alt.Y(
         "low:Q", title=upwards, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5)
@@ -87,22 +116,24 @@ def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
         "color": named_colours(keys, [palette.run, palette.faint], look),
         "strokeDash": named_dashes(keys, [_EQUAL], look),
     }
-    told = [
+    tooltip = [
         "tag:N",
         "version:Q",
         "submitted:N",
         *(alt.Tooltip(f"{key}:Q", format=".4f") for key in ("mean", "low", "high", "best")),
     ]
+
     equal, own = marks({**point, "line": _EQUAL} for point in points), marks(points)
     layers = [
         equal.mark_area(opacity=0.2, color=palette.faint).encode(x=x, y="first:Q", y2="reach:Q"),
         equal.mark_line(strokeWidth=1).encode(x=x, y="reach:Q", **line),
         own.mark_rule(strokeWidth=1.5, color=palette.faint).encode(
-            x=x, y=y, y2="high:Q", tooltip=told
+            x=x, y=y, y2="high:Q", tooltip=tooltip
         ),
         own.mark_line(interpolate="step-after").encode(x=x, y="best:Q", **line),
         own.mark_point(filled=True, size=60, opacity=1, color=palette.run).encode(
-            x=x, y="mean:Q", tooltip=told
+            x=x, y="mean:Q", tooltip=tooltip
         ),
     ]
-    return dressed(layers, look, title, subtitle)
+
+    return layered_chart(layers, look, title, subtitle)

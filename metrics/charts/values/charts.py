@@ -38,8 +38,8 @@ from runs.models import Run
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The evaluation of a chart, and the query string as text."""
+class RunChartRequest:
+    """The evaluation that a chart is drawn from, and the query string as text."""
 
     run: Run
     evaluation: Evaluation
@@ -52,68 +52,77 @@ class Asked:
         )
 
 
-def _curve(asked: Asked) -> Figure:
-    query = CurveQuery.read(asked.query)
+def _curve(request: RunChartRequest) -> Figure:
+    query = CurveQuery.read(request.query)
     if len(query.measures) > 1:
         raise InvalidInput(
             "a chart shows one measure; request one chart per measure",
             code="too_many_measures",
             pointer="measure",
         )
-    drawn = read_curves(evaluation=asked.evaluation, query=query)[0]
+
+    evaluated = read_curves(evaluation=request.evaluation, query=query)[0]
     figure = curve_figure(
-        drawn.curve, measure=drawn.measure, run=asked.run.tag, confidence=query.confidence
+        evaluated.curve, measure=evaluated.measure, run=request.run.tag, confidence=query.confidence
     )
-    return asked.source_of(figure, drawn.measure.name)
+
+    return request.source_of(figure, evaluated.measure.name)
 
 
-def _precision_recall(asked: Asked) -> Figure:
-    query = RecallQuery.read(asked.query)
-    curves = read_precision_recall(evaluation=asked.evaluation, query=query)
+def _precision_recall(request: RunChartRequest) -> Figure:
+    query = RecallQuery.read(request.query)
+    curves = read_precision_recall(evaluation=request.evaluation, query=query)
     if not curves:
         raise InvalidInput("no level above 0 occurs in the judgements", pointer="rel")
-    return asked.source_of(precision_recall_figure(curves, run=asked.run.tag, query=query))
+    return request.source_of(precision_recall_figure(curves, run=request.run.tag, query=query))
 
 
-def _distribution(asked: Asked) -> Figure:
-    collection = asked.run.collection
-    measure = measure_in(asked.query, "measure", collection.measures[0], collection.documents)
-    values = read_values(evaluation=asked.evaluation, measures=[measure])
+def _distribution(request: RunChartRequest) -> Figure:
+    collection = request.run.collection
+    measure = measure_in(request.query, "measure", collection.measures[0], collection.documents)
+    values = read_values(evaluation=request.evaluation, measures=[measure])
     figure = distribution_figure(
-        values.vectors[measure.name], measure=measure.name, run=asked.run.tag
+        values.vectors[measure.name], measure=measure.name, run=request.run.tag
     )
-    return asked.source_of(figure, measure.name)
+    return request.source_of(figure, measure.name)
 
 
-def _topics(asked: Asked) -> Figure:
-    collection = asked.run.collection
-    measure = measure_in(asked.query, "measure", collection.measures[0], collection.documents)
-    version = asked.evaluation.qrels.version
-    other = run_id_in(asked.query, "other")
+def _topics(request: RunChartRequest) -> Figure:
+    run, evaluation = request.run, request.evaluation
+    collection = run.collection
+    measure = measure_in(request.query, "measure", collection.measures[0], collection.documents)
+
+    other = run_id_in(request.query, "other")
     if other is None:
-        ranking = f"{reverse('ranking-page', args=[asked.run.pk])}?qrels={version}&topic="
-        values = read_values(evaluation=asked.evaluation, measures=[measure])
+        ranking = (
+            f"{reverse('ranking-page', args=[run.pk])}?qrels={evaluation.qrels.version}&topic="
+        )
+        values = read_values(evaluation=evaluation, measures=[measure])
         topics = list(zip(values.topic_ids, values.vectors[measure.name].tolist(), strict=True))
-        figure = topics_figure(topics, measure=measure.name, run=asked.run.tag, ranking=ranking)
-        return asked.source_of(figure, measure.name)
-    query = DifferenceQuery(measure, [str(asked.run.pk), other], scores=asked.evaluation.scores)
-    found = read_difference(collection=asked.run.collection, query=query)
-    names = {"run": found.a.run.tag, "other": found.b.run.tag}
-    differences = list(zip(found.qrels.topic_ids, found.topics.values.tolist(), strict=True))
-    runs = f"{asked.run.pk},{other}"
-    ranking = (
-        f"{pair_page(asked.run.collection.slug, measure.name, asked.query)}&runs={runs}&topic="
+        figure = topics_figure(topics, measure=measure.name, run=run.tag, ranking=ranking)
+        return request.source_of(figure, measure.name)
+
+    query = DifferenceQuery(measure, [str(run.pk), other], scores=evaluation.scores)
+    difference = read_difference(collection=collection, query=query)
+    topics = list(zip(difference.qrels.topic_ids, difference.topics.values.tolist(), strict=True))
+    page = pair_page(collection.slug, measure.name, request.query)
+    figure = paired_topics_figure(
+        topics,
+        measure=measure.name,
+        run=difference.a.run.tag,
+        other=difference.b.run.tag,
+        ranking=f"{page}&runs={run.pk},{other}&topic=",
     )
-    figure = paired_topics_figure(differences, measure=measure.name, **names, ranking=ranking)
-    return asked.source_of(figure, measure.name)
+
+    return request.source_of(figure, measure.name)
 
 
-def _ranking(asked: Asked) -> Figure:
-    ranking = read_ranking(evaluation=asked.evaluation, topic_id=topic_in(asked.query))
-    return asked.source_of(ranking_figure(ranking, run=asked.run.tag))
+def _ranking(request: RunChartRequest) -> Figure:
+    ranking = read_ranking(evaluation=request.evaluation, topic_id=topic_in(request.query))
+    return request.source_of(ranking_figure(ranking, run=request.run.tag))
 
 
-RUN_CHARTS: dict[str, Callable[[Asked], Figure]] = {
+RUN_CHARTS: dict[str, Callable[[RunChartRequest], Figure]] = {
     "curve": _curve,
     "precision-recall": _precision_recall,
     "distribution": _distribution,
@@ -125,7 +134,7 @@ RUN_CHARTS: dict[str, Callable[[Asked], Figure]] = {
 _MEASURE = parameter("measure", "a measure; default: the collection's first")
 
 
-# The parameters of each chart, beside those of all; another chart's are refused.
+# The parameters of each chart, in addition to those of all; those of another chart are refused.
 RUN_CHART_READS: Reads = {
     "curve": (parameter("measure", "a measure that has a curve, default: nDCG"), DEPTH, CONFIDENCE),
     "precision-recall": RECALL,

@@ -12,7 +12,7 @@ from metrics.charts.figure import Figure
 from metrics.charts.look import (
     Look,
     axis_title,
-    dressed,
+    layered_chart,
     marks,
     named_colours,
     named_dashes,
@@ -26,21 +26,26 @@ from metrics.services.boards.mean_intervals import cut_words
 from metrics.tables import with_minus
 
 RANKS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
-# A point for every rank, that a pointer may ask it, is too much for a long curve.
+# A longer curve has no point for each rank that answers the pointer.
 _MOST_POINTS = 300
 
 
 def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float = 0.95) -> Figure:
-    """Draw a run's mean curve, its interval within the measure's range, and the ideal rankings' curve."""
+    """Draw the mean curve of a run with its interval, and the curve of the ideal rankings."""
     whole = curve.band(confidence)
     band = within(whole, measure.definition.bounds) if whole else None
     caption = (
         f"{measure} of {run} at ranks 1 to {curve.depth}, {mean_words(curve)}, against the ideal "
         f"rankings. It ends at {curve.mean[-1]:.4f}, the ideal at {curve.ideal_mean[-1]:.4f}."
     )
+
     if band:
         cut = "" if np.array_equal(band, whole or ()) else cut_words(measure)
-        caption += f" The shaded area is the {100 * confidence:g}% confidence interval of the mean over topics{cut}."
+        level = f"{100 * confidence:g}%"
+        caption += (
+            f" The shaded area is the {level} confidence interval of the mean over topics{cut}."
+        )
+
     columns = ["Rank", run, "low", "high", "ideal"] if band else ["Rank", run, "ideal"]
     ranks = sorted({rank for rank in RANKS_SHOWN if rank <= curve.depth} | {curve.depth})
     vectors = [curve.mean, *(band or ()), curve.ideal_mean]
@@ -48,14 +53,19 @@ def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float 
         [str(rank), *(with_minus(f"{vector[rank - 1]:.4f}") for vector in vectors)]
         for rank in ranks
     ]
+
     return Figure(
-        "curve", caption, columns, rows, lambda look: _draw(curve, band, measure.name, run, look),
-        with_legend([run, "ideal"]),
-    )  # fmt: skip
+        name="curve",
+        caption=caption,
+        columns=columns,
+        rows=rows,
+        drawing=lambda look: _draw(curve, band, measure.name, run, look),
+        height=with_legend([run, "ideal"]),
+    )
 
 
 def mean_words(curve: Curve) -> str:
-    """Say how the topics' curves became one."""
+    """Return how the topics' curves became one, in words."""
     if curve.pooled:
         return f"the ratio of the averaged vectors of {curve.n_topics} topics"
     return f"the mean of {curve.n_topics} topics"
@@ -67,9 +77,11 @@ def _draw(curve: Curve, band: Band | None, measure: str, run: str, look: Look) -
     layers = [_lines(points, measure, run, look, curve.depth)]
     if band:
         layers.insert(0, _shade(points, look))
+
     if look.live and curve.depth <= _MOST_POINTS:
-        layers.append(askable(points))
-    return dressed(layers, look, f"{measure} of run {run}", subtitle)
+        layers.append(tooltip_layer(points))
+
+    return layered_chart(layers, look, f"{measure} of run {run}", subtitle)
 
 
 def _points(curve: Curve, band: Band | None, run: str) -> Iterator[dict[str, Any]]:
@@ -77,22 +89,23 @@ def _points(curve: Curve, band: Band | None, run: str) -> Iterator[dict[str, Any
     for index, value in enumerate(curve.mean.tolist()):
         ends = {"low": low[index], "high": high[index]} if low and high else {}
         yield {"line": run, "rank": index + 1, "value": value, **ends}
+
     for rank, value in enumerate(curve.ideal_mean.tolist(), 1):
         yield {"line": "ideal", "rank": rank, "value": value}
 
 
-def across(depth: int, look: Look) -> Any:
+def rank_axis(depth: int, look: Look) -> Any:
     ranks = alt.Scale(domain=[1, max(2, depth)], nice=False)
     axis = alt.Axis(grid=False, values=whole_ticks(1, depth, look), format="d")
     return alt.X("rank:Q", title="rank", scale=ranks, axis=axis)
 
 
-def upwards(points: list[dict[str, Any]], measure: str, look: Look) -> Any:
+def value_axis(points: list[dict[str, Any]], measure: str, look: Look) -> Any:
     title = axis_title(measure, 0.5 * look.height)
     top = max(max(point["value"], point.get("high", 0.0)) for point in points)
-    values = alt.Scale(
-        domain=[0, 1] if max(point["value"] for point in points) <= 1 else [0, top], nice=top > 1
-    )
+    highest = max(point["value"] for point in points)
+    domain = [0, 1] if highest <= 1 else [0, top]
+    values = alt.Scale(domain=domain, nice=top > 1)
     return alt.Y("value:Q", title=title, scale=values, axis=alt.Axis(tickCount=5))
 
 
@@ -102,8 +115,8 @@ def _lines(points: list[dict[str, Any]], measure: str, run: str, look: Look, dep
         marks(points)
         .mark_line(point=depth == 1)
         .encode(
-            x=across(depth, look),
-            y=upwards(points, measure, look),
+            x=rank_axis(depth, look),
+            y=value_axis(points, measure, look),
             color=named_colours(keys, [palette.run, palette.ideal], look),
             strokeDash=named_dashes(keys, ["ideal"], look),
         )
@@ -119,9 +132,11 @@ def _shade(points: list[dict[str, Any]], look: Look) -> Any:
     )
 
 
-def askable(points: list[dict[str, Any]]) -> Any:
-    """Return an invisible layer that the pointer finds."""
-    told = ["line:N", "rank:Q", alt.Tooltip("value:Q", format=".4f")]
+def tooltip_layer(points: list[dict[str, Any]]) -> Any:
+    """Return an invisible layer that answers the pointer."""
+    tooltip = ["line:N", "rank:Q", alt.Tooltip("value:Q", format=".4f")]
     return (
-        marks(points).mark_point(size=120, opacity=0).encode(x="rank:Q", y="value:Q", tooltip=told)
+        marks(points)
+        .mark_point(size=120, opacity=0)
+        .encode(x="rank:Q", y="value:Q", tooltip=tooltip)
     )

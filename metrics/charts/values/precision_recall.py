@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, named_colours, with_legend
+from metrics.charts.look import Look, layered_chart, marks, named_colours, with_legend
 from metrics.engine.curve.precision_recall import PrecisionRecall, recall_points
 from metrics.services.values.curves import RecallQuery
 
@@ -15,7 +15,7 @@ from metrics.services.values.curves import RecallQuery
 def precision_recall_figure(
     curves: list[PrecisionRecall], *, run: str, query: RecallQuery
 ) -> Figure:
-    """Draw interpolated precision at even points of recall, averaged over topics: a curve per level."""
+    """Draw interpolated precision at points of recall, averaged over topics, for each level."""
     recall, confidence = recall_points(len(curves[0].mean)).tolist(), query.confidence
     names = [line_name(curve) for curve in curves]
     means = [curve.mean.tolist() for curve in curves]
@@ -24,19 +24,29 @@ def precision_recall_figure(
         for index, point in enumerate(recall)
     ]
     caption = (
-        f"Interpolated precision of {run} at {len(recall)} points of recall, the mean of {len(curves[0].topics)} "
-        f"topics: {interpolation_words(query)}; {counting_words(curves)}."
+        f"Interpolated precision of {run} at {len(recall)} points of recall, "
+        f"the mean of {len(curves[0].topics)} topics: {interpolation_words(query)}; "
+        f"{counting_words(curves)}."
     )
+
     if len(curves) == 1 and curves[0].band(confidence):
-        caption += f" The shaded area is the {100 * confidence:g}% interval of the mean, as far as it lies between 0 and 1."
+        caption += (
+            f" The shaded area is the {100 * confidence:g}% interval of the mean, "
+            "as far as it lies between 0 and 1."
+        )
+
     return Figure(
-        "precision-recall", caption, ["Recall", *names], rows, lambda look: _draw(curves, run, query, look),
-        with_legend(names),
-    )  # fmt: skip
+        name="precision-recall",
+        caption=caption,
+        columns=["Recall", *names],
+        rows=rows,
+        drawing=lambda look: _draw(curves, run, query, look),
+        height=with_legend(names),
+    )
 
 
 def interpolation_words(query: RecallQuery) -> str:
-    """Say which precision stands at a point of recall."""
+    """Return which precision belongs to a point of recall, in words."""
     if query.interp == "interval":
         return "the highest from each point of recall to the next"
     rounded = {"10": ", rounded as by trec_eval", "9": ", rounded as by trec_eval 9"}
@@ -44,22 +54,30 @@ def interpolation_words(query: RecallQuery) -> str:
 
 
 def counting_words(curves: list[PrecisionRecall]) -> str:
-    """Say which documents count, or how much each counts."""
+    """Return which documents count as relevant, or how much each counts, in words."""
     if len(curves) == 1:
         (curve,) = curves
         if curve.gains:
             return f"precision and recall are generalised by gains {curve.gains}"
         return f"documents of {line_name(curve)} count as relevant"
 
-    by_level = {curve.alone for curve in curves if not curve.gains}
-    kinds = ["lowest level"] * (False in by_level) + ["single level"] * (True in by_level)
-    words = (
-        [f"one curve for each {' and each '.join(kinds)} that counts as relevant"] if kinds else []
-    )
+    levels = {curve.alone for curve in curves if not curve.gains}
+    kinds = []
+    if False in levels:
+        kinds.append("lowest level")
+
+    if True in levels:
+        kinds.append("single level")
+
+    words = []
+    if kinds:
+        words.append(f"one curve for each {' and each '.join(kinds)} that counts as relevant")
+
     if any(curve.gains for curve in curves):
         words.append(
             "one curve for each map of gains, by which precision and recall are generalised"
         )
+
     return "; ".join(words)
 
 
@@ -79,6 +97,7 @@ def _draw(curves: list[PrecisionRecall], run: str, query: RecallQuery, look: Loo
     names, palette = [line_name(curve) for curve in curves], look.palette
     colours = [palette.run] if len(names) == 1 else list((palette.levels * 5)[: len(names)])
     layers = [recall_lines(points, names, colours, look)]
+
     band = curves[0].band(query.confidence) if len(curves) == 1 else None
     if band:
         low, high = (end.tolist() for end in band)
@@ -87,8 +106,9 @@ def _draw(curves: list[PrecisionRecall], run: str, query: RecallQuery, look: Loo
         ]
         shade = marks(ends).mark_area(opacity=0.16, color=look.palette.run, clip=True)
         layers.insert(0, shade.encode(x="recall:Q", y="low:Q", y2="high:Q"))
+
     subtitle = f"interpolated: {interpolation_words(query)}; mean of {len(curves[0].topics)} topics"
-    return dressed(layers, look, f"Precision-recall curve of run {run}", subtitle)
+    return layered_chart(layers, look, f"Precision-recall curve of run {run}", subtitle)
 
 
 def recall_lines(
@@ -96,11 +116,12 @@ def recall_lines(
 ) -> Any:
     """Return a line with a point at each point of recall for each name."""
     scale = alt.Scale(domain=[0, 1])
-    told = [
+    tooltip = [
         "line:N",
         alt.Tooltip("recall:Q", format=".2f"),
         alt.Tooltip("precision:Q", format=".4f"),
     ]
+
     return (
         marks(points)
         .mark_line(point=alt.OverlayMarkDef(size=40))
@@ -113,6 +134,6 @@ def recall_lines(
             ),
             y=alt.Y("precision:Q", title="precision", scale=scale, axis=alt.Axis(tickCount=5)),
             color=named_colours(names, colours, look),
-            tooltip=told,
+            tooltip=tooltip,
         )
     )

@@ -7,34 +7,45 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
-from metrics.charts.values.curves import across
+from metrics.charts.look import Look, layered_chart, marks, named_colours, named_dashes, with_legend
+from metrics.charts.values.curves import rank_axis
 from metrics.services.values.rankings import RankedDocument, Ranking
 
 
 def ranking_figure(ranking: Ranking, *, run: str) -> Figure:
-    """Draw the cumulated gain of a topic's ranking, with a point for every relevant document, and the ideal's.
+    """Draw the cumulated gain of a topic's ranking with its relevant documents, and the ideal's.
 
-    The sums of a long ranking end before its documents do: what comes below is not drawn.
+    The sums of a long ranking end before its documents do: those below are not drawn.
     """
     depth = len(ranking.cumulated)
-    found = [document for document in ranking.documents[:depth] if document.gain > 0]
+    relevant = [document for document in ranking.documents[:depth] if document.gain > 0]
     caption = (
-        f"Topic {ranking.topic_id}, ranks 1 to {depth} of {run}: {len(found)} documents with a gain add up to "
-        f"{ranking.cumulated[-1]:g}; the ideal ranking has {ranking.ideal[-1]:g} there."
+        f"Topic {ranking.topic_id}, ranks 1 to {depth} of {run}: {len(relevant)} documents "
+        f"with a gain add up to {ranking.cumulated[-1]:g}; "
+        f"the ideal ranking has {ranking.ideal[-1]:g} there."
     )
     rows = [
-        [str(d.rank), d.doc_id, str(d.level), f"{d.gain:g}", f"{ranking.cumulated[d.rank - 1]:g}"]
-        for d in found
+        [
+            str(document.rank),
+            document.doc_id,
+            str(document.level),
+            f"{document.gain:g}",
+            f"{ranking.cumulated[document.rank - 1]:g}",
+        ]
+        for document in relevant
     ]
-    columns = ["Rank", "Document", "Level", "Gain", "Sum"]
-    legend = with_legend([run, "ideal"])
+
     return Figure(
-        "ranking", caption, columns, rows, lambda look: _draw(ranking, found, run, look), legend
+        name="ranking",
+        caption=caption,
+        columns=["Rank", "Document", "Level", "Gain", "Sum"],
+        rows=rows,
+        drawing=lambda look: _draw(ranking, relevant, run, look),
+        height=with_legend([run, "ideal"]),
     )
 
 
-def _draw(ranking: Ranking, found: list[RankedDocument], run: str, look: Look) -> Any:
+def _draw(ranking: Ranking, relevant: list[RankedDocument], run: str, look: Look) -> Any:
     lines = [
         {"line": name, "rank": rank, "sum": total}
         for name, sums in ((run, ranking.cumulated), ("ideal", ranking.ideal))
@@ -42,36 +53,37 @@ def _draw(ranking: Ranking, found: list[RankedDocument], run: str, look: Look) -
     ]
     dots = [
         {
-            "rank": d.rank,
-            "sum": ranking.cumulated[d.rank - 1],
-            "level": d.level,
-            "document": d.doc_id,
+            "rank": document.rank,
+            "sum": ranking.cumulated[document.rank - 1],
+            "level": document.level,
+            "document": document.doc_id,
         }
-        for d in found
+        for document in relevant
     ]
+
     subtitle = "cumulated gain at each rank; a point is a relevant document"
     layers = [_steps(lines, run, look), _dots(dots, look)]
-    return dressed(layers, look, f"Topic {ranking.topic_id} of run {run}", subtitle)
+
+    return layered_chart(layers, look, f"Topic {ranking.topic_id} of run {run}", subtitle)
 
 
 def _steps(lines: list[dict[str, Any]], run: str, look: Look) -> Any:
     keys, palette = [run, "ideal"], look.palette
     depth = max(line["rank"] for line in lines)
-    return (
-        marks(lines)
-        .mark_line(interpolate="step-after")
-        .encode(
-            x=across(depth, look), y=alt.Y("sum:Q", title="cumulated gain", axis=alt.Axis(tickCount=5)),
-            color=named_colours(keys, [palette.run, palette.ideal], look),
-            strokeDash=named_dashes(keys, ["ideal"], look),
-        )
-    )  # fmt: skip
+    lines_of_both = marks(lines).mark_line(interpolate="step-after")
+
+    return lines_of_both.encode(
+        x=rank_axis(depth, look),
+        y=alt.Y("sum:Q", title="cumulated gain", axis=alt.Axis(tickCount=5)),
+        color=named_colours(keys, [palette.run, palette.ideal], look),
+        strokeDash=named_dashes(keys, ["ideal"], look),
+    )
 
 
 def _dots(dots: list[dict[str, Any]], look: Look) -> Any:
-    told = ["document:N", "rank:Q", "level:Q", "sum:Q"]
+    tooltip = ["document:N", "rank:Q", "level:Q", "sum:Q"]
     return (
         marks(dots)
         .mark_point(filled=True, size=55, opacity=1, color=look.palette.run)
-        .encode(x="rank:Q", y="sum:Q", tooltip=told)
+        .encode(x="rank:Q", y="sum:Q", tooltip=tooltip)
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, with_legend
-from metrics.charts.values.curves_together import drawn_together
+from metrics.charts.look import Look, layered_chart, with_legend
+from metrics.charts.values.curves_together import source_together
 from metrics.charts.values.precision_recall import (
     counting_words,
     interpolation_words,
@@ -19,31 +19,34 @@ from metrics.services.comparisons.shown_pairs import names_of
 
 
 def recall_together_figure(together: RecallTogether, runs: int | None = None) -> Figure:
-    """Draw interpolated precision at even points of recall, averaged over topics: a curve for each run and level.
+    """Draw interpolated precision at even points of recall, averaged over topics, for each run.
 
-    `runs` is how many there are, where not all of them are drawn.
+    Each level has its own curve. `runs` is the number of all runs if not all of them are drawn.
     """
     tags = list(names_of([evaluation.run for evaluation in together.evaluations]).values())
+
     first = together.curves[0]
     lines = {}
     for tag, curves in zip(tags, together.curves, strict=True):
         for curve in curves:
             lines[tag if len(first) == 1 else f"{tag}, {line_name(curve)}"] = curve.mean.tolist()
+
     recall = recall_points(together.query.points).tolist()
     topics, how = len(first[0].topics), interpolation_words(together.query)
     level = line_name(first[0]) if len(first) == 1 else ""
     counting = counting_words(first)
     relevant = f"{counting[0].upper()}{counting[1:]}" if level else "A line for each run and level"
     middle = len(recall) // 2
-    said = ", ".join(f"{name} {mean[middle]:.4f}" for name, mean in lines.items())
+    values_there = ", ".join(f"{name} {mean[middle]:.4f}" for name, mean in lines.items())
     caption = (
-        f"Interpolated precision at {len(recall)} points of recall, the mean of {topics} topics: {how}. "
-        f"{relevant}. At recall {recall[middle]:.2g}: {said}."
+        f"Interpolated precision at {len(recall)} points of recall, the mean of {topics} topics: "
+        f"{how}. {relevant}. At recall {recall[middle]:.2g}: {values_there}."
     )
     rows = [
         [f"{at:.2f}", *(f"{mean[index]:.4f}" for mean in lines.values())]
         for index, at in enumerate(recall)
     ]
+
     subtitle = f"interpolated: {how}; {level or 'several levels'}; mean of {topics} topics"
 
     def draw(look: Look) -> Any:
@@ -52,12 +55,14 @@ def recall_together_figure(together: RecallTogether, runs: int | None = None) ->
             for name, mean in lines.items()
             for at, value in zip(recall, mean, strict=True)
         ]
-        drawn = recall_lines(points, list(lines), list(look.palette.systems[: len(lines)]), look)
-        return dressed([drawn], look, "Precision-recall curves", subtitle)
+        recall_layer = recall_lines(
+            points, list(lines), list(look.palette.systems[: len(lines)]), look
+        )
+        return layered_chart([recall_layer], look, "Precision-recall curves", subtitle)
 
     figure = Figure(
         "precision-recall", caption, ["Recall", *lines], rows, draw, with_legend(list(lines))
     )
     return figure.drawn_from(
-        *drawn_together(together.evaluations), shown=(len(tags), runs or len(tags))
+        *source_together(together.evaluations), runs=(len(tags), runs or len(tags))
     )

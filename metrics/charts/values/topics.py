@@ -1,4 +1,4 @@
-"""A measure topic by topic: the run's values from best to worst, or its differences from another run's."""
+"""A measure topic by topic: the values of a run, or its differences from another run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urllib.parse import quote
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, axis_title, dressed, marks
+from metrics.charts.look import Look, axis_title, layered_chart, marks
 from metrics.charts.text import shortened_names
 
 # More bars than this are drawn as one outline: a page has no room for each.
 _MOST_BARS = 400
-# The letters of a topic's id below its bar, the width that they need, and the height that they may
-# take.
+# The letters of a topic's id below its bar, the width that a row of them needs, and the most height
+# that an id takes.
 _LETTERS, _LETTER_ROW, _ID_ROOM = 9, 10.5, 60
 _MOST_ROWS = 1000
 
@@ -25,35 +25,52 @@ Topics = list[tuple[str, float]]
 
 
 def topics_figure(topics: Topics, *, measure: str, run: str, ranking: str) -> Figure:
-    """Draw a bar for each topic that has a value, highest first; `ranking` and the topic is where it leads."""
+    """Draw a bar for each topic that has a value, highest first; `ranking` begins its address."""
     ordered = _ordered(topics)
     caption = f"{measure} of {run} on each of {len(ordered)} topics, highest first."
+
     if ordered:
         (best, top), (worst, bottom) = ordered[0], ordered[-1]
-        caption += f" The highest is topic {best} with {top:.4f}, the lowest topic {worst} with {bottom:.4f}."
+        caption += (
+            f" The highest is topic {best} with {top:.4f}, "
+            f"the lowest topic {worst} with {bottom:.4f}."
+        )
+
+    title = f"{measure} of run {run}"
     subtitle = f"{len(ordered)} topics, highest first{_thinned(ordered)}"
+
     return Figure(
-        "topics", caption, ["Topic", measure], _rows(ordered, "{:.4f}"),
-        lambda look: _draw(_bars(ordered, ranking, measure, look), f"{measure} of run {run}", subtitle, look),
-    )  # fmt: skip
+        name="topics",
+        caption=caption,
+        columns=["Topic", measure],
+        rows=_rows(ordered, "{:.4f}"),
+        drawing=lambda look: _draw(_bars(ordered, ranking, measure, look), title, subtitle, look),
+    )
 
 
 def paired_topics_figure(
     topics: Topics, *, measure: str, run: str, other: str, ranking: str
 ) -> Figure:
-    """Draw a bar for each topic: by how much the run is above the other, largest difference first."""
+    """Draw the difference of the run from the other for each topic, largest first."""
     ordered = _ordered(topics)
-    above, below = (sum(sign * value > 0 for _, value in ordered) for sign in (1, -1))
+    above = sum(value > 0 for _, value in ordered)
+    below = sum(value < 0 for _, value in ordered)
     caption = (
-        f"{measure} of {run} minus that of {other} on each of {len(ordered)} topics: higher on {above}, lower on "
-        f"{below}, equal on {len(ordered) - above - below}."
+        f"{measure} of {run} minus that of {other} on each of {len(ordered)} topics: "
+        f"higher on {above}, lower on {below}, equal on {len(ordered) - above - below}."
     )
     title = f"{measure} of {run} minus {other}"
     subtitle = f"{len(ordered)} topics, largest difference first{_thinned(ordered)}"
+
     return Figure(
-        "topics", caption, ["Topic", "Difference"], _rows(ordered, "{:+.4f}"),
-        lambda look: _draw(_bars(ordered, ranking, "difference", look), title, subtitle, look),
-    )  # fmt: skip
+        name="topics",
+        caption=caption,
+        columns=["Topic", "Difference"],
+        rows=_rows(ordered, "{:+.4f}"),
+        drawing=lambda look: _draw(
+            _bars(ordered, ranking, "difference", look), title, subtitle, look
+        ),
+    )
 
 
 def _ordered(topics: Topics) -> Topics:
@@ -62,13 +79,12 @@ def _ordered(topics: Topics) -> Topics:
 
 
 def _thinned(ordered: Topics) -> str:
-    """Say which topics an outline shows."""
+    """Return which topics an outline shows, in words; empty if it shows all."""
     step = -(-len(ordered) // _MOST_BARS)
-    return (
-        f"; the outline has every {step}{'nd' if step == 2 else 'rd' if step == 3 else 'th'}"
-        if step > 1
-        else ""
-    )
+    if step <= 1:
+        return ""
+    ending = {2: "nd", 3: "rd"}.get(step, "th")
+    return f"; the outline has every {step}{ending}"
 
 
 def _rows(ordered: Topics, pattern: str) -> list[list[str]]:
@@ -77,7 +93,7 @@ def _rows(ordered: Topics, pattern: str) -> list[list[str]]:
 
 def _draw(bars: list[Any], title: str, subtitle: str, look: Look) -> Any:
     zero = marks([{"at": 0}]).mark_rule(color=look.palette.faint, strokeWidth=1).encode(y="at:Q")
-    return dressed([*bars, zero], look, title, subtitle)
+    return layered_chart([*bars, zero], look, title, subtitle)
 
 
 def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
@@ -96,12 +112,15 @@ def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
         ),
         "tooltip": ["topic:N", alt.Tooltip("value:Q", format=".4f")],
     }
+
     hidden: dict[str, Any] = {"labels": False, "ticks": False}
     palette = look.palette
+
     if len(rows) > _MOST_BARS:
-        # As many points as there would be bars show the shape of thousands; what is below 0 has its
-        # own colour.
+        # As many points as there would be bars show the shape of thousands; values below 0 have
+        # another colour.
         rows = rows[:: -(-len(rows) // _MOST_BARS)]
+
         x = alt.X("place:Q", title="topics", axis=alt.Axis(grid=False, **hidden))
         areas = []
         for ink, sign in ((palette.run, 1), (palette.other, -1)):
@@ -109,17 +128,27 @@ def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
             if any(row["value"] for row in part) or sign > 0:
                 area = marks(part).mark_area(interpolate="step-after", opacity=0.8, color=ink)
                 areas.append(area.encode(x=x, **encodings))
+
         return areas
+
     if look.live:
         rows = [{**row, "address": f"{ranking}{quote(str(row['topic']), safe='')}"} for row in rows]
         encodings["href"] = "address:N"
+
     axis_of_topics = alt.Axis(**hidden)
+
     if rows and look.plot[0] / len(rows) >= _LETTER_ROW:
-        said = json.dumps(shortened_names([row["topic"] for row in rows], _ID_ROOM, _LETTERS))
+        texts = json.dumps(shortened_names([row["topic"] for row in rows], _ID_ROOM, _LETTERS))
         axis_of_topics = alt.Axis(
-            ticks=False, labelExpr=f"{said}[datum.value - 1]", labelAngle=-90, labelFontSize=_LETTERS, labelLimit=0,
+            ticks=False,
+            labelExpr=f"{texts}[datum.value - 1]",
+            labelAngle=-90,
+            labelFontSize=_LETTERS,
+            labelLimit=0,
             labelOverlap=False,
-        )  # fmt: skip
+        )
+
     x = alt.X("place:O", title="topics", axis=axis_of_topics, scale=alt.Scale(padding=0.15))
     colour = alt.condition("datum.value < 0", alt.value(palette.other), alt.value(palette.run))
+
     return [marks(rows).mark_bar().encode(x=x, color=colour, **encodings)]

@@ -290,10 +290,10 @@ def recall_part(shown: Shown) -> dict[str, Any]:
     """Return precision over recall of some runs."""
     choices, evaluations = recall_choices(shown.text, shown.answer.entrants.qrels), shown.drawn
     together = read_recall_together(
-        evaluations=evaluations, query=RecallQuery.read(choices["asked"])
+        evaluations=evaluations, query=RecallQuery.read(choices["parameters"])
     )
     asked, arguments = (
-        {**choices["asked"], **_together(shown)},
+        {**choices["parameters"], **_together(shown)},
         {"collection": shown.collection.slug},
     )
     return choices | {

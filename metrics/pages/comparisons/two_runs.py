@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import Truncator
 
-from metrics.charts.values.charts import RUN_CHARTS, Asked
+from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.analysis.differences import differences
 from metrics.engine.significance import TESTS
@@ -68,11 +68,14 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "effects": _effects(pair),
         "report": report(shown.answer, shown.compared, shown.family, pair),
     }
+
     if shown.link is None:
         context["one_of_many"] = one_of_many(shown.answer.entrants, shown.answer.query)
         context["carried"] = carried_by(pair, topics_of(shown.answer, shown.compared))
+
     if not shown.in_detail:
         return context, 200
+
     topics, context["topics"] = _topics(shown, pair)
     status = max(
         fill(context, "differences", _differences, shown, pair),
@@ -80,6 +83,7 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         fill(context, "recall", recall_part, shown),
         fill(context, "rankings", _rankings, shown, pair, topics),
     )
+
     return context, status
 
 
@@ -130,6 +134,7 @@ def _topics(shown: Shown, pair: ShownPair) -> tuple[list[Topic], Table]:
     ranking_a, ranking_b = (reverse("ranking-page", args=[run.pk]) for run in (pair.a, pair.b))
     # The address of this page, whether of a stored comparison or not.
     here = {name: value for name, value in shown.text.items() if value}
+
     base = reverse("topics-page", args=[shown.collection.slug])
 
     topics, rows = [], []
@@ -152,6 +157,7 @@ def _topics(shown: Shown, pair: ShownPair) -> tuple[list[Topic], Table]:
             signed(size),
             NOTHING if math.isnan(without[at]) else signed(without[at]),
         ]
+
         rows.append(Row(values))
 
     names = names_of([pair.a, pair.b])
@@ -162,11 +168,13 @@ def _topics(shown: Shown, pair: ShownPair) -> tuple[list[Topic], Table]:
         Column("", "Difference"),
         Column("", "Means without it"),
     ]
+
     note = (
         "Largest absolute difference first; in the last column the difference of the means without "
         "the topic. Select a value to see that run's ranking, a topic to see both rankings side by "
         "side."
     )
+
     return topics, Table("topics", columns, rows, [note], "Differences by topic")
 
 
@@ -178,12 +186,14 @@ def _differences(shown: Shown, pair: ShownPair) -> ShownFigure:
     first = int(shown.compared.pairs.indices()[0][0])
     asked = {"measure": shown.compared.measure.name, "other": str(pair.b.pk)}
     asked |= {"scores": shown.answer.query.scores} if shown.answer.query.scores else {}
+
     if shown.answer.stored:
         asked |= {"comparison": str(shown.answer.stored.pk)}
     elif shown.answer.narrowed:
         question = shown.answer.query.address()
         asked |= {name: question[name] for name in ("family", "baseline") if name in question}
-    drawn = RUN_CHARTS["topics"](Asked(pair.a, shown.evaluation(first), asked))
+
+    drawn = RUN_CHARTS["topics"](RunChartRequest(pair.a, shown.evaluation(first), asked))
     return run_figure(drawn, pair.a.pk, asked, "wide")
 
 
@@ -210,8 +220,10 @@ def _rankings(shown: Shown, pair: ShownPair, topics: list[Topic]) -> dict[str, A
         "wins": [line for line in topics if line.size > 0][:_NEAR],
         "losses": [line for line in topics if line.size < 0][:_NEAR],
     }
+
     if not shown.text.get("topic") and pair.a.size + pair.b.size > _READ_AT_ONCE:
         return near
+
     first, second = (shown.evaluation(int(side[0])) for side in shown.compared.pairs.indices())
     found = read_two_rankings(a=first, b=second, topic_id=topic)
     asked = {
@@ -219,6 +231,7 @@ def _rankings(shown: Shown, pair: ShownPair, topics: list[Topic]) -> dict[str, A
         "topic": topic,
         "scores": shown.answer.query.scores or "",
     }
+
     labels = shown.collection.level_labels
 
     def line(one: Placed) -> RankedLine:
@@ -227,8 +240,10 @@ def _rankings(shown: Shown, pair: ShownPair, topics: list[Topic]) -> dict[str, A
 
     near["sides"] = [(side, [line(one) for one in side.documents]) for side in (found.a, found.b)]
     near |= {"found": found, "title": _titles(shown.collection, [topic]).get(topic, "")}
+
     if found.a.documents or found.b.documents:
         arguments = {"collection": shown.collection.slug}
         drawn = two_rankings_figure(found).drawn_from(shown.collection, first.qrels.version)
         near["figure"] = ShownFigure(drawn, "collection-chart", arguments, asked)
+
     return near

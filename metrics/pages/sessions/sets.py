@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from metrics.charts.sessions.charts import SESSION_CHARTS, AskedOfSet
+from metrics.charts.sessions.charts import SESSION_CHARTS, SetChartRequest
 from metrics.charts.sessions.curves import one_session_figure
 from metrics.engine.arrays import Ints
 from metrics.engine.measures.grammar import Measure
@@ -255,14 +255,14 @@ def _offered(chosen: ChosenSessions) -> dict[str, list[str]]:
     return found
 
 
-def _asked(chosen: ChosenSessions, query: Query) -> AskedOfSet:
+def _asked(chosen: ChosenSessions, query: Query) -> SetChartRequest:
     """Return the question of a chart: the parameters of the request, and the judgements of its evaluation."""
     asked = {name: query[name] for name in ("measure", *_SELECTION) if name in query}
     asked |= {"qrels": str(chosen.evaluation.qrels.version)} if chosen.evaluation.qrels else {}
-    return AskedOfSet(chosen.evaluation, asked, chosen.whole)
+    return SetChartRequest(chosen.evaluation, asked, chosen.whole)
 
 
-def _chart(name: str, chosen: ChosenSessions, asked: AskedOfSet) -> dict[str, Any]:
+def _chart(name: str, chosen: ChosenSessions, asked: SetChartRequest) -> dict[str, Any]:
     measure = QueryCurvesQuery.read(asked.query).measure.name
     shown = set_figure(
         SESSION_CHARTS[name](asked), chosen.evaluation.session_set_id, asked.query, "wide"
@@ -396,7 +396,7 @@ def _session_figure(
     evaluation: SessionEvaluation, shown: ShownSession, measure: Measure, query: Query
 ) -> ShownFigure:
     asked: dict[str, str] = {name: query[name] for name in ("measure", "qrels") if name in query}
-    drawn = AskedOfSet(evaluation, asked).source_of(
+    drawn = SetChartRequest(evaluation, asked).source_of(
         one_session_figure(shown, measure=measure), measure
     )
     return set_figure(

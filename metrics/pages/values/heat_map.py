@@ -34,57 +34,63 @@ def heat_map_page(request: HttpRequest, slug: str) -> HttpResponse:
     query = query_of(request, collection)
     if query.get("baseline") != MEAN:
         query = shown_without_tags(query, "baseline", collection, request.user)
+
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
         "known": tested_measures(collection),
         "most": {"runs": MAX_RUNS, "topics": MAX_TOPICS},
     }
+
     status = fill(context, "answer", _answer, request, collection, query)
     return render(request, "metrics/heat_map.html", context, status=status)
 
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    asked = HeatQuery.read(query, collection)
-    found = read_heat_map(collection=collection, query=asked)
-    drawn = {name: query.get(name, "") for name in names_of(HEAT_MAP)}
+    question = HeatQuery.read(query, collection)
+    heat_map = read_heat_map(collection=collection, query=question)
+    parameters = {name: query.get(name, "") for name in names_of(HEAT_MAP)}
     file = {
-        "measure": asked.measure.name,
-        "baseline": asked.baseline or "",
+        "measure": question.measure.name,
+        "baseline": question.baseline or "",
         "scores": query.get("scores", ""),
     }
-    runs = [(str(run.id), run.tag, run.team) for run in found.values.runs]
-    if asked.baseline and asked.baseline != MEAN:
-        # The chosen one is offered wherever it stands.
-        runs.sort(key=lambda run: run[0] != asked.baseline)
+    runs = [(str(run.id), run.tag, run.team) for run in heat_map.values.runs]
+    if question.baseline and question.baseline != MEAN:
+        # The chosen baseline is offered even if it is beyond the first.
+        runs.sort(key=lambda run: run[0] != question.baseline)
+
     return {
-        "measure": asked.measure.name,
-        "asked": asked,
+        "measure": question.measure.name,
+        "asked": question,
         "baseline": RunField(
             "baseline",
             runs[:_OFFERED],
-            asked.baseline or "",
+            question.baseline or "",
             more=len(runs) > _OFFERED,
             none="nothing",
             first=(MEAN, "the mean of the runs"),
         ),
-        "cautions": [caution.message for caution in found.values.cautions],
+        "cautions": [caution.message for caution in heat_map.values.cautions],
         "shown": ShownFigure(
-            heat_map_figure(found),
+            heat_map_figure(heat_map),
             "collection-chart",
             {"collection": collection.slug},
-            drawn,
+            parameters,
             "wide",
         ),
         "pagings": [
             _paging(
-                "Runs", "offset", Paging(asked.offset, asked.limit, len(found.values.runs)), query
+                "Runs",
+                "offset",
+                Paging(question.offset, question.limit, len(heat_map.values.runs)),
+                query,
             ),
             _paging(
                 "Topics",
                 "topic_offset",
-                Paging(asked.topic_offset, asked.topic_limit, len(found.values.topic_ids)),
+                Paging(question.topic_offset, question.topic_limit, len(heat_map.values.topic_ids)),
                 query,
             ),
         ],
@@ -93,9 +99,9 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
 
 
 def _paging(title: str, name: str, paging: Paging, query: Query) -> tuple[str, Paging, str, str]:
-    """Return one of the two ways to page, with the addresses of the page before and of the next one."""
-    before, after = (
+    """Return title, paging, and the addresses of the previous and the next page of one axis."""
+    previous, following = (
         "" if offset is None else changed(query, **{name: str(offset)})
         for offset in (paging.previous, paging.next)
     )
-    return title, paging, before, after
+    return title, paging, previous, following

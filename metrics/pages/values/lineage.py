@@ -1,5 +1,5 @@
-"""What the page of a run shows of its lineage: the tree of runs above and below it, links, and
-proposed parents."""
+"""The lineage on the page of a run: the tree of runs above and below it, links, and proposed
+parents."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ _MOST_LINES = 200
 
 @dataclass
 class Branch:
-    """A run in the tree with the edge that leads to it, and the branches behind it. `run` is None
-    for one that is withdrawn or gone; `again` is one whose branches are shown elsewhere."""
+    """A run in the tree with the edge that leads to it, and the branches behind it.
+
+    `run` is None if it is withdrawn or gone; the branches of a run that is there `again` are shown
+    elsewhere.
+    """
 
     run: Run | None
     name: str
@@ -44,48 +47,59 @@ class Lineage:
 
 
 def read_lineage(run: Run, tree: Tree | None, reader: Any, may_change: bool) -> Lineage:
-    """Return the lineage of a run, of which the reader sees this tree; None where it has no edges."""
+    """Return the lineage of a run from the tree that the reader sees, None if it has no edges."""
     links = list(run.links.order_by("position", "pk"))
     above: list[Branch] = []
     below: list[Branch] = []
     left_out = 0
+
     if tree:
+        # Both directions share the lines that a page has room for.
         left_out, room = tree.left_out, [_MOST_LINES]
         above, below = (_branches(tree, run.pk, up, {run.pk}, room) for up in (True, False))
         left_out += max(0, -room[0])
+
     proposed: list[Run] = []
+
     if may_change and (tags := header_baselines(run.ir_metadata)):
-        seen = (
+        candidates = (
             Run.objects.visible_to(reader)
             .filter(collection=run.collection, tag__in=tags)
             .exclude(pk=run.pk)
         )
-        known = [branch.run.pk for branch in above if branch.run]
+        parents = [branch.run.pk for branch in above if branch.run]
         proposed = list(
-            seen.exclude(pk__in=known).select_related("team").order_by("tag", "team__slug")[:10]
+            candidates.exclude(pk__in=parents)
+            .select_related("team")
+            .order_by("tag", "team__slug")[:10]
         )
+
     return Lineage(above, below, links, proposed, left_out)
 
 
 def _branches(tree: Tree, pk: UUID, up: bool, passed: set[UUID], room: list[int]) -> list[Branch]:
-    """Return the branches behind a run; each run is followed once, and no more of them than there
-    is room for."""
-    found: list[tuple[Branch, UUID | None]] = []
+    """Return the branches behind a run.
+
+    Each run is followed once, and `room` counts down the lines that are left.
+    """
+    branches: list[tuple[Branch, UUID | None]] = []
     for edge in tree.edges:
         if (edge.child if up else edge.parent) != pk:
             continue
         other = edge.parent if up else edge.child
         room[0] -= 1
         if room[0] >= 0:
-            found.append((_branch(tree, edge, other, up), other))
-    for branch, other in found:
+            branches.append((_branch(tree, edge, other, up), other))
+
+    for branch, other in branches:
         if other is None:
             continue
         branch.again = other in passed
         if not branch.again:
             passed.add(other)
             branch.inner = _branches(tree, other, up, passed, room)
-    return [branch for branch, _ in found]
+
+    return [branch for branch, _ in branches]
 
 
 def _branch(tree: Tree, edge: Edge, other: UUID | None, up: bool) -> Branch:
@@ -94,10 +108,11 @@ def _branch(tree: Tree, edge: Edge, other: UUID | None, up: bool) -> Branch:
     return Branch(run, name, f"{edge.relation} {'from' if up else 'into'}", edge.weight)
 
 
-def what_lineage_shows(tree: Tree | None) -> tuple[Hashable, ...]:
-    """Return the edges and runs that the reader of a page sees, which may be of other collections."""
+def lineage_state(tree: Tree | None) -> tuple[Hashable, ...]:
+    """Return the edges and runs of the reader's page, which may be of other collections."""
     if tree is None:
         return ()
+
     return (
         tuple(tree.levels.items()),
         tuple(tree.edges),

@@ -32,8 +32,12 @@ _SUGGESTED = 6
 # A leaderboard adds columns of these, too.
 _COLUMN = re.compile(r"(?:param|cost):|(?:label|submitted)\Z")
 # Suggested cutoffs while none is typed yet.
-_CUTOFFS = {Cutoff.NONE: [""], Cutoff.OPTIONAL: ["", "@5", "@10", "@20", "@100"], Cutoff.SHARE: ["@0.1", "@0.5"],
-            Cutoff.REQUIRED: ["@1", "@5", "@10", "@20", "@100"]}  # fmt: skip
+_CUTOFFS = {
+    Cutoff.NONE: [""],
+    Cutoff.OPTIONAL: ["", "@5", "@10", "@20", "@100"],
+    Cutoff.SHARE: ["@0.1", "@0.5"],
+    Cutoff.REQUIRED: ["@1", "@5", "@10", "@20", "@100"],
+}
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class MeasureLine:
 
     @property
     def names(self) -> list[str]:
-        """Return the possible names if no parameter is given."""
+        """Return the names without parameters."""
         return [f"{self.definition.name}{cutoff}" for cutoff in _CUTOFFS[self.definition.cutoff]]
 
     @property
@@ -72,7 +76,7 @@ class MeasureLine:
 @reads("search", "of")
 @kept_page(None, shared_by=everybody)
 def measures_page(request: HttpRequest) -> HttpResponse:
-    """Show every measure, of runs or of sessions by `of`, or those that a search finds."""
+    """Show every measure, or those of runs or sessions (`of`) that a search finds."""
     query = query_of(request)
     text, of = query.get("search", ""), cast(Of | None, choice_in(query, "of", tuple(OF)))
     measures = [MeasureLine(definition) for definition in search_measures(text, of)]
@@ -83,13 +87,15 @@ def measures_page(request: HttpRequest) -> HttpResponse:
 @page
 @kept_page(None, shared_by=everybody)
 def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
-    """Show one measure, by any of its names: its definition, and its values for a small ranking."""
+    """Show one measure by any of its names: its definition, and its values for a small ranking."""
     try:
         definition = find_measure(measure)
     except MeasureError as error:
         raise Http404(error.message) from error
+
     values = [
-        (one.measure.name, figure(one.measure, one.value)) for one in example_values(definition)
+        (example.measure.name, figure(example.measure, example.value))
+        for example in example_values(definition)
     ]
     context = {
         "measure": MeasureLine(definition),
@@ -98,13 +104,14 @@ def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
         "queries": [list(enumerate(levels, 1)) for levels in EXAMPLE_QUERIES],
         "missed": EXAMPLE_MISSED,
     }
+
     return render(request, "metrics/measure.html", context)
 
 
 @page
 @reads("add", "measures", "measure", "by", "of")
 def measure_suggestions(request: HttpRequest) -> HttpResponse:
-    """Show a fragment of a page: the meaning of the last name of a list, or the names that complete it.
+    """Show a fragment of a page: the meaning of the last name of a list, or names that complete it.
 
     The names are those of measures of runs, or of sessions with `of`.
     """
@@ -115,10 +122,12 @@ def measure_suggestions(request: HttpRequest) -> HttpResponse:
         for text in request.GET.getlist(name)
         if text.strip()
     ]
+
     last = _last_name(names[0]) if names else ""
     if "add" in request.GET and _COLUMN.match(last):
         return render(request, "metrics/_measure_suggestions.html", {"column": last})
-    # A form that adds measures gets them from buttons: the text before the last name is kept.
+
+    # A form that adds measures has buttons for it: they keep the text before the last name.
     before = names[0][: names[0].rindex(last)] if names and last in names[0] else ""
     context: dict[str, object] = {
         "typed": last,
@@ -126,20 +135,23 @@ def measure_suggestions(request: HttpRequest) -> HttpResponse:
         "before": before,
         "of": of,
     }
+
     parse = parse_session_measure if of == "sessions" else parse_measure
     try:
         # Any number of documents will do, because the collection's is not known here.
         measure, other = (parse(last, number) if last else None for number in (1, 2))
     except MeasureError as error:
-        # The text before its parameters says which measures an incomplete name may mean.
-        similar = search_measures(last.partition("(")[0].partition("@")[0], cast(Of, of))[
-            :_SUGGESTED
-        ]
-        context |= {"problem": error.message, "found": [MeasureLine(one) for one in similar]}
+        # The text before the parameters is what an incomplete name may mean.
+        stem = last.partition("(")[0].partition("@")[0]
+        similar = search_measures(stem, cast(Of, of))[:_SUGGESTED]
+        lines = [MeasureLine(definition) for definition in similar]
+        context |= {"problem": error.message, "lines": lines}
     else:
         if measure:
+            # A name that depends on the number of documents is shown as it was typed.
             name = measure.name if measure == other else last
-            context |= {"name": name, "found": [MeasureLine(measure.definition)]}
+            context |= {"name": name, "lines": [MeasureLine(measure.definition)]}
+
     return render(request, "metrics/_measure_suggestions.html", context)
 
 

@@ -20,14 +20,16 @@ from runs.formats.parameters import cost_leaves, flatten
 from runs.models import Label, ParameterKey, Run
 from runs.services.tracking.parameters import COST, PARAM
 
-# Labels that name a baseline where the address names none, the first one that there is.
+# Labels that name a baseline where the address names none, in this order.
 _BASELINES = ("baseline", "main")
 
 
 @dataclass(frozen=True)
 class ParameterLine:
-    """A parameter or cost: its value as text, what else is known of it, and the address of the leaderboard of the runs
-    with this value, empty where there is none to see."""
+    """A parameter or cost: its value as text, a note, and the address of the runs with this value.
+
+    The address is empty for a reader who sees no leaderboard.
+    """
 
     name: str
     text: str
@@ -44,6 +46,7 @@ def parameter_lines(run: Run, scored: bool) -> list[ParameterLine]:
     board = reverse("collection-page", args=[run.collection.slug]) if scored else ""
     leaves = [(PARAM, leaf) for leaf in flatten(run.metadata).leaves]
     leaves += [(COST, leaf) for leaf in cost_leaves(run.costs)]
+
     lines = []
     for space, leaf in leaves:
         key, name = keys.get((space, leaf.name)), written(space, leaf.name)
@@ -54,18 +57,21 @@ def parameter_lines(run: Run, scored: bool) -> list[ParameterLine]:
                 leaf.name, shown_value(leaf.value), ", ".join(filter(None, notes)), address
             )
         )
+
     return lines
 
 
 def _interval(cost: Any) -> str:
-    """Return what is known of a cost beside its value."""
+    """Return the interval and the number of measurements of a cost."""
     if not isinstance(cost, dict):
         return ""
+
     ends = [shown_value(cost[end]) for end in ("low", "high") if end in cost]
     parts = [
         " to ".join(ends) if len(ends) == 2 else "",
         f"{cost['n']:,} measurements" if "n" in cost else "",
     ]
+
     return ", ".join(filter(None, parts))
 
 
@@ -79,9 +85,11 @@ class ChangeLine:
 
 
 @dataclass(frozen=True)
-class Since:
-    """What changed in a run since a baseline, which `label` names if the address does not; `compared` parameters are
-    the same or differ, and `address` is the page that has both runs side by side."""
+class ChangesSince:
+    """The changes in a run since a baseline, which `label` names if the address does not.
+
+    `compared` is the number of parameters compared, and `address` the page of both runs.
+    """
 
     baseline: Run
     label: str
@@ -90,32 +98,42 @@ class Since:
     address: str
 
 
-def changes_since(run: Run, reader: Any, asked: Mapping[str, str]) -> Since | None:
-    """Return what changed since the run that `baseline` of the address names, or else a label of the run's team; None
-    where there is no such run. Raise InvalidInput for a baseline that the reader does not see."""
-    named, label = run_id_in(asked, "baseline"), ""
-    if named is None:
-        found = _labelled(run, reader)
-        if found is None:
+def changes_since(run: Run, reader: Any, query: Mapping[str, str]) -> ChangesSince | None:
+    """Return the changes since the `baseline` of the address, or else a labelled run of the team.
+
+    Return None without such a run; raise InvalidInput for a baseline that the reader does not see.
+    """
+    baseline, label = run_id_in(query, "baseline"), ""
+    if baseline is None:
+        labelled = _labelled(run, reader)
+        if labelled is None:
             return None
-        label, named = found[0], str(found[1])
-    if named == str(run.pk):
+        label, baseline = labelled[0], str(labelled[1])
+
+    if baseline == str(run.pk):
         return None
+
     both = read_configurations(
-        collection=run.collection, reader=reader, runs=[str(run.pk)], baseline=named
+        collection=run.collection, reader=reader, runs=[str(run.pk)], baseline=baseline
     )
     if both.baseline is None or not both.compared:
         return None
-    lines = [ChangeLine(one, *told_apart([one.before, one.after])) for one in both.changes(1)]
+
+    lines = []
+    for change in both.changes(1):
+        before, after = told_apart([change.before, change.after])
+        lines.append(ChangeLine(change, before, after))
+
     page = reverse("configurations-page", args=[run.collection.slug])
-    address = f"{page}?{urlencode({'runs': str(run.pk), 'baseline': named})}"
-    return Since(both.baseline, label, lines, both.compared, address)
+    address = f"{page}?{urlencode({'runs': str(run.pk), 'baseline': baseline})}"
+
+    return ChangesSince(both.baseline, label, lines, both.compared, address)
 
 
 def _labelled(run: Run, reader: Any) -> tuple[str, UUID] | None:
-    """Return name and run of the label that names the baseline of the run's team."""
+    """Return name and run of the label that names a baseline of the run's team."""
     labels = Label.objects.visible_to(reader).filter(
         collection=run.collection, team=run.team, name__in=_BASELINES
     )
-    found = dict(labels.order_by().values_list("name", "run_id"))
-    return next(((name, found[name]) for name in _BASELINES if name in found), None)
+    runs = dict(labels.order_by().values_list("name", "run_id"))
+    return next(((name, runs[name]) for name in _BASELINES if name in runs), None)

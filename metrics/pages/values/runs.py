@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from metrics.charts.values.charts import RUN_CHARTS, Asked
+from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.curve.curves import CURVES, MAX_DEPTH
@@ -40,7 +40,7 @@ from metrics.pages.values.curves import (
     reading_table,
     recall_choices,
 )
-from metrics.pages.values.lineage import read_lineage, what_lineage_shows
+from metrics.pages.values.lineage import lineage_state, read_lineage
 from metrics.pages.values.parameters import changes_since, parameter_lines
 from metrics.pages.values.summary import read_summary
 from metrics.questions.answer_cache import Subject, kept_page
@@ -90,23 +90,29 @@ _MAX_VERSION = 10**6
 
 
 def _shown_run(request: HttpRequest, run_id: UUID) -> Subject | None:
-    """Return what the page is about: the run, the reader's experiments with it, and runs from which
-    it was made, which may be of other collections. Return None while the judgements are blind, and
-    while the run waits: how long depends on the time, and on what waits elsewhere."""
-    found = visible_run(request, run_id)
+    """Return the subject of the page: the run, the reader's experiments with it, and its lineage,
+    which may contain runs of other collections.
+
+    Return None while the judgements are blind, and while the run waits for evaluation: the page
+    then depends on the time, and on the rest of the queue.
+    """
+    run = visible_run(request, run_id)
     waits = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
-    if (
-        not sees_scores(request, found.collection)
-        or found.evaluations.filter(state__in=waits).exists()
-    ):
+    if not sees_scores(request, run.collection):
         return None
-    groups = tuple((one.pk, one.name) for one in _experiments(request, found))
-    return Subject(found.collection, (groups, what_lineage_shows(_tree(request, found))))
+    if run.evaluations.filter(state__in=waits).exists():
+        return None
+        return None
+
+    groups = tuple((experiment.pk, experiment.name) for experiment in _experiments(request, run))
+    return Subject(run.collection, (groups, lineage_state(_tree(request, run))))
 
 
 def _experiments(request: HttpRequest, run: Run) -> list[Experiment]:
-    seen = Experiment.objects.visible_to(request.user).filter(runs=run).order_by("name", "pk")
-    return find_once(request, ("experiments of", run.pk), lambda: list(seen)) or []
+    experiments = (
+        Experiment.objects.visible_to(request.user).filter(runs=run).order_by("name", "pk")
+    )
+    return find_once(request, ("experiments of", run.pk), lambda: list(experiments)) or []
 
 
 def _tree(request: HttpRequest, run: Run) -> Tree | None:
@@ -119,8 +125,8 @@ def _tree(request: HttpRequest, run: Run) -> Tree | None:
 
 @page
 @reads(
-    "measures", "sort", "order", "offset", "by", "other", "measure", "depth", "ranks", *RECALL_PARAMETERS, "qrels",
-    "scores", "baseline",
+    "measures", "sort", "order", "offset", "by", "other", "measure", "depth", "ranks",
+    *RECALL_PARAMETERS, "qrels", "scores", "baseline",
 )  # fmt: skip
 @kept_page(_shown_run)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
@@ -137,10 +143,12 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         "max_depth": MAX_DEPTH,
         "measures": query.get("measures") or ", ".join(run.collection.measures),
     }
+
     status = max(
         fill(context, "since", changes_since, run, request.user, query),
         fill(context, "evaluation", _evaluation, request, run, query),
     )
+
     if "evaluation" in context:
         evaluation: Evaluation = context["evaluation"]
         query["other"] = _other(run, evaluation, query)
@@ -155,44 +163,41 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
                 "run", run=str(run.pk), query=changed({"measures": query.get("measures", "")})[1:]
             ),
         }
+
+        chart_query = _chart_query(query, qrels=evaluation.qrels.version)
         status = max(
             fill(context, "values", run_values, run, evaluation, query),
             fill(context, "spread", _spread, run, evaluation, query),
             fill(context, "curve", _curve, run, evaluation, query),
             fill(context, "recall", _recall, run, evaluation, query),
-            fill(
-                context,
-                "summary",
-                read_summary,
-                run,
-                evaluation,
-                _kept(query, qrels=evaluation.qrels.version),
-            ),
+            fill(context, "summary", read_summary, run, evaluation, chart_query),
         )
+
     return render(request, "metrics/run.html", context, status=status)
 
 
 def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
-    """Return the run whose values stand beside those of this one: the chosen one, or else the
-    baseline with which the page was opened, if it is evaluated in the same way."""
+    """Return the run to compare values with: the chosen one, or the baseline of the page's address
+    if it is evaluated in the same way."""
     baseline = query.get("baseline", "")
     if "other" in query or not baseline or baseline == str(run.pk):
         return query.get("other", "")
+
     try:
         return baseline if is_beside(evaluation, UUID(baseline)) else ""
     except ValueError:
-        return ""  # the part that says what changed since the baseline says what is wrong with it
+        # The part with the changes since the baseline shows what is wrong with it.
+        return ""
 
 
 def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
-    """Return name and address of each other format of the values by topic, with the parameters of
-    the page."""
-    asked = changed({name: query.get(name, "") for name in ("measures", "qrels", "scores")})
+    """Return title and address of each other format of the values by topic."""
+    parameters = changed({name: query.get(name, "") for name in ("measures", "qrels", "scores")})
     files = [
-        (FORMATS[kind].title, reverse("run-values-export", args=[run.pk, kind]) + asked)
+        (FORMATS[kind].title, reverse("run-values-export", args=[run.pk, kind]) + parameters)
         for kind in RUN_VALUE_EXPORTS
     ]
-    return [("JSON", reverse("run-values", args=[run.pk]) + asked), *files]
+    return [("JSON", reverse("run-values", args=[run.pk]) + parameters), *files]
 
 
 @page
@@ -228,14 +233,18 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         "paging": paging,
         "lines": _documents(run.collection, ranking, paging),
         "values": _of_topic(run, evaluation, topic_id),
-        # The topics before and after this one in the judgements' order.
+        # The topics before and after this one in the order of the judgements.
         "before": topic_ids[place - 1] if place else None,
         "after": topic_ids[place + 1] if place + 1 < len(topic_ids) else None,
     }
+
     if ranking.documents:
-        kept = _kept(query, qrels=evaluation.qrels.version, topic=topic_id)
-        drawn = Asked(run, evaluation, kept).source_of(ranking_figure(ranking, run=run.tag))
-        context["shown"] = run_figure(drawn, run.pk, kept, "wide")
+        parameters = _chart_query(query, qrels=evaluation.qrels.version, topic=topic_id)
+        figure = RunChartRequest(run, evaluation, parameters).source_of(
+            ranking_figure(ranking, run=run.tag)
+        )
+        context["shown"] = run_figure(figure, run.pk, parameters, "wide")
+
     return render(request, "metrics/ranking.html", context)
 
 
@@ -280,14 +289,15 @@ def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]
     paging = Paging(
         integer_in(query, "offset", 0, 0, MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics
     )
-    wanted = list(dict.fromkeys([*measures, *([sort] if sort else [])]))
-    values = replace(read_values(evaluation=evaluation, measures=wanted), measures=measures)
+    needed = list(dict.fromkeys([*measures, *([sort] if sort else [])]))
+    values = replace(read_values(evaluation=evaluation, measures=needed), measures=measures)
     lines = topic_lines(
         values, sort, descending, slice(paging.offset, paging.offset + paging.limit)
     )
-    named = run.collection.topics.filter(topic_id__in=[line.topic_id for line in lines])
-    titles = dict(named.values_list("topic_id", "title"))
+    topics_of_page = run.collection.topics.filter(topic_id__in=[line.topic_id for line in lines])
+    titles = dict(topics_of_page.values_list("topic_id", "title"))
     base = reverse("topics-page", args=[run.collection.slug])
+
     return {
         "columns": columns_of(measures, sort, descending),
         "means": _means(values),
@@ -303,76 +313,91 @@ def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]
 
 
 def _means(values: RunValues) -> list[tuple[str, str, Any]]:
-    """Return name, definition's name and mean of each measure."""
-    judged, found = len(values.topic_ids), []
+    """Return the name, the definition's name and the mean of each measure."""
+    judged, means = len(values.topic_ids), []
     for measure in values.measures:
         cell = mean_cell(measure, values.means[measure.name], judged)
-        aggregate = (
-            "" if measure.aggregate_name == "mean" else f"{measure.aggregate_name} over topics"
-        )
-        aggregate += ", of averaged vectors" if measure.pools else ""
+        aggregate = ""
+        if measure.aggregate_name != "mean":
+            aggregate = f"{measure.aggregate_name} over topics"
+
+        if measure.pools:
+            aggregate += ", of averaged vectors"
+
         note = "; ".join(part for part in (aggregate, cell.note) if part)
-        found.append((measure.name, measure.definition.name, replace(cell, note=note)))
-    return found
+        means.append((measure.name, measure.definition.name, replace(cell, note=note)))
+
+    return means
 
 
-def _kept(query: Query, **asked: Any) -> dict[str, str]:
-    """Return the parameters of a chart's address: the score precision, and those of the request."""
+def _chart_query(query: Query, **parameters: Any) -> dict[str, str]:
+    """Return the parameters of a chart's address: the score precision, and those that are given."""
     return {
         "scores": query.get("scores", ""),
-        **{name: str(value) for name, value in asked.items() if value},
+        **{name: str(value) for name, value in parameters.items() if value},
     }
 
 
-def _drawn(chart: str, run: Run, evaluation: Evaluation, asked: Mapping[str, str]) -> ShownFigure:
-    return run_figure(RUN_CHARTS[chart](Asked(run, evaluation, asked)), run.pk, asked, "half")
+def _chart(
+    chart: str, run: Run, evaluation: Evaluation, parameters: Mapping[str, str]
+) -> ShownFigure:
+    return run_figure(
+        RUN_CHARTS[chart](RunChartRequest(run, evaluation, parameters)), run.pk, parameters, "half"
+    )
 
 
 def _spread(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """Return the charts of one measure over the topics: the distribution of its values, and a bar
     for each topic, alone or against another run."""
     measure = measure_in(query, "by", run.collection.measures[0], run.collection.documents)
-    asked = _kept(query, measure=measure.name, qrels=evaluation.qrels.version)
-    paired = {**asked, "other": query.get("other", "")}
+    parameters = _chart_query(query, measure=measure.name, qrels=evaluation.qrels.version)
+    parameters_of_pair = {**parameters, "other": query.get("other", "")}
+
     return {
         "measure": measure.name,
-        "distribution": _drawn("distribution", run, evaluation, asked),
-        "topics": _drawn("topics", run, evaluation, paired),
+        "distribution": _chart("distribution", run, evaluation, parameters),
+        "topics": _chart("topics", run, evaluation, parameters_of_pair),
     }
 
 
 def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """Return the curve with its readings at the requested ranks."""
-    given = {name: query[name] for name in ("measure", "depth", "ranks") if query.get(name)}
-    read = replace(CurveQuery.read(given), with_readings=True)
-    together = read_curves_together(evaluations=[evaluation], query=read)
+    parameters_of_curve = {
+        name: query[name] for name in ("measure", "depth", "ranks") if query.get(name)
+    }
+    question = replace(CurveQuery.read(parameters_of_curve), with_readings=True)
+    together = read_curves_together(evaluations=[evaluation], query=question)
     measure = together.measure
-    asked = _kept(query, measure=measure.name, depth=read.depth, qrels=evaluation.qrels.version)
-    figure = curve_figure(
-        together.curves[0], measure=measure, run=run.tag, confidence=read.confidence
+    parameters = _chart_query(
+        query, measure=measure.name, depth=question.depth, qrels=evaluation.qrels.version
     )
-    figure = Asked(run, evaluation, asked).source_of(figure, measure.name)
+    figure = curve_figure(
+        together.curves[0], measure=measure, run=run.tag, confidence=question.confidence
+    )
+    figure = RunChartRequest(run, evaluation, parameters).source_of(figure, measure.name)
+
     return {
         "measure": measure.name,
-        "depth": read.depth,
-        "ranks": ",".join(map(str, ranks_read(read))),
+        "depth": question.depth,
+        "ranks": ",".join(map(str, ranks_read(question))),
         "choices": curve_choices(measure),
-        "readings": reading_table(together, read),
-        "address": reverse("run-curve", args=[run.pk]) + changed({**asked, "readings": "true"}),
-        "shown": run_figure(figure, run.pk, asked, "half"),
+        "readings": reading_table(together, question),
+        "address": reverse("run-curve", args=[run.pk])
+        + changed({**parameters, "readings": "true"}),
+        "shown": run_figure(figure, run.pk, parameters, "half"),
     }
 
 
 def _recall(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    """Return the curve of a level and all above it, or of `level` alone if that is given."""
+    """Return the curve of a level and all above it, or of a single `level`."""
     choices = recall_choices(query, evaluation.qrels)
-    asked = _kept(query, **choices["asked"], qrels=evaluation.qrels.version)
-    return choices | {"shown": _drawn("precision-recall", run, evaluation, asked)}
+    parameters = _chart_query(query, **choices["parameters"], qrels=evaluation.qrels.version)
+    return choices | {"shown": _chart("precision-recall", run, evaluation, parameters)}
 
 
 @dataclass(frozen=True)
 class DocumentLine:
-    """A document of a ranking on the page."""
+    """A document of a ranking on the page; `total` is the sum of the gains down to its rank."""
 
     rank: int
     doc_id: str
@@ -390,21 +415,21 @@ class DocumentLine:
 
 
 def _documents(collection: Collection, ranking: Ranking, paging: Paging) -> list[DocumentLine]:
-    shown = ranking.documents[paging.offset : paging.offset + paging.limit]
+    documents = ranking.documents[paging.offset : paging.offset + paging.limit]
     labels, sums = collection.level_labels, ranking.cumulated
     return [
         DocumentLine(
-            document.rank,
-            document.doc_id,
-            document_address(collection, document.doc_id),
-            f"{document.score:.6g}",
-            document.tied,
-            document.level,
-            "" if document.level is None else str(labels.get(str(document.level), "")),
-            f"{document.gain:g}",
-            f"{sums[document.rank - 1]:g}" if document.rank <= len(sums) else "",
+            rank=document.rank,
+            doc_id=document.doc_id,
+            address=document_address(collection, document.doc_id),
+            score=f"{document.score:.6g}",
+            tied=document.tied,
+            level=document.level,
+            label="" if document.level is None else str(labels.get(str(document.level), "")),
+            gain=f"{document.gain:g}",
+            total=f"{sums[document.rank - 1]:g}" if document.rank <= len(sums) else "",
         )
-        for document in shown
+        for document in documents
     ]
 
 

@@ -1,5 +1,5 @@
 """A run for readers of a share link: its means, its values by topic and its charts, without its
-files and whatever else its page says of how it was made."""
+files and the other parts of its page on how it was made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 
 from metrics.charts.figure import Figure
-from metrics.charts.values.charts import RUN_CHARTS, Asked
+from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
@@ -24,13 +24,13 @@ from runs.models import Run, ShareLink
 _CHARTS = ("curve", "precision-recall", "distribution", "topics")
 
 
-def page(link: ShareLink, given: Mapping[str, str]) -> tuple[str, dict[str, Any], int]:
+def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str, Any], int]:
     """Return the template of the run's page, its context and its status.
 
-    Raise NotFound where the run is not there any more.
+    Raise NotFound if the run was withdrawn.
     """
     run, evaluation = _run(link)
-    query = {**parameters_of_link(link), **given}
+    query = {**parameters_of_link(link), **parameters}
     context: dict[str, Any] = {
         "run": run,
         "evaluation": evaluation,
@@ -39,16 +39,17 @@ def page(link: ShareLink, given: Mapping[str, str]) -> tuple[str, dict[str, Any]
         "value_exports": shared_files(link, RUN_VALUE_EXPORTS),
     }
 
-    def shown(name: str) -> ShownFigure:
-        return shared_figure(RUN_CHARTS[name](Asked(run, evaluation, {})), link, "half")
+    def shared_chart(name: str) -> ShownFigure:
+        return shared_figure(RUN_CHARTS[name](RunChartRequest(run, evaluation, {})), link, "half")
 
     fill(
         context,
         "spread",
-        lambda: {"distribution": shown("distribution"), "topics": shown("topics")},
+        lambda: {"distribution": shared_chart("distribution"), "topics": shared_chart("topics")},
     )
-    fill(context, "curve", lambda: {"shown": shown("curve")})
-    fill(context, "recall", lambda: {"shown": shown("precision-recall")})
+    fill(context, "curve", lambda: {"shown": shared_chart("curve")})
+    fill(context, "recall", lambda: {"shown": shared_chart("precision-recall")})
+
     return "metrics/run.html", context, 200
 
 
@@ -60,13 +61,14 @@ def file(link: ShareLink, kind: str) -> HttpResponse:
     )
     values = read_values(evaluation=evaluation, measures=measures)
     headers = FORMATS[kind].headers(f"{run.pk}-values")
+
     return HttpResponse("".join(RUN_VALUE_EXPORTS[kind](run, values)), headers=headers)
 
 
 def chart(link: ShareLink, name: str) -> Figure:
     if name not in _CHARTS:
         raise Http404("there is no such chart of this page")
-    return RUN_CHARTS[name](Asked(*_run(link), {}))
+    return RUN_CHARTS[name](RunChartRequest(*_run(link), {}))
 
 
 def _run(link: ShareLink) -> tuple[Run, Evaluation]:
@@ -75,5 +77,6 @@ def _run(link: ShareLink) -> tuple[Run, Evaluation]:
     run = visible.filter(pk=link.target, collection=link.collection).first()
     if run is None:
         raise NotFound("what this link opened is not there any more")
+
     run.check_sound()
     return run, find_evaluation(run=run)

@@ -1,4 +1,4 @@
-"""The summary table of a run's page: what trec_eval prints of a run, in words and under its names."""
+"""The summary table of a run's page: the lines of trec_eval, in words and under its names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from metrics.services.values.values import read_values
 from metrics.tables import figure
 from runs.models import Run
 
-# trec_eval's usual lines but for the run's tag, by their names.
+# The usual lines of trec_eval by name, without the run's tag.
 OFFICIAL = {
     name: parse_measure(name)
-    for asked in read_requests(["official"], "10")[0]
-    for name in asked.names
+    for request in read_requests(["official"], "10")[0]
+    for name in request.names
     if name != "runid"
 }
 _COUNTS = {
@@ -26,10 +26,10 @@ _COUNTS = {
     "num_rel_ret": "Relevant documents retrieved",
 }  # fmt: skip
 _AVERAGES = {
-    "map": "Mean average precision", "gm_map": "Geometric mean of average precision", "Rprec": "R-precision",
-    "bpref": "Binary preference", "recip_rank": "Reciprocal rank",
+    "map": "Mean average precision", "gm_map": "Geometric mean of average precision",
+    "Rprec": "R-precision", "bpref": "Binary preference", "recip_rank": "Reciprocal rank",
 }  # fmt: skip
-# The parts of the table, and what each of their lines is in words.
+# The parts of the table with their lines in words.
 _PARTS = {
     "Counts": _COUNTS,
     "Averages": {name: _AVERAGES[name] for name in OFFICIAL if name in _AVERAGES},
@@ -48,7 +48,7 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """One figure of the run: in words, as trec_eval calls it, and its measure's name."""
+    """One number of the run: in words, as trec_eval calls it, its measure, and as text."""
 
     words: str
     name: str
@@ -58,31 +58,23 @@ class SummaryLine:
 
 @dataclass(frozen=True)
 class Summary:
-    """The parts of the table by their titles, and the address of the same in trec_eval's lines."""
+    """The parts of the table by their titles, and the address of the output of trec_eval."""
 
     parts: list[tuple[str, list[SummaryLine]]]
     file: str
 
 
-def read_summary(run: Run, evaluation: Evaluation, asked: dict[str, str]) -> Summary:
-    """Return the figures of one evaluation; `asked` are the parameters that select it."""
+def read_summary(run: Run, evaluation: Evaluation, selection: dict[str, str]) -> Summary:
+    """Return the figures of one evaluation; `selection` are the parameters that select it."""
     means = read_values(evaluation=evaluation, measures=[*OFFICIAL.values()]).means
     parts = []
     for title, words in _PARTS.items():
-        measures = [(name, OFFICIAL[name]) for name in words]
-        parts.append(
-            (
-                title,
-                [
-                    SummaryLine(
-                        words[name],
-                        name,
-                        measure.definition.name,
-                        figure(measure, means[measure.name][0]),
-                    )
-                    for name, measure in measures
-                ],
-            )
-        )
+        lines = []
+        for name in words:
+            measure = OFFICIAL[name]
+            text = figure(measure, means[measure.name][0])
+            lines.append(SummaryLine(words[name], name, measure.definition.name, text))
+        parts.append((title, lines))
+
     address = reverse("run-values-export", args=[run.pk, "trec_eval"])
-    return Summary(parts, address + changed({**asked, "measures": ",".join(OFFICIAL)}))
+    return Summary(parts, address + changed({**selection, "measures": ",".join(OFFICIAL)}))

@@ -1,4 +1,4 @@
-"""The pages of topics: all of a collection by difficulty, and one with its text, its judgements and every run."""
+"""The pages of topics: all of a collection by difficulty, and one with judgements and every run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from runs.web.views import page, reads
 
 _ROWS_OF_A_PAGE = 100
 _DOCUMENTS_SHOWN = 100
-# The columns of the topics that sort them: the name of the order, the heading, what it means.
+# The columns that sort the topics: the name of the order, the heading, and its meaning.
 _HEADINGS = (
     ("difficulty", "Mean", "of all runs"),
     ("best", "Best", "the best run's value"),
@@ -45,20 +45,23 @@ _WIDTH = 90.0
 @reads("measure", "sort", "order", "offset", "scores", "topic")
 @kept_page(of_visible_collection)
 def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the topics of a collection by difficulty; with `topic`, that topic, whatever its id consists of."""
+    """Show the topics of a collection by difficulty; with `topic`, that topic, whatever its id."""
     collection = visible_collection(request, slug)
     query = query_of(request)
     if query.get("topic"):
         return _one_topic(request, collection, query, query["topic"])
+
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
         "known": tested_measures(collection),
         "offset": integer_in(query, "offset", 0, 0, MAX_OFFSET),
     }
+
     status = fill(context, "answer", _topics, request, collection, query)
     if "answer" not in context and context["answer_problem"].is_state:
         context |= _listed(collection, context["offset"])
+
     return render(request, "metrics/topics.html", context, status=status)
 
 
@@ -72,7 +75,7 @@ def topic_page(request: HttpRequest, slug: str, topic: str) -> HttpResponse:
 
 @dataclass(frozen=True)
 class Scale:
-    """The horizontal scale of what is drawn in cells: from 0, or the lowest value below it, to 1 or the highest."""
+    """The horizontal scale of the drawings in cells: from 0, or a lower value, to 1 or more."""
 
     low: float
     high: float
@@ -81,7 +84,7 @@ class Scale:
         return f"{_WIDTH * (value - self.low) / (self.high - self.low):.1f}"
 
     def bar(self, value: float) -> tuple[str, str] | None:
-        """Return where a bar from 0 to the value begins, and how wide it is."""
+        """Return where a bar from 0 to the value begins, and its width."""
         if math.isnan(value):
             return None
         return self.place(min(0.0, value)), f"{_WIDTH * abs(value) / (self.high - self.low):.1f}"
@@ -97,7 +100,7 @@ def _scale(values: TopicValues) -> Scale:
 
 @dataclass(frozen=True)
 class TopicLine:
-    """A topic of the table; `drawn` has the places of the worst, the mean and the best value."""
+    """A topic of the table; `positions` are those of the worst, the mean and the best value."""
 
     topic_id: str
     title: str
@@ -107,51 +110,72 @@ class TopicLine:
     spread: str
     disagreement: str
     runs: int
-    drawn: tuple[str, str, str] | None
+    positions: tuple[str, str, str] | None
 
 
 def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
-    """Return the table of topics and what stands above it."""
+    """Return the table of topics and the parts above it."""
     check_scores(request, collection)
-    asked = TopicsQuery.read({**query, "limit": str(_ROWS_OF_A_PAGE)}, collection)
-    values = read_topic_values(collection=collection, measure=asked.measure, scores=asked.scores)
-    shown = values.order(asked.sort, asked.descending)[asked.offset : asked.offset + asked.limit]
+    question = TopicsQuery.read({**query, "limit": str(_ROWS_OF_A_PAGE)}, collection)
+    values = read_topic_values(
+        collection=collection, measure=question.measure, scores=question.scores
+    )
+    # The positions of the topics on this page, in the order of the table.
+    topics_of_page = values.order(question.sort, question.descending)[
+        question.offset : question.offset + question.limit
+    ]
     table, scale = values.table, _scale(values)
+
     base = reverse("topics-page", args=[collection.slug])
-    titles = _titles(collection, [values.topic_ids[topic] for topic in shown])
+    titles = _titles(collection, [values.topic_ids[topic] for topic in topics_of_page])
 
     def line(topic: int, disagreement: float) -> TopicLine:
         name, number = values.topic_ids[topic], float(table.mean[topic])
-        ends = (float(table.worst[topic]), number, float(table.best[topic]))
+        worst, best = float(table.worst[topic]), float(table.best[topic])
+        positions = None
+        if not math.isnan(number):
+            positions = (scale.place(worst), scale.place(number), scale.place(best))
+
         return TopicLine(
             name,
             titles.get(name, ""),
             topic_address(base, name),
             _value(number),
-            _value(ends[2]),
+            _value(best),
             _value(float(table.spread[topic])),
             _share(disagreement),
             int(table.runs[topic]),
-            None if math.isnan(number) else tuple(scale.place(end) for end in ends),  # type: ignore[arg-type]
+            positions,
         )
 
-    kept = {"measure": asked.measure.name, "scores": query.get("scores", "")}
-    wide = {"measures": asked.measure.name, "scores": query.get("scores", ""), "layout": "wide"}
+    parameters = {"measure": question.measure.name, "scores": query.get("scores", "")}
+    file_parameters = {
+        "measures": question.measure.name,
+        "scores": query.get("scores", ""),
+        "layout": "wide",
+    }
+
     return {
         "values": values,
         "cautions": [caution.message for caution in values.cautions],
         "exports": [
-            ("JSON", reverse("difficulty", args=[collection.slug]) + changed(kept)),
+            ("JSON", reverse("difficulty", args=[collection.slug]) + changed(parameters)),
             (
                 "values of all runs (CSV)",
-                reverse("collection-values-export", args=[collection.slug, "csv"]) + changed(wide),
+                reverse("collection-values-export", args=[collection.slug, "csv"])
+                + changed(file_parameters),
             ),
         ],
-        "map": reverse("heat-map-page", args=[collection.slug]) + changed(kept),
-        "lines": list(map(line, shown, values.disagreement(shown).tolist())),
-        "paging": Paging(asked.offset, asked.limit, len(values.topic_ids)),
-        "headings": [_heading(heading, asked, values.lower_is_better) for heading in _HEADINGS],
-        "sort": asked.sort,
+        "map": reverse("heat-map-page", args=[collection.slug]) + changed(parameters),
+        "lines": [
+            line(topic, disagreement)
+            for topic, disagreement in zip(
+                topics_of_page, values.disagreement(topics_of_page).tolist(), strict=True
+            )
+        ],
+        "paging": Paging(question.offset, question.limit, len(values.topic_ids)),
+        "headings": [_heading(heading, question, values.lower_is_better) for heading in _HEADINGS],
+        "sort": question.sort,
         "unsolved": int((table.best == 0).sum()) if not values.lower_is_better else 0,
         "listed": collection.topics.count(),
     }
@@ -159,7 +183,7 @@ def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[
 
 @dataclass(frozen=True)
 class Heading:
-    """A column that sorts the table: how its numbers run now, and the order that a click asks for."""
+    """A column that sorts the table, its present order, and the order that a click requests."""
 
     name: str
     text: str
@@ -168,19 +192,23 @@ class Heading:
     next_order: str
 
 
-def _heading(heading: tuple[str, str, str], asked: TopicsQuery, lower_is_better: bool) -> Heading:
+def _heading(
+    heading: tuple[str, str, str], question: TopicsQuery, lower_is_better: bool
+) -> Heading:
     name = heading[0]
-    if name != asked.sort:
+    if name != question.sort:
         return Heading(*heading, sorting="", next_order="")
-    # Difficult is what has a low mean, and good what has a high value, but where lower values are
-    # better.
+
+    # The numbers rise with difficulty, or fall: a difficult topic has a low mean, unless lower
+    # values are better.
     upwards = (name == "difficulty") != (lower_is_better and name in ("difficulty", "best"))
-    sorting = "ascending" if asked.descending == upwards else "descending"
-    return Heading(*heading, sorting=sorting, next_order="asc" if asked.descending else "desc")
+    sorting = "ascending" if question.descending == upwards else "descending"
+
+    return Heading(*heading, sorting=sorting, next_order="asc" if question.descending else "desc")
 
 
 def _listed(collection: Collection, offset: int) -> dict[str, Any]:
-    """Return the topics that are listed, for a reader who sees no values of them."""
+    """Return the topics with their titles, for a reader who sees no values."""
     base = reverse("topics-page", args=[collection.slug])
     names = collection.topics.order_by("position").values_list("topic_id", "title")
     return {
@@ -206,7 +234,7 @@ def _share(value: float) -> str:
 
 @dataclass(frozen=True)
 class RunLine:
-    """A run on a topic; `bar` is where its bar begins and how wide it is."""
+    """A run on a topic; `bar` is the beginning of its bar and its width."""
 
     rank: int | None
     run: ValuedRun
@@ -219,54 +247,63 @@ class RunLine:
 def _one_topic(
     request: HttpRequest, collection: Collection, query: Query, topic_id: str
 ) -> HttpResponse:
-    """Show a topic that is listed or, to readers who see what depends on the judgements, judged."""
+    """Show a topic that is listed or, to readers who see scores, judged."""
     text = collection.topics.filter(topic_id=topic_id).first()
     scored = can_see_scores(request.user, collection)
     qrels = collection.active_qrels if scored else None
     if qrels and topic_id not in qrels.topic_ids:
         qrels = None
+
     if text is None and qrels is None:
         message = f"topic {topic_id[:40]!r} is not among the topics of {collection.slug}"
         raise NotFound(message, code="unknown_topic", pointer="topic")
+
+    fields: list[tuple[str, Any]] = []
+
+    if text:
+        fields = [
+            (name.replace("_", " ").capitalize(), value) for name, value in text.fields.items()
+        ]
+
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
         "known": tested_measures(collection),
         "topic_id": topic_id,
         "text": text,
-        "fields": [
-            (name.replace("_", " ").capitalize(), value) for name, value in text.fields.items()
-        ]
-        if text
-        else [],
+        "fields": fields,
         "scored": scored,
         "qrels": qrels,
     }
+
     status = 200
     if qrels:
         status = fill(context, "answer", _runs, collection, query, topic_id)
         status = max(status, fill(context, "judged", _judged, collection, qrels, topic_id))
+
     return render(request, "metrics/topic.html", context, status=status)
 
 
 def _runs(collection: Collection, query: Query, topic_id: str) -> dict[str, Any]:
-    """Return what every run reaches on a topic, best first, and how difficult it is beside the others."""
-    asked = TopicsQuery.read(
+    """Return the value of every run on a topic, best first, and how difficult the topic is."""
+    question = TopicsQuery.read(
         {**query, "sort": "", "order": "", "limit": str(_ROWS_OF_A_PAGE)}, collection
     )
-    values = read_topic_values(collection=collection, measure=asked.measure, scores=asked.scores)
+    values = read_topic_values(
+        collection=collection, measure=question.measure, scores=question.scores
+    )
     topic, table = values.topic_ids.index(topic_id), values.table
-    ranks, reached = values.ranks_on(topic), values.values[:, topic].tolist()
+    ranks, values_of_runs = values.ranks_on(topic), values.values[:, topic].tolist()
     last, scale = len(ranks) + 1, _scale(values)
     order = sorted(range(len(ranks)), key=lambda row: ranks[row] or last)
-    asks = urlencode(
+    parameters = urlencode(
         {"topic": topic_id, **({"scores": query["scores"]} if query.get("scores") else {})}
     )
 
     def line(row: int) -> RunLine:
-        run, value = values.runs[row], reached[row]
+        run, value = values.runs[row], values_of_runs[row]
         mean = NOTHING if run.mean is None else figure(values.measure, run.mean)
-        ranking = f"{reverse('ranking-page', args=[run.id])}?{asks}"
+        ranking = f"{reverse('ranking-page', args=[run.id])}?{parameters}"
         return RunLine(
             ranks[row], run, figure(values.measure, value), scale.bar(value), mean, ranking
         )
@@ -277,11 +314,12 @@ def _runs(collection: Collection, query: Query, topic_id: str) -> dict[str, Any]
         *values.topic_ids[topic + 1 : topic + 2],
         None,
     )
+
     return {
         "values": values,
         "cautions": [caution.message for caution in values.cautions],
-        "lines": [line(row) for row in order[asked.offset : asked.offset + asked.limit]],
-        "paging": Paging(asked.offset, asked.limit, len(order)),
+        "lines": [line(row) for row in order[question.offset : question.offset + question.limit]],
+        "paging": Paging(question.offset, question.limit, len(order)),
         "numbers": [
             (
                 "Mean of the runs",
@@ -310,7 +348,7 @@ def _runs(collection: Collection, query: Query, topic_id: str) -> dict[str, Any]
 
 
 def _judged(collection: Collection, qrels: Qrels, topic_id: str) -> dict[str, Any]:
-    """Return the judgements of a topic by level, and its first documents, those of the highest level first."""
+    """Return the judgements of a topic by level, and its first documents, highest level first."""
     judged = read_judged_topic(qrels=qrels, topic_id=topic_id, most=_DOCUMENTS_SHOWN)
     labels, total = collection.level_labels, max(1, judged.judged)
     return {
