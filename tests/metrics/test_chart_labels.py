@@ -102,7 +102,9 @@ def test_no_text_of_many_runs_is_cut(board: Collection, name: str, size: str) ->
 @pytest.mark.parametrize("name", RUN_CHARTS)
 def test_no_text_of_a_run_is_cut(two: list[Run], name: str, size: str) -> None:
     run = two[0]
-    check_texts(RUN_CHARTS[name](RunChartRequest(run, find_evaluation(run=run), {"topic": "1"})), size)
+    check_texts(
+        RUN_CHARTS[name](RunChartRequest(run, find_evaluation(run=run), {"topic": "1"})), size
+    )
 
 
 @pytest.mark.slow

@@ -110,7 +110,9 @@ def test_a_chart_says_what_it_was_drawn_from_and_builds_no_table_of_schemas(
             make_explained(alice, 14), OF_BOARDS.get(name, {}), AnonymousUser()
         )
     else:
-        figure = RUN_CHARTS[name](RunChartRequest(pair[0], find_evaluation(run=pair[0]), {"topic": "1"}))
+        figure = RUN_CHARTS[name](
+            RunChartRequest(pair[0], find_evaluation(run=pair[0]), {"topic": "1"})
+        )
     assert figure.source is not None
     assert figure.source.versions == (1,)
     slug = "many" if name in COLLECTION_CHARTS and name not in OF_RUNS else "small"

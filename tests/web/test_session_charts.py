@@ -30,7 +30,9 @@ def test_a_chart_of_a_selection_says_what_was_chosen(send: Send) -> None:
     assert subtitle == f"sDCG(b=2,bq=4)@10; {said}; dashed: the ideal"
     assert f"Only {said}. At position 20: B at " in figure.caption
     assert "(1 session)" in figure.caption
-    one = SESSION_CHARTS["session"](SetChartRequest(evaluation, {"session": "s2", "measure": "sDCG"}))
+    one = SESSION_CHARTS["session"](
+        SetChartRequest(evaluation, {"session": "s2", "measure": "sDCG"})
+    )
     whose = " ".join(one.draw(Look()).to_dict()["title"]["subtitle"])
     assert whose.startswith(
         "topic 1, searcher u1, system B; sDCG(b=2,bq=4)@10: discounted cumulated gain"
@@ -73,7 +75,9 @@ def test_all_and_the_longer_sessions_in_one_chart(send: Send, client: Client) ->
 
 def test_a_system_has_one_colour_whatever_is_chosen(send: Send) -> None:
     def colours(evaluation: SessionEvaluation, **query: str) -> dict[str, str]:
-        figure = SESSION_CHARTS["curves"](SetChartRequest(evaluation, {"measure": "nsDCG", **query}))
+        figure = SESSION_CHARTS["curves"](
+            SetChartRequest(evaluation, {"measure": "nsDCG", **query})
+        )
         scale = figure.draw(Look()).to_dict()["layer"][1]["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
 
