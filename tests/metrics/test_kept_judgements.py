@@ -15,13 +15,13 @@ def test_four_judgements_are_kept_or_one_large(
     api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch, large: int, kept: int
 ) -> None:
     monkeypatch.setattr(qrels, "_LARGE", large)
-    qrels._kept.clear()
+    qrels._cache.clear()
     for number in range(5):
         upload(api, f"collections/{collection}/qrels/", f"1 0 a {number}\n1 0 b 1\n2 0 c 2\n")
     versions = list(Qrels.objects.filter(collection__slug=collection).order_by("version"))
     loaded = [qrels.load_judgements(one.sha256, one.keyed_by, one.iteration) for one in versions]
     assert [one.levels[0] for one in loaded[-5:]] == [0, 1, 2, 3, 4]
-    assert list(qrels._kept) == [
+    assert list(qrels._cache) == [
         (one.sha256, one.keyed_by, one.iteration) for one in versions[-kept:]
     ]
     last = versions[-1]

@@ -248,7 +248,7 @@ class SubmissionDetail(APIView):
             serializer = kind.change_serializer(found, request.data, partial=True)
             serializer.is_valid(raise_exception=True)
             changes, origin = serializer.validated_data, origin_of(request)
-            kind.change(made=found, changes=changes, enqueue=queue_evaluation, origin=origin)
+            kind.change(submission=found, changes=changes, enqueue=queue_evaluation, origin=origin)
         changed = visible_submission(request, kind.model, found.pk)
         response = kind.response(request, changed)
         response["ETag"] = kind.tag(changed)
@@ -262,7 +262,7 @@ class SubmissionDetail(APIView):
         with transaction.atomic():
             found, origin = locked(request, self.kind, key[self.kind.model.KEY]), origin_of(request)
             withdraw(
-                made=found,
+                submission=found,
                 cancel=cancel_evaluations,
                 without_labels=dropping == "true",
                 origin=origin,
@@ -333,7 +333,7 @@ class SubmissionRestore(APIView):
 
     def post(self, request: Request, **key: UUID) -> Response:
         made = withdrawn_submission(request, self.kind.model, key[self.kind.model.KEY])
-        restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
+        restore(submission=made, enqueue=restore_evaluations, origin=origin_of(request))
         return self.kind.response(request, visible_submission(request, self.kind.model, made.pk))
 
 

@@ -61,16 +61,20 @@ class ChangePage(FormPage):
             )
             serializer.is_valid(raise_exception=True)
             changes = cast(Any, serializer).validated_data
-            self.kind.change(made=made, changes=changes, enqueue=queue_evaluation, origin=origin)
+            self.kind.change(
+                submission=made, changes=changes, enqueue=queue_evaluation, origin=origin
+            )
         elif action == "withdraw" and not made.deleted_at:
             without = request.data.get("drop_labels") == "yes"
-            withdraw(made=made, cancel=cancel_evaluations, without_labels=without, origin=origin)
+            withdraw(
+                submission=made, cancel=cancel_evaluations, without_labels=without, origin=origin
+            )
             messages.success(
                 request._request, f"{made.tag} withdrawn. You can restore it for a day."
             )
             return see(request, request.path)
         elif action == "restore" and made.deleted_at:
-            restore(made=made, enqueue=restore_evaluations, origin=origin)
+            restore(submission=made, enqueue=restore_evaluations, origin=origin)
         else:
             raise InvalidInput(
                 "this has been changed meanwhile; load the page again", pointer="/action"

@@ -56,7 +56,7 @@ class MyRunsPage(FormPage):
                 )
             if action == "restore":
                 made = withdrawn_submission(request, Run, chosen[0])
-                restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
+                restore(submission=made, enqueue=restore_evaluations, origin=origin_of(request))
                 done = f"{made.tag} restored."
             elif action == "withdraw":
                 done = _withdraw(request, chosen)
@@ -95,7 +95,7 @@ def _withdraw(request: Request, chosen: list[UUID]) -> str:
         for run in runs:
             without = request.data.get("drop_labels") == "yes"
             withdraw(
-                made=run,
+                submission=run,
                 cancel=cancel_evaluations,
                 without_labels=without,
                 origin=origin_of(request),

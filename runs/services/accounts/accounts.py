@@ -20,14 +20,14 @@ def create_account(
     """Return a new user with a personal team. Raise InvalidInput for a name or a password that is
     not permitted, Conflict if the name is taken."""
     username = User.normalize_username(username.strip())
-    for pointer, check in (
-        ("/username", lambda: User._meta.get_field("username").clean(username, None)),
-        ("/password", lambda: validate_password(password, User(username=username))),
-    ):
-        try:
-            check()
-        except ValidationError as error:
-            raise InvalidInput(" ".join(error.messages), pointer=pointer) from error
+    pointer = "/username"
+    try:
+        User._meta.get_field("username").clean(username, None)
+        pointer = "/password"
+        validate_password(password, User(username=username))
+    except ValidationError as error:
+        raise InvalidInput(" ".join(error.messages), pointer=pointer) from error
+
     create = User.objects.create_superuser if administrator else User.objects.create_user
     try:
         with transaction.atomic():
@@ -39,6 +39,7 @@ def create_account(
         if not User.objects.filter(username=username).exists():
             raise
         raise Conflict(f"there is a user {username!r} already", pointer="/username") from error
+
     return user
 
 
@@ -50,25 +51,26 @@ def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:
     """
     if origin.actor and origin.actor.pk == user.pk:
         raise Conflict("you cannot disable your own account")
-    _switch(user, False, origin)
+    _set_active(user, False, origin)
 
 
 def enable_user(*, user: User, origin: Origin = SYSTEM) -> None:
     """Enable an account again, with its tokens and without its sessions. Raise Conflict if it is
     not disabled."""
-    _switch(user, True, origin)
+    _set_active(user, True, origin)
 
 
 def check_may_manage(user: User, origin: Origin) -> None:
-    """Raise NotAllowed for accounts of superusers and staff unless the actor is a superuser, or no
-    person."""
+    """Raise NotAllowed for accounts of superusers and staff unless the actor is a superuser.
+
+    Commands on the server, which have no actor, may manage all accounts.
+    """
     if (user.is_superuser or user.is_staff) and origin.actor and not origin.actor.is_superuser:
-        raise NotAllowed(
-            f"{user} is {'a superuser' if user.is_superuser else 'staff'}; only a superuser can do this"
-        )
+        role = "a superuser" if user.is_superuser else "staff"
+        raise NotAllowed(f"{user} is {role}; only a superuser can do this")
 
 
-def _switch(user: User, active: bool, origin: Origin) -> None:
+def _set_active(user: User, active: bool, origin: Origin) -> None:
     check_may_manage(user, origin)
     with transaction.atomic():
         # Earlier sessions stay closed, also when the account is enabled again.
@@ -80,8 +82,7 @@ def _switch(user: User, active: bool, origin: Origin) -> None:
 
 
 def change_password(*, user: User, password: str, origin: Origin = SYSTEM) -> None:
-    """Set a password that was validated before. This ends the account's sessions, but not its
-    tokens."""
+    """Set a validated password. This ends the account's sessions, but not its tokens."""
     with transaction.atomic():
         user.set_password(password)
         user.save(update_fields=["password"])
@@ -105,6 +106,7 @@ def change_account(*, user: User, origin: Origin = SYSTEM, **changes: str | bool
             field.clean(value, None)
         except ValidationError as error:
             raise InvalidInput(" ".join(error.messages), pointer=f"/{name}") from error
+
     username = changes.get("username", user.username)
     if User.objects.filter(username=username).exclude(pk=user.pk).exists():
         raise Conflict(f"there is a user {username!r} already", pointer="/username")
@@ -112,12 +114,15 @@ def change_account(*, user: User, origin: Origin = SYSTEM, **changes: str | bool
     before, after = changed(user, changes)
     if not after:
         return
+
     with transaction.atomic():
         User.objects.filter(pk=user.pk).update(**after)
-        # The trail has that an address was changed, not the address.
+
+        # The trail records that an address was changed, not the address.
         if "email" in after:
             before, after = {**before, "email": ""}, {**after, "email": "changed"}
         record(origin, AuditEvent.Action.USER_CHANGED, user, before=before, after=after)
+
     user.refresh_from_db()
 
 
@@ -126,9 +131,11 @@ def delete_account(*, user: User, origin: Origin = SYSTEM) -> None:
     something."""
     try:
         with transaction.atomic():
-            name = {"name": user.username}
-            record(origin, AuditEvent.Action.USER_DELETED, user, before=name)
+            before = {"name": user.username}
+            record(origin, AuditEvent.Action.USER_DELETED, user, before=before)
             user.delete()
     except ProtectedError as error:
-        message = f"the personal team of {user} has runs, collections or campaigns; disable the account instead"
-        raise Conflict(message) from error
+        raise Conflict(
+            f"the personal team of {user} has runs, collections or campaigns; "
+            "disable the account instead"
+        ) from error

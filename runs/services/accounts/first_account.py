@@ -1,4 +1,4 @@
-"""The first account of an install, which a browser creates with a code that only its operator has seen."""
+"""The first account of an install, which a browser creates with a code for the operator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LENGTH = 12
 
 
 def offer_code() -> str:
-    """Return a new code, whose digest the data folder keeps in place of an earlier one's."""
+    """Return a new code and store its digest in the data folder, in place of an earlier one."""
     code = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
     path = _path()
     path.unlink(missing_ok=True)
@@ -32,28 +32,35 @@ def offer_code() -> str:
 
 
 def has_code() -> bool:
-    """Return whether a code was offered, with which the first account can be created."""
+    """Return whether there is a code with which the first account can be created."""
     return _path().exists()
 
 
 def create_first_account(
     *, code: str, username: str, password: str, origin: Origin = SYSTEM
 ) -> User:
-    """Return the first user, an administrator. Raise InvalidInput for a wrong code and what an account does not permit,
-    Conflict if there is an account already."""
-    plain = "".join(character for character in code.upper() if character.isalnum())
+    """Return the first user, an administrator.
+
+    Raise InvalidInput for a wrong code, user name or password, Conflict if there is an account
+    already.
+    """
+    letters = "".join(character for character in code.upper() if character.isalnum())
+
     with transaction.atomic():
-        # Of two requests at the same time, the second one finds the account of the first.
+        # The second one of two simultaneous requests finds the account of the first one.
         Install.objects.select_for_update().first()
         if User.objects.exists():
             raise Conflict("there is an account already; log in with it")
-        known = _path().read_text() if has_code() else ""
-        if not hmac.compare_digest(known.strip(), digest_of_secret(plain)):
+
+        digest = _path().read_text() if has_code() else ""
+        if not hmac.compare_digest(digest.strip(), digest_of_secret(letters)):
             message = "this is not the code that evalhub serve printed when it started last"
             raise InvalidInput(message, pointer="/code")
+
         user = create_account(
             username=username, password=password, administrator=True, origin=origin
         )
+
     _path().unlink(missing_ok=True)
     return user
 

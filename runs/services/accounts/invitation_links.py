@@ -1,4 +1,4 @@
-"""Links by which users join a team, and by which those of staff create accounts."""
+"""Links by which users join a team; with links from staff they can create accounts, too."""
 
 from __future__ import annotations
 
@@ -25,20 +25,26 @@ MAX_LINKS = 20
 def create_link(
     *, team: Team, by: User, participation: Participation | None = None, origin: Origin = SYSTEM
 ) -> tuple[InvitationLink, str]:
-    """Return a new link and its code, which cannot be read again; with a participation it is for taking part in that
-    campaign, too. Raise Conflict for a personal team, for one that has too many links, and for a
-    team that nobody may join in that campaign."""
+    """Return a new link and its code, which cannot be read again.
+
+    With a participation, users who join take part in that campaign, too. Raise Conflict for a
+    personal team, for a team with too many links, and for one that nobody may join in that
+    campaign.
+    """
     key, secret = secrets.token_hex(4), secrets.token_urlsafe(24)
     now = timezone.now()
+
     with transaction.atomic():
         lock(team)
         if participation:
             check_may_grow(participation)
+
         team.links.filter(expires_at__lte=now).delete()
         if team.links.count() >= MAX_LINKS:
             raise Conflict(
                 f"team {team} has {MAX_LINKS} invitation links already; revoke one first"
             )
+
         link = InvitationLink.objects.create(
             team=team,
             key=key,
@@ -47,14 +53,16 @@ def create_link(
             expires_at=now + timedelta(days=DAYS),
             participation=participation,
         )
-        into = {"campaign": participation.campaign.slug} if participation else {}
-        after = {"team": team.slug, "expires_at": link.expires_at, **into}
+
+        campaign = {"campaign": participation.campaign.slug} if participation else {}
+        after = {"team": team.slug, "expires_at": link.expires_at, **campaign}
         record(origin, AuditEvent.Action.INVITATION_MADE, link, after=after)
+
     return link, f"{key}-{secret}"
 
 
 def revoke_link(*, team: Team, key: str, origin: Origin = SYSTEM) -> None:
-    """Revoke a link. Raise NotFound if the team has no such one."""
+    """Revoke a link. Raise NotFound if the team has no link with this key."""
     with transaction.atomic():
         link = team.links.filter(key=key).first()
         if link is None:
@@ -64,25 +72,31 @@ def revoke_link(*, team: Team, key: str, origin: Origin = SYSTEM) -> None:
 
 
 def find_link(code: str) -> InvitationLink:
-    """Return the link with this code. Raise NotFound if there is none, it has expired, or the user who created it may
-    no longer invite."""
+    """Return the link with this code.
+
+    Raise NotFound if there is none, it has expired, or the user who created it may no longer
+    invite.
+    """
     key, _, secret = code.partition("-")
     links = InvitationLink.objects.select_related("team", "created_by", "participation__campaign")
     link = links.filter(
         key=key[:8], expires_at__gt=timezone.now(), created_by__is_active=True
     ).first()
-    same = hmac.compare_digest(
+    matches = hmac.compare_digest(
         link.digest if link else digest_of_secret(""), digest_of_secret(secret)
     )
-    if link and same and (link.created_by.is_staff or _leads(link)):
+    if link and matches and (link.created_by.is_staff or _is_owner(link)):
         return link
+
     raise NotFound("this invitation has expired or was revoked; ask for another one")
 
 
 def join(*, link: InvitationLink, user: User, origin: Origin = SYSTEM) -> Membership:
-    """Make a user a member of the link's team, who takes part in its campaign if it has one; one who is in the team
-    stays what they are. Raise Conflict for a user in too many teams, and the errors of joining in a
-    campaign."""
+    """Make a user a member of the link's team, and let them take part in its campaign, if any.
+
+    A member keeps their role. Raise Conflict for a user in too many teams, and the errors of
+    joining in a campaign.
+    """
     with transaction.atomic():
         lock(link.team)
         membership = link.team.memberships.filter(user=user).first()
@@ -92,25 +106,32 @@ def join(*, link: InvitationLink, user: User, origin: Origin = SYSTEM) -> Member
             membership = Membership.objects.create(team=link.team, user=user)
             after = {"role": membership.role, "link": link.key}
             record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after=after)
+
         if link.participation:
             join_campaign(participation=link.participation, user=user, origin=origin)
+
     return membership
 
 
 def join_as_newcomer(
     *, link: InvitationLink, username: str, password: str, origin: Origin = SYSTEM
 ) -> User:
-    """Return a new user who is a member of the link's team. Raise NotAllowed unless staff created the link."""
+    """Return a new user who is a member of the link's team.
+
+    Raise NotAllowed unless staff created the link.
+    """
     if not link.created_by.is_staff:
         raise NotAllowed(
             "this invitation is for users with an account; an administrator can create one"
         )
+
     with transaction.atomic():
         user = create_account(username=username, password=password, origin=origin)
         join(link=link, user=user, origin=Origin(user, "", origin.request_id, origin.address))
+
     return user
 
 
-def _leads(link: InvitationLink) -> bool:
+def _is_owner(link: InvitationLink) -> bool:
     role = Membership.Role.OWNER
     return link.team.memberships.filter(user=link.created_by, role=role).exists()

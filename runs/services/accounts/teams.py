@@ -27,7 +27,10 @@ _HOLDINGS: tuple[type[models.Model], ...] = (Collection, Run, SessionSet)
 
 
 def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -> Team:
-    """Return a new team with its first owner. Raise Conflict if the slug is taken or the user is in too many teams."""
+    """Return a new team with its first owner.
+
+    Raise Conflict if the slug is taken or the user is in too many teams.
+    """
     try:
         with transaction.atomic():
             check_room(owner)
@@ -41,12 +44,15 @@ def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -
         raise Conflict(
             f"a team {slug!r} exists already", code="slug_taken", pointer="/slug"
         ) from error
+
     return team
 
 
 def delete_team(*, team: Team, origin: Origin = SYSTEM) -> None:
-    """Delete a team with its memberships and invitations. Raise Conflict if it holds anything, and for a personal
-    team."""
+    """Delete a team with its memberships and invitations.
+
+    Raise Conflict if it has collections, runs or session sets, and for a personal team.
+    """
     try:
         with transaction.atomic():
             lock(team)
@@ -67,14 +73,17 @@ def invite(
     participation: Participation | None = None,
     origin: Origin = SYSTEM,
 ) -> Invitation:
-    """Invite a user to a team, or to take part with it in a campaign, which makes them a member as well; they are told
-    of that by mail. Raise Conflict for a personal team, and for a user who is a member or already
-    invited, or cannot take part with it."""
+    """Invite a user to a team, or to take part with it in a campaign, and notify them by mail.
+
+    Who takes part becomes a member as well. Raise Conflict for a personal team, and for a user who
+    is a member, is invited already, or cannot take part with it.
+    """
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
         raise InvalidInput(
             f"there is no user {username!r}", code="unknown_user", pointer="/username"
         )
+
     with transaction.atomic():
         lock(team)
         if participation:
@@ -83,41 +92,53 @@ def invite(
             raise Conflict(
                 f"{username} is in team {team} already", code="already_member", pointer="/username"
             )
+
         if team.invitations.filter(user=user).exists():
             raise Conflict(
                 f"{username} is invited already", code="already_invited", pointer="/username"
             )
+
         fields = {"role": role, "invited_by": by, "participation": participation}
         invitation = Invitation.objects.create(team=team, user=user, **fields)
-        into = {"campaign": participation.campaign.slug} if participation else {}
-        record(origin, AuditEvent.Action.INVITATION_MADE, invitation, after={"role": role, **into})
+        campaign = {"campaign": participation.campaign.slug} if participation else {}
+        record(
+            origin, AuditEvent.Action.INVITATION_MADE, invitation, after={"role": role, **campaign}
+        )
         tell_invited(invitation)
+
     return invitation
 
 
 def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Membership:
-    """Make the invited user a member, who takes part in the campaign of the invitation if it has one. Raise NotFound if
-    the invitation no longer exists, Conflict for a user in too many teams, for a new owner who
-    takes part in a campaign of the team, and the errors of `join`."""
+    """Make the invited user a member, and let them take part in the campaign, if any.
+
+    Raise NotFound if the invitation no longer exists, Conflict for a user in too many teams and
+    for a new owner who takes part in a campaign of the team, and the errors of `join`.
+    """
     with transaction.atomic():
         lock(invitation.team)
+
         # Its current state: it may have been withdrawn meanwhile.
         rows = Invitation.objects.select_related("team", "user", "participation")
-        found = rows.filter(pk=invitation.pk).first()
-        if found is None:
+        current = rows.filter(pk=invitation.pk).first()
+        if current is None:
             raise NotFound(f"you are not invited to team {invitation.team}")
-        found.delete()
-        membership = found.team.memberships.filter(user=found.user).first()
+
+        current.delete()
+        membership = current.team.memberships.filter(user=current.user).first()
         if membership is None:
-            check_room(found.user)
-            if found.role == _OWNER:
-                check_may_organise(found.team, found.user)
+            check_room(current.user)
+            if current.role == _OWNER:
+                check_may_organise(current.team, current.user)
+
             membership = Membership.objects.create(
-                team=found.team, user=found.user, role=found.role
+                team=current.team, user=current.user, role=current.role
             )
-            record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": found.role})
-        if found.participation:
-            join(participation=found.participation, user=found.user, origin=origin)
+            record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": current.role})
+
+        if current.participation:
+            join(participation=current.participation, user=current.user, origin=origin)
+
     return membership
 
 
@@ -134,8 +155,11 @@ def end_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> None:
 
 
 def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -> None:
-    """Make a member an owner or the other way round. Raise Conflict if no owner would be left, and for an owner who
-    takes part in a campaign of the team."""
+    """Make a member an owner, or an owner a member.
+
+    Raise Conflict if no owner would be left, and for an owner who takes part in a campaign of the
+    team.
+    """
     with transaction.atomic():
         before, others = _roles(membership)
         if role == _OWNER:
@@ -144,6 +168,7 @@ def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -
             if _OWNER not in others:
                 raise _last_owner(membership)
             _end_invitations_by(membership)
+
         Membership.objects.filter(pk=membership.pk).update(role=role)
         record(
             origin,
@@ -152,42 +177,50 @@ def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -
             before={"role": before},
             after={"role": role},
         )
+
     membership.role = role
 
 
 def remove_member(*, membership: Membership, origin: Origin = SYSTEM) -> None:
     """Remove a user from a team, which keeps the runs. Raise Conflict if no owner would be left.
 
-    The last member of a team that holds nothing may leave, and the team is deleted.
+    The last member of an empty team may leave, and the team is deleted.
     """
     with transaction.atomic():
         before, others = _roles(membership)
-        alone_in_nothing = not others and _is_empty(membership.team)
-        if _OWNER not in others and not alone_in_nothing:
+        ends_team = not others and _is_empty(membership.team)
+        if _OWNER not in others and not ends_team:
             raise _last_owner(membership)
+
         _end_invitations_by(membership)
         record(origin, AuditEvent.Action.MEMBER_REMOVED, membership, before={"role": before})
         membership.delete()
-        if alone_in_nothing:
+
+        if ends_team:
             _delete(membership.team, origin)
 
 
 def _roles(membership: Membership) -> tuple[str, list[str]]:
-    """Return the current role of a membership, and those of the team's others. Raise Conflict if it no longer
-    exists."""
+    """Return the current role of a membership, and the roles of the other members.
+
+    Raise Conflict if it no longer exists.
+    """
     team = membership.team
     lock(team)
     roles = dict(team.memberships.values_list("pk", "role"))
     if membership.pk not in roles:
         raise Conflict(f"{membership} no longer exists", code="conflict")
-    return str(roles[membership.pk]), [
-        str(role) for pk, role in roles.items() if pk != membership.pk
-    ]
+
+    others = [str(role) for pk, role in roles.items() if pk != membership.pk]
+    return str(roles[membership.pk]), others
 
 
 def _last_owner(membership: Membership) -> Conflict:
-    message = f"{membership.user} is the last owner of team {membership.team}; make another member an owner first"
-    return Conflict(message, code="last_owner")
+    return Conflict(
+        f"{membership.user} is the last owner of team {membership.team}; "
+        "make another member an owner first",
+        code="last_owner",
+    )
 
 
 def _not_empty(team: Team) -> Conflict:
@@ -198,8 +231,8 @@ def _not_empty(team: Team) -> Conflict:
 
 
 def _is_empty(team: Team) -> bool:
-    """Return whether the team holds nothing, not even anything withdrawn."""
-    return not any(kind._default_manager.filter(team=team).exists() for kind in _HOLDINGS)
+    """Return whether a team has no collections and submissions, not even withdrawn ones."""
+    return not any(model._default_manager.filter(team=team).exists() for model in _HOLDINGS)
 
 
 def _delete(team: Team, origin: Origin) -> None:
@@ -215,8 +248,7 @@ def _end_invitations_by(membership: Membership) -> None:
 
 
 def check_room(user: User) -> None:
-    """Raise Conflict for a user who is in the largest permitted number of teams, the personal one included. Lock the
-    user's row."""
+    """Raise Conflict for a user in 20 teams, the personal one included. Lock the user's row."""
     User.objects.select_for_update().get(pk=user.pk)
     if Team.objects.of(user).count() >= MAX_TEAMS:
         raise Conflict(
@@ -225,11 +257,14 @@ def check_room(user: User) -> None:
 
 
 def lock(team: Team) -> None:
-    """Lock a team against two simultaneous changes, each of which would leave the other's owner. Raise Conflict for a
-    personal team, NotFound for one that was deleted meanwhile."""
+    """Lock a team against simultaneous changes, which could leave it without an owner.
+
+    Raise Conflict for a personal team, NotFound for one that was deleted meanwhile.
+    """
     locked = Team.objects.select_for_update().filter(pk=team.pk).first()
     if locked is None:
         raise NotFound(f"there is no team {team}")
+
     if locked.personal_of_id is not None:
         message = (
             f"{team} is the personal team of {locked.personal_of}; create a team to add members"

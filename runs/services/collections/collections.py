@@ -26,7 +26,8 @@ from runs.services.webhooks.managing import disable_moved
 
 _BATCH = 1000
 _INSERT_TOPIC = """
-    INSERT INTO runs_topic (collection_id, topic_id, "position", title, fields) VALUES (%s, %s, %s, %s, %s)
+    INSERT INTO runs_topic (collection_id, topic_id, "position", title, fields)
+    VALUES (%s, %s, %s, %s, %s)
 """
 # Topics are read into memory; a collection may have as many as a run.
 _MAX_BYTES = 64 * 1024 * 1024
@@ -54,6 +55,7 @@ def create_collection(*, origin: Origin = SYSTEM, **fields: Any) -> Collection:
         raise Conflict(
             f"a collection {slug!r} exists already", code="slug_taken", pointer="/slug"
         ) from error
+
     return collection
 
 
@@ -73,29 +75,34 @@ def change_collection(
     before, after = changed(collection, changes)
     for name, value in after.items():
         setattr(collection, name, value)
+
     collection.save(update_fields=list(after))
     if after:
         action = AuditEvent.Action.COLLECTION_CHANGED
-        told = {"before": _by_name(before), "after": _by_name(after)}
-        record(origin, action, collection, collection=collection, **told)
+        details = {"before": _by_name(before), "after": _by_name(after)}
+        record(origin, action, collection, collection=collection, **details)
+
     if "team" in after:
         disable_moved(collection)
+
     if collection.active_qrels:
         enqueue(collection.active_qrels)
 
 
 def _by_name(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields as the audit trail has them: a team by its slug."""
+    """Return fields in the form of the audit trail: a team by its slug."""
     return {name: str(value) if name == "team" else value for name, value in fields.items()}
 
 
 def delete_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:
     """Delete a collection. Raise Conflict if it has judgements, runs, session sets or phases."""
     contents = (collection.qrels, collection.runs, collection.session_sets, collection.phases)
+
     with transaction.atomic():
         collection = Collection.objects.select_for_update(of=("self",)).get(pk=collection.pk)
         if any(rows.exists() for rows in contents):
             raise Conflict(f"collection {collection} is not empty; only an empty one is deleted")
+
         before = {"name": collection.name}
         record(origin, AuditEvent.Action.COLLECTION_DELETED, collection, before=before)
         collection.delete()
@@ -107,73 +114,109 @@ def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> No
 
 
 def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM) -> Qrels:
-    """Show what depends on the judgements to more people, permanently. Return the judgements that are shown.
+    """Show what depends on the judgements to more people, permanently. Return these judgements.
 
-    Raise Conflict if it is not blind, is shown to them already, has no active judgements, or is
-    used by an evaluation phase that is not over.
+    Raise Conflict if the collection is not blind, is shown to them already, has no active
+    judgements, or is used by an evaluation phase that is not over.
     """
     with transaction.atomic():
         # The lock blocks a simultaneous activation; the conditional update decides.
         locked = locked_collection(collection)
-        qrels, now, before = locked.active_qrels, clock.database_now(), locked.disclosure
+        qrels, previous, now = locked.active_qrels, locked.disclosure, clock.database_now()
         check_phases_over(locked)
+
         if locked.blind and qrels is None:
             raise Conflict(
                 f"collection {locked} has no active judgements, so there is nothing to release",
                 code="nothing_to_release",
             )
+
         public = to == Disclosure.PUBLIC
-        fields: dict[str, Any] = (
-            {"blind": False, "released_at": now} if public else {"shown_to": to}
-        )
+        fields: dict[str, Any] = {"shown_to": to}
+
+        if public:
+            fields = {"blind": False, "released_at": now}
+
         rows = Collection.objects.filter(pk=locked.pk, blind=True, shown_to__lt=to)
         if not rows.update(**fields) or not qrels:
             if locked.blind:
-                message = f"collection {locked} is shown to {before.label} already"
+                message = f"collection {locked} is shown to {previous.label} already"
                 raise Conflict(message, code="already_released")
             raise Conflict(f"collection {locked} is not blind", code="not_blind")
+
         if to >= Disclosure.PARTICIPANTS:
             fields["veiled_until"] = veil(locked)
             Collection.objects.filter(pk=locked.pk).update(veiled_until=fields["veiled_until"])
-        told = {**fields, "disclosure": to.label, "qrels": qrels.version, "sha256": qrels.sha256}
-        action = (
-            AuditEvent.Action.COLLECTION_RELEASED
-            if public
-            else AuditEvent.Action.COLLECTION_DISCLOSED
+
+        actions = AuditEvent.Action
+        record(
+            origin,
+            actions.COLLECTION_RELEASED if public else actions.COLLECTION_DISCLOSED,
+            locked,
+            collection=locked,
+            before={"blind": True, "disclosure": previous.label},
+            after={
+                **fields,
+                "disclosure": to.label,
+                "qrels": qrels.version,
+                "sha256": qrels.sha256,
+            },
         )
-        of_before = {"blind": True, "disclosure": before.label}
-        record(origin, action, locked, collection=locked, before=of_before, after=told)
+
         for name, value in fields.items():
             setattr(locked, name, value)
+
         qrels.collection = locked
         if public:
             collection_released(qrels, origin.request_id)
+
     return qrels
 
 
 def locked_collection(collection: Collection) -> Collection:
-    """Return a collection as it is now; neither it nor its active judgements change until the transaction ends."""
+    """Return a collection as it is now, locked.
+
+    Neither it nor its active judgements change until the transaction ends.
+    """
     return Collection.objects.select_for_update().get(pk=collection.pk)
 
 
-def _check_blind(collection: Collection, wanted: bool) -> None:
-    if wanted == collection.blind:
+def _check_blind(collection: Collection, blind: bool) -> None:
+    if blind == collection.blind:
         return
+
     if collection.released_at:
-        message = f"the judgements of {collection} were released; released judgements cannot be hidden again"
-        raise Conflict(message, code="already_released", pointer="/blind")
-    if not wanted:
-        message = f"POST to the release/ of {collection} to show what is blind; a release cannot be undone"
-        raise Conflict(message, code="release_needed", pointer="/blind")
+        raise Conflict(
+            f"the judgements of {collection} were released; "
+            "released judgements cannot be hidden again",
+            code="already_released",
+            pointer="/blind",
+        )
+
+    if not blind:
+        raise Conflict(
+            f"POST to the release/ of {collection} to show what is blind; "
+            "a release cannot be undone",
+            code="release_needed",
+            pointer="/blind",
+        )
+
     if collection.qrels.exists():
-        message = f"the judgements of {collection} have been open; create a new collection that is blind from the start"
-        raise Conflict(message, code="judgements_were_open", pointer="/blind")
+        raise Conflict(
+            f"the judgements of {collection} have been open; "
+            "create a new collection that is blind from the start",
+            code="judgements_were_open",
+            pointer="/blind",
+        )
 
 
 def check_topics(
     *, upload: Path, format: str | None = None
 ) -> tuple[str, list[TopicText], FileReport]:
-    """Return the format of a file, its topics and the report. Raise InvalidFile with every problem."""
+    """Return the format of a file, its topics and the report.
+
+    Raise InvalidFile with every problem.
+    """
     with _READING, open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
         return read_topics(stream.read(), format)
 
@@ -186,30 +229,36 @@ def import_topics(
     dry_run: bool = False,
     origin: Origin = SYSTEM,
 ) -> tuple[str, int, FileReport]:
-    """Replace the collection's topics by those of a file, or only check it. Return the format found, their number and
-    the report."""
-    found, topics, report = check_topics(upload=upload, format=format)
+    """Replace the collection's topics by those of a file, or only check the file.
+
+    Return the recognised format, the number of topics and the report.
+    """
+    recognised, topics, report = check_topics(upload=upload, format=format)
     if dry_run:
-        return found, len(topics), report
+        return recognised, len(topics), report
+
     with transaction.atomic():
         Collection.objects.select_for_update().get(pk=collection.pk)
         before = {"topics": collection.topics.count()}
         collection.topics.all().delete()
         _insert_topics(collection, topics)
-        after = {"topics": len(topics), "format": found}
+        after = {"topics": len(topics), "format": recognised}
         action = AuditEvent.Action.TOPICS_REPLACED
         record(origin, action, collection, collection=collection, before=before, after=after)
-    return found, len(topics), report
+
+    return recognised, len(topics), report
 
 
 def _insert_topics(collection: Collection, topics: list[TopicText]) -> None:
-    """Insert the topics without a model object for each, which would take twice as long while other connections cannot
-    write to SQLite."""
+    """Insert the topics without model objects.
+
+    With them it would take twice as long, and other connections cannot write to SQLite meanwhile.
+    """
     with connection.cursor() as cursor:
         for start in range(0, len(topics), _BATCH):
             batch = enumerate(topics[start : start + _BATCH], start)
             rows = [
-                (collection.pk, one.topic_id, place, one.title, json.dumps(one.fields))
-                for place, one in batch
+                (collection.pk, topic.topic_id, position, topic.title, json.dumps(topic.fields))
+                for position, topic in batch
             ]
             cursor.executemany(_INSERT_TOPIC, rows)

@@ -23,7 +23,7 @@ class CheckedKnown:
 
 
 def check_known(*, upload: Path) -> CheckedKnown:
-    """Read the file to its end. Raise InvalidFile with every problem, which points to the field of the file."""
+    """Read the file to its end. Raise InvalidFile with every problem, pointing to its field."""
     limits = known_limits(upload_limits())
     source = FileSource(upload, limits)
     try:
@@ -34,6 +34,7 @@ def check_known(*, upload: Path) -> CheckedKnown:
         raise
     finally:
         source.close()
+
     return CheckedKnown(summary, source.sha256, source.size)
 
 

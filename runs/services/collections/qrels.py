@@ -34,11 +34,11 @@ from runs.services.storage.files import (
 from runs.services.storage.reports import report_as_json
 from runs.services.webhooks.events import qrels_activated
 
-# Judgements that were read, by file and way of reading, the latest at the end; these many, and how
-# many rows are large: a hundred bytes each.
-_kept: OrderedDict[tuple[str, str, str], Judgements] = OrderedDict()
-_keeping = Lock()
-_MOST_KEPT, _LARGE = 4, 1_000_000
+# The judgements that were read last, by file and way of reading, the latest at the end. Judgements
+# with more topics than this are large: a hundred bytes for each row.
+_cache: OrderedDict[tuple[str, str, str], Judgements] = OrderedDict()
+_cache_lock = Lock()
+_CACHE_SIZE, _LARGE_TOPICS = 4, 1_000_000
 
 
 def check_qrels(
@@ -51,20 +51,22 @@ def check_qrels(
     """Read a qrels file to its end. Raise InvalidFile with every problem.
 
     Judgements of a session's queries are keyed by query: the second column is the number of the
-    query instead of an iteration. Without an `iteration`, its use is the one that `read_qrels`
-    finds likely; if the previous version has subtopics, this one has them too.
+    query instead of an iteration. Without an `iteration`, `read_qrels` infers the use of the second
+    column; if the previous version has subtopics, this one has them too.
     """
     if keyed_by == Qrels.KeyedBy.QUERY and iteration is not None:
         message = "with keyed_by=query the second column is a query number: leave out iteration"
         raise InvalidInput(message, pointer="/iteration")
-    before = collection.qrels.filter(keyed_by=Qrels.KeyedBy.TOPIC).order_by("-version").first()
-    had_subtopics = bool(before and before.iteration == Qrels.Iteration.SUBTOPIC)
+
+    previous = collection.qrels.filter(keyed_by=Qrels.KeyedBy.TOPIC).order_by("-version").first()
+    had_subtopics = bool(previous and previous.iteration == Qrels.Iteration.SUBTOPIC)
     source = FileSource(upload, upload_limits())
     try:
         with WHOLE_FILE:
             summary = _read(source.open, keyed_by, iteration, had_subtopics, upload_limits())
     finally:
         source.close()
+
     summary.report.check()
     return summary, source
 
@@ -84,11 +86,12 @@ def _read(
         )
 
     base = summary.judgements.recall_base
-    number = int(np.count_nonzero(base.sum_where(base.level > 0) == 0))
-    if number:
+    without_relevant = int(np.count_nonzero(base.sum_where(base.level > 0) == 0))
+    if without_relevant:
         units = "queries" if keyed_by == Qrels.KeyedBy.QUERY else "topics"
         message = f"{units} with nothing relevant: measures are 0 there for every run, or undefined"
-        summary.report.warning(0, NOTHING_RELEVANT, message, number)
+        summary.report.warning(0, NOTHING_RELEVANT, message, without_relevant)
+
     return summary
 
 
@@ -114,29 +117,34 @@ def import_qrels(
     summary, source = check_qrels(
         collection=collection, upload=upload, keyed_by=keyed_by, iteration=iteration
     )
-    existing = _same(collection, source, keyed_by, iteration).order_by("-version").first()
+    existing = _versions_with(collection, source, keyed_by, iteration).order_by("-version").first()
+
     with storing():
         keep_file(upload, source.sha256)
         with transaction.atomic():
             if existing and activate:
                 activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
+
             qrels = existing or _create(
                 collection, user, summary, source, note, keyed_by, iteration
             )
             if existing is None:
-                _record_upload(
-                    origin, qrels, _activate(qrels, enqueue, origin) if activate else None
-                )
+                replaced = _activate(qrels, enqueue, origin) if activate else None
+                _record_upload(origin, qrels, replaced)
+
             if accept:
                 accept(qrels, existing is None)
+
     return qrels, existing is None
 
 
 def activate_qrels(
     *, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM
 ) -> None:
-    """Activate a version; evaluations under the others become stale. Where phases exclude topics, it is activated
-    without these."""
+    """Activate a version; evaluations under the others become stale.
+
+    If phases exclude topics, the version without these is activated instead.
+    """
     with storing(), transaction.atomic():
         replaced = _activate(qrels, enqueue, origin)
         if qrels.active:
@@ -146,14 +154,18 @@ def activate_qrels(
 def activate_again(
     *, collection: Collection, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM
 ) -> None:
-    """Activate the judgements that count without the topics that phases exclude now, and with those that they exclude
-    no more. Call this inside `storing` and a transaction."""
+    """Activate the active judgements anew, without exactly those topics that phases exclude now.
+
+    Call this inside `storing` and a transaction.
+    """
     active = collection.active_qrels
-    whole = active and (active.reduced_from or active)
-    if active is None or whole is None:
+    if active is None:
         return
+
+    whole = active.reduced_from or active
     if set(whole.topic_ids) - excluded_topics_of(collection) == set(active.topic_ids):
         return
+
     replaced = _activate(whole, enqueue, origin)
     if whole.active:
         _record_activation(origin, whole, replaced)
@@ -177,72 +189,84 @@ def record_reading(*, qrels: Qrels, origin: Origin) -> None:
 
 
 def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) -> int | None:
-    """Switch to a version, or to the one made of it without the topics that phases exclude, which alone is active then.
-    Return the one that was active."""
+    """Make a version the only active one. Return the number of the version that was active before.
+
+    If phases exclude topics, the version without these becomes active instead.
+    """
     # The row lock of PostgreSQL serialises two activations; SQLite has only one writer.
     collection = Collection.objects.select_for_update().get(pk=qrels.collection_id)
     active = collection.active_qrels
     replaced = active.version if active else None
     excluded = excluded_topics_of(collection) & set(qrels.topic_ids)
-    counting = _reduced(qrels, excluded, origin) if excluded else qrels
-    files = files_of(qrels) | files_of(counting)
-    _check_feedback(collection, counting, files - files_of(active))
-    Qrels.objects.filter(collection=collection, active=True).exclude(pk=counting.pk).update(
+    activated = _without_topics(qrels, excluded, origin) if excluded else qrels
+    files = files_of(qrels) | files_of(activated)
+    _check_feedback(collection, activated, files - files_of(active))
+    Qrels.objects.filter(collection=collection, active=True).exclude(pk=activated.pk).update(
         active=False
     )
-    Qrels.objects.filter(pk=counting.pk).update(active=True)
-    qrels.active, counting.active, qrels.collection, counting.collection = (
-        False,
-        True,
-        collection,
-        collection,
-    )
-    if counting is not qrels:
-        _record_activation(origin, counting, replaced)
-    qrels_activated(counting, origin.request_id)
-    if active and active.pk != counting.pk:
-        tell_superseded(counting)
-    enqueue(counting)
+    Qrels.objects.filter(pk=activated.pk).update(active=True)
+
+    # In this order: both may be one object.
+    qrels.active, qrels.collection = False, collection
+    activated.active, activated.collection = True, collection
+
+    if activated is not qrels:
+        _record_activation(origin, activated, replaced)
+
+    qrels_activated(activated, origin.request_id)
+    if active and active.pk != activated.pk:
+        tell_superseded(activated)
+
+    enqueue(activated)
     return replaced
 
 
 def _check_feedback(collection: Collection, qrels: Qrels, files: set[str]) -> None:
-    """Raise Conflict where files that are to decide an evaluation are those of another phase with feedback."""
+    """Raise Conflict if a phase with feedback on another collection uses the files.
+
+    This concerns judgements of evaluations, which such a phase would leak.
+    """
     evaluations = collection.phases.filter(kind=Phase.Kind.EVALUATION)
     if not files or collection.disclosure > Disclosure.ORGANISERS or not evaluations.exists():
         return
+
     phase = feedback_on(files, collection)
     if phase:
         message = (
-            f"phase {phase} gives feedback on collection {phase.collection}, which has the file of version "
-            f"{qrels.version}, and would leak the judgements of an evaluation. Activate another version; to upload one "
-            "for later, write activate=false"
+            f"phase {phase} gives feedback on collection {phase.collection}, "
+            f"which has the file of version {qrels.version}, "
+            "and would leak the judgements of an evaluation. Activate another version; "
+            "to upload one for later, write activate=false"
         )
         raise Conflict(message, code="feedback_would_leak")
 
 
-def _reduced(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
-    """Return the version without these topics, which is made if there is none."""
+def _without_topics(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
+    """Return the version without these topics, which is created unless it exists."""
     if len(topics) == len(qrels.topic_ids):
         raise Conflict("phases exclude every topic of these judgements", code="conflict")
-    whole, gone = qrels.reduced_from or qrels, topics
-    if qrels.reduced_from:
-        gone = topics | (set(whole.topic_ids) - set(qrels.topic_ids))
+
+    # A version that lacks topics already is reduced further, from the version with all.
+    whole = qrels.reduced_from or qrels
+    excluded = topics | (set(whole.topic_ids) - set(qrels.topic_ids))
     keyed_by = whole.keyed_by
     iteration = whole.iteration if keyed_by == Qrels.KeyedBy.TOPIC else None
-    with written_without(whole.sha256, gone) as path:
+
+    with written_without(whole.sha256, excluded) as path:
         summary, source = check_qrels(
             collection=whole.collection, upload=path, keyed_by=keyed_by, iteration=iteration
         )
-        known = _same(whole.collection, source, keyed_by, iteration).first()
-        if known:
-            return known
+        existing = _versions_with(whole.collection, source, keyed_by, iteration).first()
+        if existing:
+            return existing
         keep_file(path, source.sha256)
-    note = f"version {whole.version} without topic {', '.join(sorted(gone))}"[:500]
-    made = _create(whole.collection, origin.actor, summary, source, note, keyed_by, iteration)
-    Qrels.objects.filter(pk=made.pk).update(reduced_from=whole)
-    made.reduced_from = whole
-    return made
+
+    note = f"version {whole.version} without topic {', '.join(sorted(excluded))}"[:500]
+    reduced = _create(whole.collection, origin.actor, summary, source, note, keyed_by, iteration)
+    Qrels.objects.filter(pk=reduced.pk).update(reduced_from=whole)
+    reduced.reduced_from = whole
+
+    return reduced
 
 
 def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
@@ -251,40 +275,48 @@ def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
         "sha256": qrels.sha256,
         "lines": qrels.lines,
         "active": qrels.active,
+        "iteration": qrels.iteration,
     }
-    after["iteration"] = qrels.iteration
+
     before = {"active": replaced} if qrels.active else {}
     action = AuditEvent.Action.QRELS_UPLOADED
     record(origin, action, qrels, collection=qrels.collection, before=before, after=after)
 
 
 def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
-    """Return the judgements of a stored file. The latest are kept, because a worker evaluates many runs by the same
-    ones; large ones only until others are wanted."""
+    """Return the judgements of a stored file.
+
+    The last ones stay in memory, because a worker evaluates many runs by the same judgements; large
+    ones only until others are loaded.
+    """
     key = sha256, keyed_by, iteration
-    with _keeping:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
-        for large in [
-            other for other, judgements in _kept.items() if len(judgements.topics) > _LARGE
-        ]:
-            del _kept[large]
-    read = read_stored(
+
+    with _cache_lock:
+        if key in _cache:
+            _cache.move_to_end(key)
+            return _cache[key]
+
+        sizes = {other: len(judgements.topics) for other, judgements in _cache.items()}
+        for other, size in sizes.items():
+            if size > _LARGE_TOPICS:
+                del _cache[other]
+
+    summary = read_stored(
         sha256, lambda opener: _read(opener, keyed_by, iteration, False, DEFAULT_LIMITS)
     )
-    with _keeping:
-        _kept[key] = read.judgements
-        while len(_kept) > _MOST_KEPT:
-            _kept.popitem(last=False)
-    return read.judgements
+    with _cache_lock:
+        _cache[key] = summary.judgements
+        while len(_cache) > _CACHE_SIZE:
+            _cache.popitem(last=False)
+
+    return summary.judgements
 
 
-def _same(
+def _versions_with(
     collection: Collection, source: FileSource, keyed_by: str, iteration: str | None
 ) -> QuerySet[Qrels]:
-    same = collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by)
-    return same if iteration is None else same.filter(iteration=iteration)
+    versions = collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by)
+    return versions if iteration is None else versions.filter(iteration=iteration)
 
 
 def _create(
@@ -298,8 +330,9 @@ def _create(
 ) -> Qrels:
     Collection.objects.select_for_update().get(pk=collection.pk)
     latest = collection.qrels.aggregate(latest=Max("version"))["latest"] or 0
-    if _same(collection, source, keyed_by, iteration).exists():
+    if _versions_with(collection, source, keyed_by, iteration).exists():
         raise Conflict("the same judgements are being uploaded right now; try again")
+
     judgements = summary.judgements
     return Qrels.objects.create(
         collection=collection,

@@ -29,7 +29,10 @@ class FileReport(TypedDict):
 
 
 def report_as_json(report: errors.FileReport) -> FileReport:
-    """Return a report as it is stored: `warnings` with one entry for each kind, `counts` with all of them by code."""
+    """Return a report as it is stored.
+
+    `warnings` has one entry for each kind of warning, `counts` their numbers by code.
+    """
     entries = [
         FileWarning(
             line=entry.line,
@@ -44,59 +47,71 @@ def report_as_json(report: errors.FileReport) -> FileReport:
 
 
 def grouped(stored: dict[str, Any]) -> FileReport:
-    """Return a stored report. Reports of earlier releases have an entry for each of the first 50 lines, which are
-    grouped by kind."""
+    """Return a stored report with one warning for each kind.
+
+    Reports of earlier releases have an entry for each of the first 50 lines.
+    """
     if all("count" in entry for entry in stored.get("warnings", [])):
         return cast(FileReport, stored)
+
     kinds: dict[str, Any] = {}
     for entry in stored["warnings"]:
         count = stored["counts"].get(entry["code"], 1)
         kind = kinds.setdefault(entry["code"], {**entry, "count": count, "lines": []})
         if entry["line"] and len(kind["lines"]) < LINES_NAMED:
             kind["lines"].append(entry["line"])
+
     return FileReport(warnings=list(kinds.values()), counts=stored["counts"])
 
 
 def warn_of_outside(report: errors.FileReport, topics: Iterable[str], listed: list[str]) -> None:
     """Warn of the topics of a file that its collection does not list, in more detail if it lists none of them."""
-    found, there = list(topics), set(listed)
-    outside = [topic for topic in found if topic not in there]
-    if (
-        not warn_where_none_matches(report, found, listed, "in the collection's topic list")
-        and outside
-    ):
-        say = f"{len(outside):,} topics not in the collection's topic list: {named(outside)}{_alike(outside, there)}"
-        report.warning(0, "topic_outside", say, len(outside))
+    topics = list(topics)
+    if warn_where_none_matches(report, topics, listed, "in the collection's topic list"):
+        return
+
+    known = set(listed)
+    outside = [topic for topic in topics if topic not in known]
+    if outside:
+        message = (
+            f"{len(outside):,} topics not in the collection's topic list: "
+            f"{list_topics(outside)}{_explain_difference(outside, known)}"
+        )
+        report.warning(0, "topic_outside", message, len(outside))
 
 
 def warn_where_none_matches(
-    report: errors.FileReport, topics: list[str], known: list[str], where: str
+    report: errors.FileReport, topics: list[str], listed: list[str], where: str
 ) -> bool:
-    """Warn if a file has none of the known topics, and return whether this is so."""
-    there = set(known)
-    if not topics or not there or not there.isdisjoint(topics):
+    """Warn if none of a file's topics is listed, and return whether this is so."""
+    known = set(listed)
+    if not topics or not known or not known.isdisjoint(topics):
         return False
-    say = (
-        f"none of the file's {len(topics):,} topics is {where}, where ids are like {known[0][:100]!r}; "
-        f"here they are like {topics[0][:100]!r}{_alike(topics, there)}"
+
+    message = (
+        f"none of the file's {len(topics):,} topics is {where}, "
+        f"where ids are like {listed[0][:100]!r}; "
+        f"here they are like {topics[0][:100]!r}{_explain_difference(topics, known)}"
     )
-    report.warning(0, "no_topic_matches", say, len(topics))
+
+    report.warning(0, "no_topic_matches", message, len(topics))
     return True
 
 
-def named(topics: list[str]) -> str:
+def list_topics(topics: list[str]) -> str:
     """Return the first of some topics as part of a sentence."""
     return ", ".join(topics[:_TOPICS_NAMED]) + (", ..." if len(topics) > _TOPICS_NAMED else "")
 
 
-def _alike(outside: list[str], listed: set[str]) -> str:
-    """Return the topics that differ from a listed one only in case or leading zeros."""
-    known = {_plain(topic): topic for topic in listed}
-    for topic in outside:
-        if other := known.get(_plain(topic)):
-            return f"; {topic!r} differs from {other!r} in case or leading zeros only"
+def _explain_difference(topics: list[str], known: set[str]) -> str:
+    """Name the first topic that differs from a known one only in case or leading zeros."""
+    known_by_form = {_normalize(topic): topic for topic in known}
+    for topic in topics:
+        if similar := known_by_form.get(_normalize(topic)):
+            return f"; {topic!r} differs from {similar!r} in case or leading zeros only"
+
     return ""
 
 
-def _plain(topic: str) -> str:
+def _normalize(topic: str) -> str:
     return topic.casefold().lstrip("0")

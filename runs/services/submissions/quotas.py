@@ -11,26 +11,39 @@ from runs.errors import LimitReached
 from runs.models import QuotaCounter, Run, SessionSet
 
 
-def take_quota(made: Run | SessionSet) -> None:
-    """Count a new run or session set against its team's quota of the day. Call this inside its transaction.
+def take_quota(submission: Run | SessionSet) -> None:
+    """Count a new submission against its team's quota of the day, inside its transaction.
 
     Raise LimitReached if the quota is used up, which rolls the submission back. Refused, dry-run
     and repeated submissions never reach this function; withdrawn ones stay counted.
     """
-    limit = made.collection.daily_submissions
+    limit = submission.collection.daily_submissions
     if limit is None:
         return
-    day = made.created_at.astimezone(UTC).date()
+
+    day = submission.created_at.astimezone(UTC).date()
     midnight = datetime.combine(day, time(tzinfo=UTC))
-    identity = {"collection": made.collection, "team": made.team, "day": day}
+    counter = {"collection": submission.collection, "team": submission.team, "day": day}
+
     # Submissions from before the collection had a quota count as well.
-    earlier = {"collection": made.collection, "team": made.team, "created_at__gte": midnight}
+    earlier = {
+        "collection": submission.collection,
+        "team": submission.team,
+        "created_at__gte": midnight,
+    }
+
     used = sum(
-        kind._default_manager.filter(**earlier).exclude(pk=made.pk).count()
+        kind._default_manager.filter(**earlier).exclude(pk=submission.pk).count()
         for kind in (Run, SessionSet)
     )
-    QuotaCounter.objects.get_or_create(**identity, defaults={"used": used})
-    if not QuotaCounter.objects.filter(**identity, used__lt=limit).update(used=F("used") + 1):
+
+    QuotaCounter.objects.get_or_create(**counter, defaults={"used": used})
+
+    if not QuotaCounter.objects.filter(**counter, used__lt=limit).update(used=F("used") + 1):
         wait = midnight + timedelta(days=1) - timezone.now()
-        message = f"team {made.team} has reached its quota of {limit} submissions per day; it resets at midnight UTC"
-        raise LimitReached(message, wait=max(1.0, wait.total_seconds()), code="quota_exceeded")
+        raise LimitReached(
+            f"team {submission.team} has reached its quota of {limit} submissions per day; "
+            "it resets at midnight UTC",
+            wait=max(1.0, wait.total_seconds()),
+            code="quota_exceeded",
+        )

@@ -17,7 +17,7 @@ from runs.services.campaigns.guards import check_outside
 from runs.services.collections.known_documents import CheckedKnown, check_known
 from runs.services.storage.files import HASH_SEED, FileSource, upload_limits
 from runs.services.storage.reports import (
-    named,
+    list_topics,
     report_as_json,
     warn_of_outside,
     warn_where_none_matches,
@@ -41,18 +41,19 @@ from runs.services.tracking.systems import (
     version_with_files,
 )
 
-# What a submission does where another run has its tag.
+# What a submission does if another run has its tag.
 FAIL, VERSION = "fail", "version"
 _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunUpload(Upload[Run]):
-    """A run, possibly with its costs, with a file of the documents that its user knew, for an experiment of its team,
-    and with a label of the team that is moved to it.
+    """A run, with what may come with it: costs, known documents, parents, links.
+
+    It is put into the `experiment` of its team, and the `label` of the team is moved to it.
 
     With a `system` it becomes the next version of it, and without a tag it is named after that
-    version. Where the tag is taken, it is refused, or with `if_taken` version it becomes the next
+    version. If the tag is taken, it is refused, or with `if_taken` version it becomes the next
     version of the system of that run.
     """
 
@@ -80,17 +81,29 @@ class RunUpload(Upload[Run]):
             )
         finally:
             source.close()
+
         summary.report.check()
         self.check_summary(summary)
+
         if self._is_numbered:
-            # The tag of the file is not meant.
+            # The version names the run, not the file.
             summary.report.drop_warnings("tag_differs")
+
+        # Refuse parents and links here already; `keep` stores them.
         find_parents(self.parents, self.user)
         with_header_links(summary.metadata, self.links, summary.report)
+
         known = check_known(upload=self.known) if self.known else None
         _warn_of_topics(self.collection, summary, known)
+
         metadata, costs = with_header(summary.metadata, self.metadata, self.costs, summary.report)
-        _warn_of_left_out(left_out_of(self.collection, metadata, costs), summary.report)
+        if unsearched := left_out_of(self.collection, metadata, costs):
+            message = (
+                f"{len(unsearched):,} values of the metadata are kept, not searched: "
+                f"{list_topics(unsearched)}"
+            )
+            summary.report.warning(0, "parameters_left_out", message, len(unsearched))
+
         return Run(
             **{**self.columns(), "metadata": metadata},
             costs=costs,
@@ -110,7 +123,7 @@ class RunUpload(Upload[Run]):
         )
 
     def check_summary(self, summary: RunSummary) -> None:
-        """Refuse a file for what it contains. A run outside campaigns is taken as it is."""
+        """Refuse a file for its contents. A run outside campaigns is taken as it is."""
 
     @property
     def _is_numbered(self) -> bool:
@@ -120,68 +133,84 @@ class RunUpload(Upload[Run]):
     def _next_tag(self) -> str | None:
         if not self.system or self.tag:
             return None
-        return tag_of(
-            self.system, next_version(collection=self.collection, team=self.team, slug=self.system)
-        )
+        version = next_version(collection=self.collection, team=self.team, slug=self.system)
+        return tag_of(self.system, version)
 
-    def _system_of(self, made: Run, there: Run | None) -> str | None:
-        """Return the system whose next version the run becomes; `there` is another run with its tag."""
+    def _system_of(self, run: Run, existing: Run | None) -> str | None:
+        """Return the slug of the system to join; `existing` is another run with the run's tag."""
         if self.system or self.if_taken != VERSION:
             return self.system
-        if there and there.system:
-            return there.system.slug
-        stem = stem_of(made.tag)
-        return stem if there or System.objects.filter(team=made.team, slug=stem).exists() else None
+        if existing and existing.system:
+            return existing.system.slug
 
-    def find_existing(self, made: Run) -> Run | None:
-        """Return the run that this upload repeats: of the tag, or a version of the system with the same files."""
-        there = None if self._is_numbered else namesake(made)
-        if there and self.if_taken != VERSION:
-            self.check_same(there, made)
-            return there
-        if there is None or there.files != made.files:
-            slug = self._system_of(made, there)
-            there = (
-                version_with_files(made, slug)
-                if slug and (self._is_numbered or self.if_taken == VERSION)
-                else None
+        slug = stem_of(run.tag)
+        if existing or System.objects.filter(team=run.team, slug=slug).exists():
+            return slug
+
+        return None
+
+    def find_existing(self, run: Run) -> Run | None:
+        """Return the run that this upload repeats, or None.
+
+        This is the run with the tag, or a version of the system with the same files.
+        """
+        existing = None if self._is_numbered else namesake(run)
+        if existing and self.if_taken != VERSION:
+            self.check_same(existing, run)
+            return existing
+
+        if existing is None or existing.files != run.files:
+            slug = self._system_of(run, existing)
+            existing = None
+            if slug and (self._is_numbered or self.if_taken == VERSION):
+                existing = version_with_files(run, slug)
+
+        if existing:
+            _warn_of_differing(self, existing, run)
+
+        return existing
+
+    def place(self, run: Run) -> None:
+        existing = None if self._is_numbered else namesake(run)
+        slug = self._system_of(run, existing)
+        if slug and (existing is None or self.if_taken == VERSION):
+            keep_tag = existing is None and not self._is_numbered
+            join_system(run, slug, previous=existing, keep_tag=keep_tag, origin=self.origin)
+
+    def check_same(self, existing: Run, run: Run) -> None:
+        super().check_same(existing, run)
+        if existing.known_sha256 != run.known_sha256:
+            raise Conflict(
+                f"run {run.tag!r} of team {self.team} has different known documents; "
+                "choose a new tag",
+                code="tag_taken",
+                pointer="/tag",
             )
-        if there:
-            _warn_of_differing(self, there, made)
-        return there
 
-    def place(self, made: Run) -> None:
-        there = None if self._is_numbered else namesake(made)
-        slug = self._system_of(made, there)
-        if slug and (there is None or self.if_taken == VERSION):
-            named = there is None and not self._is_numbered
-            join_system(made, slug, before=there, named=named, origin=self.origin)
+        _warn_of_differing(self, existing, run)
 
-    def check_same(self, there: Run, made: Run) -> None:
-        super().check_same(there, made)
-        if there.known_sha256 != made.known_sha256:
-            message = f"run {made.tag!r} of team {self.team} has different known documents; choose a new tag"
-            raise Conflict(message, code="tag_taken", pointer="/tag")
-        _warn_of_differing(self, there, made)
+    def count(self, run: Run) -> None:
+        check_outside(run)
+        _check_not_removed(run)
+        super().count(run)
 
-    def count(self, made: Run) -> None:
-        check_outside(made)
-        _check_not_removed(made)
-        super().count(made)
+    def keep(self, run: Run) -> None:
+        store_parameters(run.collection, [run])
+        store_parents(run, find_parents(self.parents, self.user))
 
-    def keep(self, made: Run) -> None:
-        store_parameters(made.collection, [made])
-        store_parents(made, find_parents(self.parents, self.user))
-        # What is left out was reported by the check.
-        store_links(made, with_header_links(made.ir_metadata, self.links, FileReport()))
-        self.keep_again(made)
+        # The check has reported the links that are left out.
+        store_links(run, with_header_links(run.ir_metadata, self.links, FileReport()))
+        self.keep_again(run)
 
-    def keep_again(self, there: Run) -> None:
+    def keep_again(self, existing: Run) -> None:
         if self.experiment:
-            add_submitted(experiment=self.experiment, run=there, user=self.user, origin=self.origin)
+            add_submitted(
+                experiment=self.experiment, run=existing, user=self.user, origin=self.origin
+            )
+
         if self.label:
             move_label(
-                run=there,
+                run=existing,
                 name=self.label,
                 user=self.user,
                 note="with the submission",
@@ -191,84 +220,103 @@ class RunUpload(Upload[Run]):
 
 def _check_not_removed(run: Run) -> None:
     """Raise Conflict for a file of the team that organisers took out of the collection."""
-    same = Run.objects.filter(collection=run.collection, team=run.team, sha256=run.sha256)
-    removed = same.exclude(removal_reason="").first()
+    same_file = Run.objects.filter(collection=run.collection, team=run.team, sha256=run.sha256)
+    removed = same_file.exclude(removal_reason="").first()
     if removed:
-        message = f"the organisers took this run out of collection {run.collection}: {removed.removal_reason}"
-        raise Conflict(message, code="run_removed")
+        raise Conflict(
+            f"the organisers took this run out of collection {run.collection}: "
+            f"{removed.removal_reason}",
+            code="run_removed",
+        )
 
 
 def contradicted_ranks(runs: Iterable[UUID]) -> dict[UUID, str]:
-    """Return a note for each run whose rank column contradicts its scores."""
+    """Return a note for each run with a rank column that contradicts its scores."""
     rows = Run.objects.filter(pk__in=runs).values_list("pk", _CONTRADICTED, "documents")
     return {pk: say_contradicted(lines, documents) for pk, lines, documents in rows if lines}
 
 
-def _warn_of_left_out(names: list[str], report: FileReport) -> None:
-    if names:
-        say = f"{len(names):,} values of the metadata are kept, not searched: {named(names)}"
-        report.warning(0, "parameters_left_out", say, len(names))
+def _warn_of_differing(upload: RunUpload, existing: Run, run: Run) -> None:
+    """Warn if a run that is sent again differs in what it keeps, such as its metadata.
 
-
-def _warn_of_differing(upload: RunUpload, there: Run, made: Run) -> None:
-    """Add to the answer for a run that was sent again, which is not stored: its metadata or costs stay as they are."""
-    kept = [
+    The warning is only in the answer: it is set on the existing run, which is not saved.
+    """
+    differing = [
         name
         for name in ("metadata", "costs")
-        if getattr(upload, name) and getattr(there, name) != getattr(made, name)
+        if getattr(upload, name) and getattr(existing, name) != getattr(run, name)
     ]
-    given = {(one.run, one.relation, one.weight) for one in upload.parents}
-    if given and given != set(there.parent_edges.values_list("parent_id", "relation", "weight")):
-        kept.append("parents")
-    if upload.links and upload.links != links_of(there):
-        kept.append("links")
-    if upload.system and (there.system is None or there.system.slug != upload.system):
-        kept.append("system")
-    if kept:
-        report = FileReport()
-        say = f"the run exists with other {' and '.join(kept)}, which are kept; change them with PATCH"
-        report.warning(0, "metadata_differs", say)
-        told, stored = report_as_json(report), there.warnings
-        there.warnings = {
-            "warnings": [*stored.get("warnings", []), *told["warnings"]],
-            "counts": {**stored.get("counts", {}), **told["counts"]},
-        }
+
+    parents = {(parent.run, parent.relation, parent.weight) for parent in upload.parents}
+    edges = existing.parent_edges.values_list("parent_id", "relation", "weight")
+    if parents and parents != set(edges):
+        differing.append("parents")
+
+    if upload.links and upload.links != links_of(existing):
+        differing.append("links")
+
+    if upload.system and (existing.system is None or existing.system.slug != upload.system):
+        differing.append("system")
+
+    if not differing:
+        return
+
+    report = FileReport()
+    message = (
+        f"the run exists with other {' and '.join(differing)}, which are kept; "
+        "change them with PATCH"
+    )
+
+    report.warning(0, "metadata_differs", message)
+    added, stored = report_as_json(report), existing.warnings
+    existing.warnings = {
+        "warnings": [*stored.get("warnings", []), *added["warnings"]],
+        "counts": {**stored.get("counts", {}), **added["counts"]},
+    }
 
 
 def _warn_of_topics(
     collection: Collection, summary: RunSummary, known: CheckedKnown | None
 ) -> None:
-    """Compare with the collection's topic list, which is public, but never with judgements that are or may become
-    blind."""
-    report, found = summary.report, list(summary.topics)
+    """Warn of topics that differ from the collection's topic list, which is public.
+
+    Without a list, compare with judged topics, but never with judgements that are or may become
+    blind.
+    """
+    report, topics = summary.report, list(summary.topics)
     listed = list(collection.topics.order_by("position").values_list("topic_id", flat=True))
+
     if not listed:
-        open_ones = Qrels.objects.filter(
-            collection=collection, collection__blind=False, active=True
-        )
-        active = open_ones.defer("warnings").first()
+        visible = Qrels.objects.filter(collection=collection, collection__blind=False, active=True)
+        active = visible.defer("warnings").first()
         try:
             judged = active.topic_ids if active else []
         except StoredValueCorrupt:
             # The run is valid without this warning.
             return
-        warn_where_none_matches(report, found, judged, "judged in the collection")
+
+        warn_where_none_matches(report, topics, judged, "judged in the collection")
         return
-    warn_of_outside(report, found, listed)
+
+    warn_of_outside(report, topics, listed)
     missing = [topic for topic in listed if topic not in summary.topics]
     if 0 < len(missing) < len(listed):
-        say = (
-            f"{len(missing):,} of the collection's {len(listed):,} topics have no document ({named(missing)}); "
-            "those that are judged count 0"
+        message = (
+            f"{len(missing):,} of the collection's {len(listed):,} topics have no document "
+            f"({list_topics(missing)}); those that are judged count 0"
         )
-        report.warning(0, "topic_missing", say, len(missing))
+        report.warning(0, "topic_missing", message, len(missing))
+
     if known:
         warn_of_outside(known.summary.report, known.summary.topics, listed)
 
 
 def number_of(run: UUID) -> int:
-    """Return which of its team's runs in its collection a run is, from 1, withdrawn ones included: how often the team
-    has tried these topics by then."""
-    this = Run.objects.filter(pk=run)
-    same = {"collection__in": this.values("collection"), "team__in": this.values("team")}
-    return Run.objects.filter(**same, created_at__lte=this.values("created_at")[:1]).count()
+    """Return a run's number among its team's runs in its collection, from 1.
+
+    Withdrawn runs count: the number says how often the team has tried these topics by then.
+    """
+    row = Run.objects.filter(pk=run)
+    same_team = {"collection__in": row.values("collection"), "team__in": row.values("team")}
+
+    return Run.objects.filter(**same_team, created_at__lte=row.values("created_at")[:1]).count()

@@ -1,4 +1,4 @@
-"""Delete what is no longer needed: files without a row, abandoned uploads, and old answers with idempotency keys."""
+"""Delete files without a row, abandoned uploads, and old answers with idempotency keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST_MOST = 20
 
 @dataclass(frozen=True)
 class Swept:
-    """The result of a sweep; `spared` is the number of unused stored files that were too many to delete."""
+    """The numbers of deleted objects; `spared` counts unused stored files, too many to delete."""
 
     files: int
     uploads: int
@@ -35,41 +35,51 @@ class Swept:
 
 
 def sweep(most: int | None = None) -> Swept:
-    """Delete unused files and keys older than 24 hours. Safe at any moment, in several processes at once.
+    """Delete unused files and keys older than 24 hours.
+
+    This is safe at any moment, in several processes at once.
 
     If more than `most` stored files are unused, delete none of them, because their rows are more
     likely to be missing. The default is 20, or a tenth of the store if that is more. Raise
     StorageUnavailable if the store belongs to another install.
     """
     check_store()
-    found = list(orphans())
-    too_many = takes_too_many(len(found)) if most is None else len(found) > most
-    spared = len(found) if too_many else 0
-    files = 0 if spared else sum(delete_orphan(sha256) for sha256 in found)
+
+    unused = list(orphans())
+    too_many = takes_too_many(len(unused)) if most is None else len(unused) > most
+    spared = len(unused) if too_many else 0
+    files = 0 if spared else sum(delete_orphan(sha256) for sha256 in unused)
+
     uploads = delete_old_uploads()
     the_store().tidy()
     answers, _ = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - AGE).delete()
+
     return Swept(files, uploads, answers, spared)
 
 
 def takes_too_many(files: int) -> bool:
-    """Return whether this is more stored files than a sweep deletes by default."""
+    """Return whether a sweep would not delete this many stored files by default."""
     return files > LEAST_MOST and files > sum(1 for _ in the_store().entries()) // 10
 
 
 def is_named(sha256: str) -> bool:
-    """Return whether a row still needs the stored file: judgements, or a run or session set that is not withdrawn, or
-    was less than 24 hours ago, so that its team can restore it, or that was entered in a phase of a
-    campaign or taken out by the organisers of its collection, or an artifact."""
-    kept = Q(deleted_at=None) | Q(deleted_at__gt=timezone.now() - AGE)
+    """Return whether a row still needs the stored file.
+
+    Judgements and artifacts need theirs. A run or session set does unless it was withdrawn more
+    than 24 hours ago: until then its team can restore it. A run that was entered in a phase of a
+    campaign, or that organisers took out of their collection, needs its files for ever.
+    """
+    restorable = Q(deleted_at=None) | Q(deleted_at__gt=timezone.now() - AGE)
     runs = Run.objects.filter(
-        kept | Q(entries__isnull=False) | ~Q(removal_reason=""),
+        restorable | Q(entries__isnull=False) | ~Q(removal_reason=""),
         Q(sha256=sha256) | Q(known_sha256=sha256),
     )
-    sets = SessionSet.objects.filter(kept, sha256=sha256)
+
+    session_sets = SessionSet.objects.filter(restorable, sha256=sha256)
     artifacts = Artifact.objects.filter(still_needed(), sha256=sha256)
-    named = (runs, sets, artifacts, Qrels.objects.filter(sha256=sha256))
-    return any(rows.exists() for rows in named)
+    qrels = Qrels.objects.filter(sha256=sha256)
+
+    return any(rows.exists() for rows in (runs, session_sets, artifacts, qrels))
 
 
 def orphans() -> Iterator[str]:
@@ -82,8 +92,10 @@ def orphans() -> Iterator[str]:
 
 
 def young_strangers() -> Iterator[str]:
-    """Yield the SHA-256 of stored files of the last 24 hours that no row names, not even a withdrawn one: submissions
-    that were interrupted, or whose rows were lost."""
+    """Yield the SHA-256 of stored files of the last 24 hours that no row names at all.
+
+    Their submissions were interrupted, or their rows were lost.
+    """
     return (
         entry.sha256
         for entry in the_store().entries()
@@ -92,7 +104,7 @@ def young_strangers() -> Iterator[str]:
 
 
 def left_behind() -> Iterator[Path]:
-    """Yield uploads older than 24 hours, whose request died."""
+    """Yield uploads older than 24 hours: their requests have died."""
     return (path for path in (settings.EVALHUB_DATA / "uploads").glob("*") if _is_old_upload(path))
 
 
@@ -102,19 +114,22 @@ def delete_old_uploads() -> int:
 
 
 def delete_uploads_left_behind() -> int:
-    """Delete every upload immediately. Call this only if no other process serves this data folder: each upload then
-    belongs to a dead request.
+    """Delete every upload immediately.
 
-    With PostgreSQL several web servers may share a folder, whose uploads wait for `sweep`.
+    Call this only if no other process serves this data folder: each upload then belongs to a dead
+    request. With PostgreSQL several web servers may share a folder, and uploads wait for `sweep`.
     """
     if settings.EVALHUB_DATABASE_URL:
         return 0
+
     return sum(_delete(path) for path in (settings.EVALHUB_DATA / "uploads").glob("*"))
 
 
 def delete_orphan(sha256: str) -> bool:
-    """Delete a stored file unless a row needs it. This is checked again under the lock, because the same bytes may be
-    submitted at this moment."""
+    """Delete a stored file unless a row needs it, and return whether it was deleted.
+
+    This is checked again under the lock, because the same bytes may be submitted at this moment.
+    """
     try:
         with sweeping():
             if is_named(sha256):

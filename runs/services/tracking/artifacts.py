@@ -39,8 +39,9 @@ def check_artifact_size(size: int) -> None:
 def attach(
     *, run: Run, name: str, file: Path, user: User | None, origin: Origin = SYSTEM
 ) -> tuple[Artifact, bool]:
-    """Store a file beside a run. Return its artifact and whether it is new: the same file under the same name is the
-    existing one.
+    """Attach a file to a run. Return its artifact and whether it is new.
+
+    The same file under the same name is the existing artifact.
 
     Raise UnsupportedFile (`artifact_type`) for a file of another type than its name says,
     FileTooLarge (`artifact_quota`) beyond a limit, Conflict if the run has another file of this
@@ -48,11 +49,13 @@ def attach(
     """
     size = file.stat().st_size
     check_artifact_size(size)
+
     with file.open("rb") as stream:
         start = stream.read(START)
         check_type(name, start)
         stream.seek(0)
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+
     with storing(), _as_stored(file, start) as stored:
         keep_file(stored, sha256)
         try:
@@ -62,21 +65,24 @@ def attach(
                     raise Conflict(
                         f"run {run.tag} was withdrawn; restore it first", code="conflict"
                     )
-                if there := Artifact.objects.filter(run=run, name=name, deleted_at=None).first():
-                    return _same(there, sha256), False
+
+                if existing := Artifact.objects.filter(run=run, name=name, deleted_at=None).first():
+                    return _check_same(existing, sha256), False
+
                 _check_quota(run, size)
-                made = Artifact.objects.create(
+                artifact = Artifact.objects.create(
                     run=run, name=name, sha256=sha256, size=size, created_by=user
                 )
                 action = AuditEvent.Action.ARTIFACT_ATTACHED
-                record(origin, action, run, collection=run.collection, after=_identity(made))
+                record(origin, action, run, collection=run.collection, after=_identity(artifact))
         except IntegrityError:
-            # Another request has stored one of this name meanwhile.
-            there = Artifact.objects.filter(run=run, name=name, deleted_at=None).first()
-            if there is None:
+            # Another request has stored an artifact with this name meanwhile.
+            existing = Artifact.objects.filter(run=run, name=name, deleted_at=None).first()
+            if existing is None:
                 raise
-            return _same(there, sha256), False
-    return made, True
+            return _check_same(existing, sha256), False
+
+    return artifact, True
 
 
 def delete_artifact(*, artifact: Artifact, origin: Origin = SYSTEM) -> None:
@@ -90,32 +96,43 @@ def delete_artifact(*, artifact: Artifact, origin: Origin = SYSTEM) -> None:
 
 
 def still_needed() -> Q:
-    """Return the condition for artifacts whose files stay: those that are not deleted, of runs that are not withdrawn,
-    or neither for longer than thirty days."""
+    """Return the condition of artifacts that keep their files.
+
+    Neither the artifact was deleted nor its run withdrawn more than thirty days ago.
+    """
     since = timezone.now() - KEPT
     return (Q(deleted_at=None) | Q(deleted_at__gt=since)) & (
         Q(run__deleted_at=None) | Q(run__deleted_at__gt=since)
     )
 
 
-def _same(there: Artifact, sha256: str) -> Artifact:
-    if there.sha256 != sha256:
-        message = (
-            f"the run has another file {there.name}; delete that one first, or choose another name"
+def _check_same(existing: Artifact, sha256: str) -> Artifact:
+    """Return the artifact with this name. Raise Conflict if it has another file."""
+    if existing.sha256 != sha256:
+        raise Conflict(
+            f"the run has another file {existing.name}; "
+            "delete that one first, or choose another name",
+            code="conflict",
+            pointer="/name",
         )
-        raise Conflict(message, code="conflict", pointer="/name")
-    return there
+
+    return existing
 
 
 def _check_quota(run: Run, size: int) -> None:
-    """Raise FileTooLarge (`artifact_quota`) if the run has as many artifacts as it may, or the team too many bytes.
+    """Raise FileTooLarge (`artifact_quota`) beyond the limits of the run or its team.
 
-    Deleted files count as long as they are stored, against twice the limit: who deletes has room
-    again, and nobody fills a disk by deleting.
+    Deleted files count as long as they are stored, against twice the limit: deleting makes room,
+    but nobody fills a disk by deleting.
     """
     if Artifact.objects.filter(run=run, deleted_at=None).count() >= settings.EVALHUB_RUN_ARTIFACTS:
-        message = f"the run has {settings.EVALHUB_RUN_ARTIFACTS} artifacts, which is the most; delete one first"
-        raise FileTooLarge(message, code="artifact_quota", pointer="/file")
+        raise FileTooLarge(
+            f"the run has {settings.EVALHUB_RUN_ARTIFACTS} artifacts, which is the most; "
+            "delete one first",
+            code="artifact_quota",
+            pointer="/file",
+        )
+
     # One at a time for a team, or two requests would take the last room.
     Team.objects.select_for_update().filter(pk=run.team_id).values_list("pk").first()
     most, own = settings.EVALHUB_TEAM_ARTIFACT_BYTES, Artifact.objects.filter(run__team=run.team_id)
@@ -127,10 +144,12 @@ def _check_quota(run: Run, size: int) -> None:
             if stored > live
             else ""
         )
+
         message = (
-            f"team {run.team} has {live / _MB:,.0f} MiB of artifacts{deleted}; the limit is {most / _MB:,.0f} MiB. "
-            "Delete some, or link to the file instead"
+            f"team {run.team} has {live / _MB:,.0f} MiB of artifacts{deleted}; "
+            f"the limit is {most / _MB:,.0f} MiB. Delete some, or link to the file instead"
         )
+
         raise FileTooLarge(message, code="artifact_quota", pointer="/file")
 
 
@@ -140,16 +159,20 @@ def _identity(artifact: Artifact) -> dict[str, str | int]:
 
 @contextmanager
 def _as_stored(file: Path, start: bytes) -> Iterator[Path]:
-    """Yield the file as the store keeps it: one that is compressed is compressed once more, because the store names
-    files by their decompressed bytes."""
+    """Yield the file as the store takes it.
+
+    The store names files by their decompressed bytes, so a compressed file is compressed again.
+    """
     if encoding_of(start) == "plain":
         yield file
         return
+
     with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as wrapped:
         with (
-            file.open("rb") as plain,
-            gzip.GzipFile(fileobj=wrapped, mode="wb", compresslevel=1, mtime=0) as packed,
+            file.open("rb") as original,
+            gzip.GzipFile(fileobj=wrapped, mode="wb", compresslevel=1, mtime=0) as compressed,
         ):
-            shutil.copyfileobj(plain, packed, _MB)
+            shutil.copyfileobj(original, compressed, _MB)
+
         wrapped.flush()
         yield Path(wrapped.name)

@@ -1,4 +1,4 @@
-"""Edit the description, metadata and costs of runs, and read what was edited before."""
+"""Edit the description, metadata and costs of runs, and read earlier edits."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ _RUNS = 500
 
 @dataclass(frozen=True)
 class Edit:
-    """What a run would be and was: its columns before and after, and by column and dotted name each value that differs,
-    None where it was not set."""
+    """A change of a run: its columns afterwards, and the values that differ.
+
+    `differing` has pairs of values before and after by column and dotted name, None for a value
+    that is not set.
+    """
 
     run: Run
     after: dict[str, Any]
@@ -38,23 +41,29 @@ class Edit:
 
 
 def save_edits(collection: Collection, edits: list[Edit], origin: Origin = SYSTEM) -> None:
-    """Store changes of runs of one collection with their rows of parameters and their events: all or none."""
+    """Store edits of a collection's runs with their parameters and events: all or none."""
     with transaction.atomic():
         searched = []
         for edit in edits:
             if not edit.differing:
                 continue
+
             Run.objects.filter(pk=edit.run.pk).update(**edit.after)
             for name, value in edit.after.items():
                 setattr(edit.run, name, value)
+
             if SPACES.keys() & edit.differing.keys():
                 searched.append(edit.run)
-            before, after = (
-                {name: _side(pairs, side) for name, pairs in edit.differing.items()}
-                for side in (0, 1)
+
+            record(
+                origin,
+                AuditEvent.Action.RUN_CHANGED,
+                edit.run,
+                collection=collection,
+                before={name: _side(pairs, 0) for name, pairs in edit.differing.items()},
+                after={name: _side(pairs, 1) for name, pairs in edit.differing.items()},
             )
-            action = AuditEvent.Action.RUN_CHANGED
-            record(origin, action, edit.run, collection=collection, before=before, after=after)
+
         for start in range(0, len(searched), _RUNS):
             store_parameters(collection, searched[start : start + _RUNS])
 
@@ -68,8 +77,9 @@ def edit_of(run: Run, **after: Any) -> Edit:
     """Return the change of a run to these values of description, metadata and costs."""
     differing: dict[str, dict[str, tuple[Any, Any]]] = {}
     for column in SPACES.keys() & after.keys():
-        if found := differences(getattr(run, column), after[column]):
-            differing[column] = found
+        if changed_values := differences(getattr(run, column), after[column]):
+            differing[column] = changed_values
+
     if after.get("description", run.description) != run.description:
         differing["description"] = {"": (run.description, after["description"])}
     return Edit(run, {name: value for name, value in after.items() if name in differing}, differing)
@@ -77,21 +87,24 @@ def edit_of(run: Run, **after: Any) -> Edit:
 
 def change_run(
     *,
-    made: Run,
+    submission: Run,
     changes: Mapping[str, Any],
     enqueue: Callable[[Run], object],
     origin: Origin = SYSTEM,
 ) -> None:
-    """Change the description of a run; `metadata` and `costs` are merged into its own, null removes a key.
+    """Change the description, metadata and costs of a run, which the caller has locked.
 
-    The run is locked by the caller. Raise Unprocessable if what results cannot be kept.
+    `metadata` and `costs` are merged into its own; null removes a key. Raise Unprocessable if the
+    result is not permitted.
     """
     after = dict(changes)
     if "metadata" in after:
-        after["metadata"] = merged_metadata(made.metadata, after["metadata"])
+        after["metadata"] = merged_metadata(submission.metadata, after["metadata"])
+
     if "costs" in after:
-        after["costs"] = read_costs(merge_patch(made.costs, after["costs"]))
-    save_edits(made.collection, [edit_of(made, **after)], origin)
+        after["costs"] = read_costs(merge_patch(submission.costs, after["costs"]))
+
+    save_edits(submission.collection, [edit_of(submission, **after)], origin)
 
 
 def replace_metadata(*, run: Run, metadata: dict[str, Any], origin: Origin = SYSTEM) -> None:
@@ -100,40 +113,53 @@ def replace_metadata(*, run: Run, metadata: dict[str, Any], origin: Origin = SYS
 
 
 def renamed(metadata: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return metadata with other names of keys, each with all that lies below it. Raise Unprocessable if a new name is
-    there already."""
-    made = nested(metadata)
+    """Return metadata with renamed keys, each with all that lies below it.
+
+    Raise Unprocessable if a new name exists already.
+    """
+    result = nested(metadata)
+
+    # Remove all old names before the first new one is set: two keys may exchange their names.
     moved = []
     for old, new in names.items():
         *above, last = _parts(old)
-        holder: Any = made
+        parent: Any = result
         for part in above:
-            holder = holder.get(part) if isinstance(holder, dict) else None
-        if isinstance(holder, dict) and last in holder:
-            moved.append((new, holder.pop(last)))
+            parent = parent.get(part) if isinstance(parent, dict) else None
+
+        if isinstance(parent, dict) and last in parent:
+            moved.append((new, parent.pop(last)))
+
     for new, value in moved:
         *above, last = _parts(new)
-        holder = made
+        parent = result
+
         for part in above:
-            holder = holder.setdefault(part, {})
-            if not isinstance(holder, dict):
-                raise _taken(new)
-        if last in holder:
-            raise _taken(new)
-        holder[last] = value
-    return nested(_without_empty(made)) if moved else dict(metadata)
+            parent = parent.setdefault(part, {})
+            if not isinstance(parent, dict):
+                raise _name_conflict(new)
+
+        if last in parent:
+            raise _name_conflict(new)
+        parent[last] = value
+
+    return nested(_without_empty(result)) if moved else dict(metadata)
 
 
 def _parts(name: str) -> list[str]:
-    """Return the keys that lead to a dotted name in nested metadata. Raise Unprocessable for an empty one."""
+    """Return the keys that lead to a dotted name in nested metadata.
+
+    Raise Unprocessable for an empty key.
+    """
     keys, target = [], nested({name: None})
     for _ in split_name(name):
         ((key, target),) = target.items()
         keys.append(key)
+
     return keys
 
 
-def _taken(name: str) -> Unprocessable:
+def _name_conflict(name: str) -> Unprocessable:
     return Unprocessable(
         f"there is a value at {name[:60]} already; remove it first",
         code="key_conflict",
@@ -151,8 +177,11 @@ def _without_empty(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return by dotted name the values that differ, before and after, None where not set; a list is one value."""
-    old, new = dict(_values(before)), dict(_values(after))
+    """Return the values that differ, before and after, by dotted name.
+
+    A value that is not set is None. A list is one value.
+    """
+    old, new = dict(_flat_values(before)), dict(_flat_values(after))
     return {
         name: (old.get(name), new.get(name))
         for name in {**old, **new}
@@ -169,18 +198,18 @@ def changes_between(before: Run, after: Run) -> list[Changed]:
     ]
 
 
-def _values(metadata: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flat_values(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in metadata.items():
-        name = f"{above}.{key}" if above else key
+        name = f"{prefix}.{key}" if prefix else key
         if isinstance(value, dict):
-            yield from _values(value, name)
+            yield from _flat_values(value, name)
         else:
             yield name, value
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A value that an edit changed; None is not set."""
+    """A value that an edit changed, None if it was or is not set."""
 
     space: str
     name: str
@@ -190,7 +219,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class PastEdit:
-    """An edit of a run's metadata or costs; `actor` is the user name, empty for the command line."""
+    """An edit of a run's metadata or costs; `actor` is a user name, empty for the command line."""
 
     time: datetime
     actor: str
@@ -198,28 +227,29 @@ class PastEdit:
 
 
 def history_of(run: Run) -> list[PastEdit]:
-    """Return the edits of metadata and costs, the first one first: with it begins what was submitted."""
+    """Return the edits of a run's metadata and costs, oldest first."""
     events = AuditEvent.objects.filter(
         object_id=str(run.pk), object_type="run", action=AuditEvent.Action.RUN_CHANGED
     ).order_by("id")
+
     edits = []
     for event in events:
-        changes = [
-            Changed(space, name, *pair)
-            for column, space in SPACES.items()
-            for name, pair in differences(
-                _told(event.before, column), _told(event.after, column)
-            ).items()
-        ]
+        changes = []
+        for column, space in SPACES.items():
+            before, after = _logged(event.before, column), _logged(event.after, column)
+            for name, pair in differences(before, after).items():
+                changes.append(Changed(space, name, *pair))
+
         if changes:
             edits.append(PastEdit(event.time, event.actor, changes))
+
     return edits
 
 
-def _told(side: Any, column: str) -> Mapping[str, Any]:
-    """Return what an event says of a column; those of earlier releases have the whole metadata."""
-    told = side.get(column)
-    return told if isinstance(told, dict) else {}
+def _logged(side: Any, column: str) -> Mapping[str, Any]:
+    """Return an event's values of a column; those of earlier releases have the whole metadata."""
+    values = side.get(column)
+    return values if isinstance(values, dict) else {}
 
 
 def edit_runs(
@@ -229,11 +259,12 @@ def edit_runs(
     patch: Mapping[str, Any] | None,
     names: Mapping[str, str] | None,
 ) -> list[Edit]:
-    """Return the change of each run of a collection: a patch of its metadata, then other names of keys.
+    """Return an edit of each run of a collection: patch its metadata, then rename keys.
 
     Raise Unprocessable, naming the run, if one cannot be changed so.
     """
     edits = []
+
     for run in runs:
         run.collection = collection
         try:
@@ -243,4 +274,5 @@ def edit_runs(
             raise Unprocessable(
                 f"run {run.tag}: {error.message}", code=error.code, pointer=error.pointer
             ) from error
+
     return edits

@@ -27,11 +27,11 @@ def move_label(
     note: str = "",
     origin: Origin = SYSTEM,
 ) -> tuple[Label, bool]:
-    """Let a label of the run's team name this run. Return it and whether it is new.
+    """Let a label of the run's team name this run. Return the label and whether it is new.
 
-    Raise Conflict (`label_moved`) if it does not name the run `expected`, None standing for a label
-    that is not there yet. A label that names the run already is left as it is. Raise Conflict, too,
-    for a withdrawn run.
+    Raise Conflict (`label_moved`) if it does not name the run `expected`; None expects that the
+    label does not exist. A label that names the run already stays as it is. Raise Conflict for a
+    withdrawn run, too.
     """
     key = {"collection": run.collection, "team": run.team, "name": name}
     try:
@@ -43,38 +43,48 @@ def move_label(
                     code="conflict",
                     pointer="/run",
                 )
-            present = Label.objects.select_for_update().filter(**key).first()
-            if present and present.run_id == run.pk:
-                return present, False
-            before = (present.run_id if present else None) if expected is ANY else expected
-            moved = {"run": run, "moved_at": timezone.now(), "moved_by": user}
-            if before is None:
-                if present:
-                    raise _moved(present)
-                made = Label.objects.create(**key, **moved)
+
+            label = Label.objects.select_for_update().filter(**key).first()
+            if label and label.run_id == run.pk:
+                return label, False
+
+            previous = (label.run_id if label else None) if expected is ANY else expected
+            fields = {"run": run, "moved_at": timezone.now(), "moved_by": user}
+
+            if previous is None:
+                if label:
+                    raise _label_moved(label)
+                label = Label.objects.create(**key, **fields)
             else:
                 # One statement decides, whoever else moves it now.
-                if not Label.objects.filter(**key, run=before).update(**moved):
-                    raise _moved(present)
-                made = Label.objects.get(**key)
-            _append(made, before, run.pk, user, note, origin)
+                if not Label.objects.filter(**key, run=previous).update(**fields):
+                    raise _label_moved(label)
+                label = Label.objects.get(**key)
+
+            _record_move(label, previous, run.pk, user, note, origin)
     except IntegrityError:
-        # Somebody else has made it meanwhile.
+        # Somebody else has created it meanwhile.
         if expected is ANY:
             return move_label(run=run, name=name, user=user, note=note, origin=origin)
-        raise _moved(Label.objects.filter(**key).first()) from None
-    return made, before is None
+        raise _label_moved(Label.objects.filter(**key).first()) from None
+
+    return label, previous is None
 
 
-def _moved(present: Label | None) -> Conflict:
-    if present is None:
+def _label_moved(label: Label | None) -> Conflict:
+    if label is None:
         return Conflict(
             "the label names no run; send expected: null to make it",
             code="label_moved",
             pointer="/expected",
         )
-    message = f"label {present.name} of team {present.team} names run {present.run_id} by now; read it and decide again"
-    return Conflict(message, code="label_moved", pointer="/expected")
+
+    return Conflict(
+        f"label {label.name} of team {label.team} names run {label.run_id} by now; "
+        "read it and decide again",
+        code="label_moved",
+        pointer="/expected",
+    )
 
 
 def delete_label(
@@ -85,30 +95,37 @@ def delete_label(
     note: str = "",
     origin: Origin = SYSTEM,
 ) -> None:
-    """Delete a label; its moves stay. Raise Conflict if it names another run than `expected`, where that is given."""
+    """Delete a label; its moves stay. Raise Conflict if it names another run than `expected`."""
     with transaction.atomic():
-        present = Label.objects.select_for_update().filter(pk=label.pk).first()
-        if present is None:
+        current = Label.objects.select_for_update().filter(pk=label.pk).first()
+        if current is None:
             return
-        if expected not in (None, present.run_id):
-            raise _moved(present)
-        present.delete()
-        _append(label, present.run_id, None, user, note, origin)
+        if expected not in (None, current.run_id):
+            raise _label_moved(current)
+
+        current.delete()
+        _record_move(label, current.run_id, None, user, note, origin)
 
 
 def drop_labels(*, run: Run, drop: bool, user: User | None, origin: Origin = SYSTEM) -> None:
-    """Delete every label of a run that is about to be withdrawn. Raise Conflict if it has any and they are not to be
-    dropped."""
+    """Delete every label of a run that is about to be withdrawn.
+
+    Raise Conflict if it has any, without `drop`.
+    """
     labels = list(Label.objects.filter(run=run).select_related("collection", "team"))
     if labels and not drop:
         names = ", ".join(label.name for label in labels)
-        instead = "move the labels to another run, or delete them, too (drop_labels=true)"
-        raise Conflict(f"run {run.tag} is labelled {names}; {instead}", code="run_is_labelled")
+        raise Conflict(
+            f"run {run.tag} is labelled {names}; "
+            "move the labels to another run, or delete them, too (drop_labels=true)",
+            code="run_is_labelled",
+        )
+
     for label in labels:
         delete_label(label=label, user=user, note="run withdrawn", origin=origin)
 
 
-def _append(
+def _record_move(
     label: Label,
     before: UUID | None,
     after: UUID | None,
@@ -126,43 +143,56 @@ def _append(
         by=user,
         note=note,
     )
-    action = AuditEvent.Action.LABEL_MOVED if after else AuditEvent.Action.LABEL_DELETED
-    told = [{"run": str(run)} if run else {} for run in (before, after)]
-    record(origin, action, label, collection=label.collection, before=told[0], after=told[1])
+
+    record(
+        origin,
+        AuditEvent.Action.LABEL_MOVED if after else AuditEvent.Action.LABEL_DELETED,
+        label,
+        collection=label.collection,
+        before={"run": str(before)} if before else {},
+        after={"run": str(after)} if after else {},
+    )
 
 
 def labels_of(runs: Iterable[UUID]) -> dict[UUID, list[str]]:
-    """Return the names of each run's labels; none for a run without."""
-    found: dict[UUID, list[str]] = {}
-    for run, name in (
-        Label.objects.filter(run__in=list(runs)).order_by("name").values_list("run_id", "name")
-    ):
-        found.setdefault(run, []).append(name)
-    return found
+    """Return the names of the labels by run, for runs that have labels."""
+    names: dict[UUID, list[str]] = {}
+    labels = Label.objects.filter(run__in=list(runs)).order_by("name")
+    for run, name in labels.values_list("run_id", "name"):
+        names.setdefault(run, []).append(name)
+    return names
 
 
 def find_labelled(*, collection: Collection, reader: Any, text: str, pointer: str = "") -> UUID:
     """Return the run that `label:NAME` or `label:TEAM/NAME` names for this reader.
 
-    Without a team a label of the reader's own teams is meant, or else the only one that the reader
-    sees. Raise InvalidInput for a label that is not there (`unknown_label`), or that several teams
-    have (`ambiguous_label`).
+    Without a team this is a label of the reader's own teams, or else the only one that the reader
+    sees. Raise InvalidInput for a label that does not exist (`unknown_label`), or that several
+    teams have (`ambiguous_label`).
     """
     slug, _, name = text.removeprefix(PREFIX).rpartition("/")
-    seen = (
+    visible = (
         Label.objects.visible_to(reader)
         .filter(collection=collection, name=name)
         .select_related("team")
     )
-    found = list(seen.filter(team__slug=slug) if slug else seen.order_by("team__slug"))
-    if not slug and len(found) > 1:
+
+    labels = list(visible.filter(team__slug=slug) if slug else visible.order_by("team__slug"))
+    if not slug and len(labels) > 1:
         own = set(Team.objects.of(reader).values_list("pk", flat=True))
-        found = [label for label in found if label.team_id in own] or found
-    if not found:
-        message = f"there is no {text[:120]} in collection {collection.slug}; its labels/ lists those that you see"
-        raise InvalidInput(message, code="unknown_label", pointer=pointer)
-    if len(found) > 1:
-        teams = ", ".join(f"{PREFIX}{label.team.slug}/{name}" for label in found[:10])
+        labels = [label for label in labels if label.team_id in own] or labels
+
+    if not labels:
+        raise InvalidInput(
+            f"there is no {text[:120]} in collection {collection.slug}; "
+            "its labels/ lists those that you see",
+            code="unknown_label",
+            pointer=pointer,
+        )
+
+    if len(labels) > 1:
+        teams = ", ".join(f"{PREFIX}{label.team.slug}/{name}" for label in labels[:10])
         message = f"several teams have a label {name[:40]!r}; name one of {teams}"
         raise InvalidInput(message, code="ambiguous_label", pointer=pointer)
-    return found[0].run_id
+
+    return labels[0].run_id

@@ -1,4 +1,7 @@
-"""Systems: named sequences of a team's runs. A run becomes a version where it is submitted, or later."""
+"""Systems: named sequences of a team's runs.
+
+A run becomes a version when it is submitted, or later.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,12 @@ def stem_of(tag: str) -> str:
 
 
 def tag_of(slug: str, version: int) -> str:
-    """Return the tag that a version has where none is given."""
+    """Return the default tag of a version."""
     return f"{slug}-v{version}"
 
 
 def next_version(*, collection: Collection, team: Team, slug: str) -> int:
-    """Return the number after the last version of a system in a collection, withdrawn ones included."""
+    """Return the number of a system's next version in a collection; withdrawn versions count."""
     versions = Run.objects.filter(system__team=team, system__slug=slug, collection=collection)
     return (versions.aggregate(last=Max("version"))["last"] or 0) + 1
 
@@ -42,12 +45,15 @@ def next_version(*, collection: Collection, team: Team, slug: str) -> int:
 def create_system(
     *, team: Team, slug: str, name: str = "", description: str = "", origin: Origin = SYSTEM
 ) -> System:
-    """Create a system without versions. Raise Conflict (`slug_taken`) if the team has it already."""
+    """Return a new system without versions.
+
+    Raise Conflict (`slug_taken`) if the team has it already.
+    """
     try:
         with transaction.atomic():
-            made = System.objects.create(team=team, slug=slug, name=name, description=description)
-            record(origin, AuditEvent.Action.SYSTEM_CREATED, made, after={"name": name})
-            return made
+            system = System.objects.create(team=team, slug=slug, name=name, description=description)
+            record(origin, AuditEvent.Action.SYSTEM_CREATED, system, after={"name": name})
+            return system
     except IntegrityError:
         raise Conflict(
             f"team {team} has a system {slug!r} already", code="slug_taken", pointer="/slug"
@@ -60,51 +66,68 @@ def change_system(*, system: System, changes: Mapping[str, Any], origin: Origin 
         before, after = changed(system, changes)
         for name, value in after.items():
             setattr(system, name, value)
+
         if after:
             system.save(update_fields=list(after))
             record(origin, AuditEvent.Action.SYSTEM_CHANGED, system, before=before, after=after)
 
 
 def join_system(
-    made: Run, slug: str, *, before: Run | None, named: bool, origin: Origin = SYSTEM
+    run: Run, slug: str, *, previous: Run | None, keep_tag: bool, origin: Origin = SYSTEM
 ) -> None:
-    """Let a run that is about to be stored be the next version of a system, which is made if it is new; call it in the
-    transaction that stores the run and has locked its collection.
+    """Make an unsaved run the next version of a system, which is created if it is new.
 
-    `before`, if it is no version yet, becomes the one before it. A run that is not `named` gets the
-    tag of its version; raise Conflict (`tag_taken`) if another run has it.
+    Call this in the transaction that stores the run, with its collection locked. `previous`
+    becomes the version before it, unless it is a version already. Without `keep_tag` the run gets
+    the tag of its version; raise Conflict (`tag_taken`) if another run has it.
     """
-    system, new = System.objects.get_or_create(team=made.team, slug=slug)
-    if new:
+    system, is_new = System.objects.get_or_create(team=run.team, slug=slug)
+    if is_new:
         record(origin, AuditEvent.Action.SYSTEM_CREATED, system, after={"name": ""})
-    if before and before.system_id is None:
-        _number(before, system, origin)
-    made.system, made.versioned_at = system, timezone.now()
-    made.version = next_version(collection=made.collection, team=made.team, slug=slug)
-    if named:
+
+    if previous and previous.system_id is None:
+        _make_version(previous, system, origin)
+
+    run.system, run.versioned_at = system, timezone.now()
+    run.version = next_version(collection=run.collection, team=run.team, slug=slug)
+    if keep_tag:
         return
-    made.tag = tag_of(slug, made.version)
+
+    run.tag = tag_of(slug, run.version)
     if Run.objects.filter(
-        collection=made.collection, team=made.team, tag=made.tag, deleted_at=None
+        collection=run.collection, team=run.team, tag=run.tag, deleted_at=None
     ).exists():
-        message = f"the next version of {slug} would be {made.tag!r}, which another run is called; send a tag"
-        raise Conflict(message, code="tag_taken", pointer="/tag")
+        raise Conflict(
+            f"the next version of {slug} would be {run.tag!r}, which another run is called; "
+            "send a tag",
+            code="tag_taken",
+            pointer="/tag",
+        )
 
 
 def add_versions(*, system: System, runs: Iterable[Run], origin: Origin = SYSTEM) -> None:
-    """Let runs of the system's team be its next versions, in the order of their submission. One that is a version of it
-    already stays as it is. Raise Conflict, naming the run, for one of another system."""
+    """Make runs of the system's team its next versions, in the order of their submission.
+
+    Versions of it stay as they are. Raise Conflict, naming the run, for one of another system.
+    """
     with transaction.atomic():
         for run in _locked(runs):
             if run.system_id is None:
-                _number(run, system, origin)
+                _make_version(run, system, origin)
             elif run.system_id != system.pk:
-                message = f"run {run.tag} is version {run.version} of system {run.system}; take it out there first"
-                raise Conflict(message, code="conflict", pointer="/add")
+                raise Conflict(
+                    f"run {run.tag} is version {run.version} of system {run.system}; "
+                    "take it out there first",
+                    code="conflict",
+                    pointer="/add",
+                )
 
 
 def remove_versions(*, system: System, runs: Iterable[Run], origin: Origin = SYSTEM) -> None:
-    """Take runs out of a system; those that are no versions of it stay as they are. The others keep their numbers."""
+    """Take runs out of a system; the remaining versions keep their numbers.
+
+    Runs that are not versions of it stay as they are.
+    """
     with transaction.atomic():
         for run in _locked(runs):
             if run.system_id == system.pk:
@@ -120,38 +143,45 @@ def remove_versions(*, system: System, runs: Iterable[Run], origin: Origin = SYS
 
 
 def _locked(runs: Iterable[Run]) -> list[Run]:
-    """Lock the collections of runs, whose versions nobody else numbers meanwhile; return the runs as they are now, by
-    the time of their submission."""
-    named = list(runs)
-    collections = Collection.objects.filter(pk__in={run.collection_id for run in named}).order_by(
-        "pk"
-    )
+    """Return runs as they are now, in the order of their submission.
+
+    Their collections are locked, so that nobody else numbers versions meanwhile.
+    """
+    requested = list(runs)
+    collections = Collection.objects.filter(
+        pk__in={run.collection_id for run in requested}
+    ).order_by("pk")
     list(collections.select_for_update().values_list("pk"))
-    found = Run.objects.filter(pk__in=[run.pk for run in named]).select_related(
+    current = Run.objects.filter(pk__in=[run.pk for run in requested]).select_related(
         "collection", "team", "system__team"
     )
-    return list(found.order_by("created_at", "pk"))
+
+    return list(current.order_by("created_at", "pk"))
 
 
-def _number(run: Run, system: System, origin: Origin) -> None:
+def _make_version(run: Run, system: System, origin: Origin) -> None:
     number = next_version(collection=run.collection, team=system.team, slug=system.slug)
     Run.objects.filter(pk=run.pk).update(system=system, version=number, versioned_at=timezone.now())
     after = {"system": str(system), "version": number}
     record(origin, AuditEvent.Action.RUN_CHANGED, run, collection=run.collection, after=after)
 
 
-def version_with_files(made: Run, slug: str) -> Run | None:
+def version_with_files(run: Run, slug: str) -> Run | None:
     """Return the latest live version of a system in the collection that has the files of a run."""
     versions = Run.objects.filter(
-        system__team=made.team, system__slug=slug, collection=made.collection, deleted_at=None, sha256=made.sha256,
-        known_sha256=made.known_sha256,
-    )  # fmt: skip
+        system__team=run.team,
+        system__slug=slug,
+        collection=run.collection,
+        deleted_at=None,
+        sha256=run.sha256,
+        known_sha256=run.known_sha256,
+    )
     return versions.select_related("system").order_by("-version").first()
 
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a system, and what changed since the one before it, of those that the reader sees."""
+    """A version of a system, and the changes since the previous version that the reader sees."""
 
     run: Run
     changed: list[Changed]
@@ -159,7 +189,7 @@ class Version:
 
 @dataclass(frozen=True)
 class InCollection:
-    """How many versions of a system a reader sees in a collection, and the number of the last one."""
+    """The number of versions that a reader sees in a collection, and the number of the last one."""
 
     collection: Collection
     versions: int
@@ -167,24 +197,29 @@ class InCollection:
 
 
 def collections_of(system: System, reader: Any) -> list[InCollection]:
-    """Return the collections in which the reader sees versions of a system, that of the newest one first."""
-    seen = Run.objects.visible_to(reader).filter(system=system).order_by().values("collection")
-    counted = seen.annotate(
+    """Return the collections in which the reader sees versions of a system.
+
+    The collection of the newest version comes first.
+    """
+    visible = Run.objects.visible_to(reader).filter(system=system).order_by().values("collection")
+    counts = visible.annotate(
         versions=Count("pk"), last=Max("version"), newest=Max("created_at")
     ).order_by("-newest")
-    found = list(counted.values_list("collection", "versions", "last"))
-    known = Collection.objects.select_related("team").in_bulk([pk for pk, _, _ in found])
-    return [InCollection(known[pk], versions, last) for pk, versions, last in found]
+    rows = list(counts.values_list("collection", "versions", "last"))
+    collections = Collection.objects.select_related("team").in_bulk([pk for pk, _, _ in rows])
+
+    return [InCollection(collections[pk], versions, last) for pk, versions, last in rows]
 
 
 def versions_of(system: System, collection: Collection, reader: Any) -> list[Version]:
-    """Return the versions of a system in a collection that the reader sees, the last 1,000, from the first on."""
-    seen = Run.objects.visible_to(reader).filter(system=system, collection=collection)
-    shown = seen.select_related("team", "collection").defer(
+    """Return the last 1,000 versions in a collection that the reader sees, oldest first."""
+    visible = Run.objects.visible_to(reader).filter(system=system, collection=collection)
+    rows = visible.select_related("team", "collection").defer(
         "warnings", "known_warnings", "ir_metadata"
     )
-    runs = list(shown.order_by("-version")[:MAX_VERSIONS])[::-1]
+    runs = list(rows.order_by("-version")[:MAX_VERSIONS])[::-1]
+
     return [
-        Version(run, changes_between(before, run) if before else [])
-        for before, run in zip([None, *runs], runs, strict=False)
+        Version(run, changes_between(previous, run) if previous else [])
+        for previous, run in zip([None, *runs], runs, strict=False)
     ]

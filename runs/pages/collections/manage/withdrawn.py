@@ -62,7 +62,7 @@ class WithdrawnPage(ChangingSection):
         except (KeyError, ValueError) as error:
             raise Http404("there is no such submission") from error
         made: Any = withdrawn_submission(request, model, key)
-        restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
+        restore(submission=made, enqueue=restore_evaluations, origin=origin_of(request))
         return f"{made.tag} of team {made.team} restored."
 
     def _remove(self, request: Request, collection: Collection) -> str:
