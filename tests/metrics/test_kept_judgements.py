@@ -14,7 +14,7 @@ from tests.conftest import upload
 def test_four_judgements_are_kept_or_one_large(
     api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch, large: int, kept: int
 ) -> None:
-    monkeypatch.setattr(qrels, "_LARGE", large)
+    monkeypatch.setattr(qrels, "_LARGE_TOPICS", large)
     qrels._cache.clear()
     for number in range(5):
         upload(api, f"collections/{collection}/qrels/", f"1 0 a {number}\n1 0 b 1\n2 0 c 2\n")

@@ -25,9 +25,11 @@ _KEPT_MINUTES = 10
 
 
 @dataclass(slots=True)
-class _Count:
-    told: int = 0
-    untold: int = 0
+class _Counter:
+    """The requests of all processes in the shared row, and those not yet added to it."""
+
+    total: int = 0
+    pending: int = 0
 
 
 @dataclass
@@ -35,31 +37,39 @@ class Rates:
     """The counts of one process in the current minute."""
 
     _minute: int = 0
-    _counts: dict[str, _Count] = field(default_factory=dict)
+    _counts: dict[str, _Counter] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, key: str, limit: int) -> float:
-        """Count one request. Return 0 if it is allowed, else the seconds until the next minute. A limit of 0 means no
-        limit."""
+        """Count one request. Return 0 if it is allowed, else the seconds until the next minute.
+
+        A limit of 0 means no limit.
+        """
         now = time.time()
         minute = int(now // MINUTE)
         wait = (minute + 1) * MINUTE - now
         if limit <= 0:
             return 0.0
+
         with self._lock:
             if minute != self._minute:
                 self._minute, self._counts = minute, {}
-            count = self._counts.setdefault(key, _Count())
-            if count.told + count.untold >= limit:
+
+            count = self._counts.setdefault(key, _Counter())
+            if count.total + count.pending >= limit:
                 return wait
-            count.untold += 1
-            if count.untold < max(1, limit // _SHARES):
+
+            count.pending += 1
+            if count.pending < max(1, limit // _SHARES):
                 return 0.0
-            telling, count.untold = count.untold, 0
-        told = _tell(key, minute, telling)
+
+            batch, count.pending = count.pending, 0
+
+        total = _add_to_row(key, minute, batch)
         with self._lock:
-            count.told = max(count.told, told)
-        return wait if told > limit else 0.0
+            count.total = max(count.total, total)
+
+        return wait if total > limit else 0.0
 
     def forget(self) -> None:
         with self._lock:
@@ -69,17 +79,20 @@ class Rates:
 RATES = Rates()
 
 
-def _tell(key: str, minute: int, more: int) -> int:
-    """Add to the shared row, and return the sum of all processes. If the database does not respond, no request is
-    limited."""
+def _add_to_row(key: str, minute: int, requests: int) -> int:
+    """Add to the shared row, and return the sum of all processes.
+
+    Return 0 if the database does not respond: then requests are not limited.
+    """
     try:
         row = RateCounter.objects.filter(key=key, minute=minute)
-        if not row.update(used=F("used") + more):
+        if not row.update(used=F("used") + requests):
             RateCounter.objects.filter(minute__lt=minute - _KEPT_MINUTES).delete()
             RateCounter.objects.bulk_create(
                 [RateCounter(key=key, minute=minute)], ignore_conflicts=True
             )
-            row.update(used=F("used") + more)
+            row.update(used=F("used") + requests)
+
         return row.values_list("used", flat=True).first() or 0
     except Error as error:
         logger.warning("rates are not counted: %s", error)

@@ -1,8 +1,8 @@
 """Revisions of collections: every change raises the revision of the collection that it is about.
 
-A change also leaves a mark, an empty file with the time of the last one, by which a worker knows
-when a collection has settled. Marks are no queue: where one is lost, the first reader waits for an
-answer that a worker would have made.
+A change also leaves a mark, an empty file with the time of the last change, by which a worker knows
+when a collection has settled. Marks may get lost: then the first reader waits for an answer that a
+worker would have computed ahead.
 """
 
 from __future__ import annotations
@@ -29,23 +29,26 @@ _FOLDER = "changed"
 
 
 class Revision(NamedTuple):
-    """The number that every change of a collection raises, and the one that all but arriving runs
-    and the moves of their evaluations raise."""
+    """The revision of a collection.
+
+    Every change raises `changes`; arriving runs and moves of their evaluations do not raise
+    `others`.
+    """
 
     changes: int
     others: int
 
 
 def raise_revision(*collections: int, arriving: bool = False) -> None:
-    """Raise the revisions of collections by their keys. Call this in the transaction of the change;
-    with `arriving` if runs only arrive or are evaluated.
+    """Raise the revisions of collections by their keys, in the transaction of the change.
 
-    The number added is drawn: a database that was restored and then changed has no revision of
-    before.
+    Use `arriving` if runs only arrive or are evaluated. A random number is added: a database that
+    was restored and then changed never has an earlier revision again.
     """
     for collection in set(collections):
         added = 1 + secrets.randbits(_BITS)
         raised = {"changes": F("changes") + added}
+
         if not arriving:
             raised["others"] = F("others") + added
 
@@ -55,6 +58,7 @@ def raise_revision(*collections: int, arriving: bool = False) -> None:
             RevisionPart.objects.create(
                 collection_id=collection, changes=added, others=0 if arriving else added
             )
+
         transaction.on_commit(partial(mark_changed, collection))
 
 
@@ -75,14 +79,16 @@ def mark_changed(collection: int) -> None:
 
 
 def take_settled() -> list[int]:
-    """Return the collections that have settled, each to one caller alone."""
+    """Return the collections that have settled, each to only one caller."""
     settled, before = [], time.time() - SETTLED_SECONDS
+
     for path in _folder().glob("[0-9]*"):
         # Another dispatcher may take it at this moment.
         with suppress(OSError):
             if path.stat().st_mtime < before:
                 path.unlink()
                 settled.append(int(path.name))
+
     return settled
 
 

@@ -1,4 +1,4 @@
-"""Limit how many requests compute something expensive at once, across the processes of all web servers.
+"""Limit how many expensive requests run at once, across the processes of all web servers.
 
 A place is a lock on a small file in the data folder. The system releases the locks of a process
 however it ends, so nothing has to be cleaned up or to expire.
@@ -29,48 +29,56 @@ class Slots:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._used = 0
+
         # One request of the process may wait for a place; more would occupy the threads of requests
         # that need none.
         self._waiting = threading.Lock()
 
-    def take(self, limits: Mapping[str, int], here: int) -> tuple[ExitStack | None, str]:
-        """Take one of `here` places of this process and one of the given number of places under each key.
+    def take(self, limits: Mapping[str, int], process_limit: int) -> tuple[ExitStack | None, str]:
+        """Take a place of this process, which has `process_limit`, and a place under each key.
 
         Return the stack that frees them when it is closed. Return None and the key without a free
         place (empty for the process) if another request is already waiting or none became free in
         two seconds.
         """
-        held, full = self._try(limits, here)
-        if held is None and self._waiting.acquire(blocking=False):
+        places, full_key = self._take_now(limits, process_limit)
+        if places is None and self._waiting.acquire(blocking=False):
             try:
-                ends = time.monotonic() + _WAIT_SECONDS
-                while held is None and time.monotonic() < ends:
+                deadline = time.monotonic() + _WAIT_SECONDS
+                while places is None and time.monotonic() < deadline:
                     time.sleep(_LOOK_SECONDS)
                     keep_going()
-                    held, full = self._try(limits, here)
+                    places, full_key = self._take_now(limits, process_limit)
             finally:
                 self._waiting.release()
-        return held, full
+
+        return places, full_key
 
     def take_one(self, key: str, places: int) -> ExitStack | None:
-        """Take one of the places under a key, independently of other places of the process. Return None immediately if
-        there is none."""
+        """Take one of the places under a key, independently of other places of the process.
+
+        Return None immediately if all are taken.
+        """
         with ExitStack() as stack:
             return stack.pop_all() if _lock_any(stack, key, places) else None
 
-    def _try(self, limits: Mapping[str, int], here: int) -> tuple[ExitStack | None, str]:
+    def _take_now(
+        self, limits: Mapping[str, int], process_limit: int
+    ) -> tuple[ExitStack | None, str]:
         with ExitStack() as stack:
             with self._lock:
-                if self._used >= here:
+                if self._used >= process_limit:
                     return None, ""
                 self._used += 1
-            stack.callback(self._leave)
+
+            stack.callback(self._release)
             for key, places in limits.items():
                 if not _lock_any(stack, key, places):
                     return None, key
+
             return stack.pop_all(), ""
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         with self._lock:
             self._used -= 1
 
@@ -96,6 +104,7 @@ def _lock(stack: ExitStack, key: str, number: int) -> bool:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
         return True
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # The previous holder may have deleted the file since it was opened here: then the lock has
@@ -103,9 +112,11 @@ def _lock(stack: ExitStack, key: str, number: int) -> bool:
         ours = os.stat(path).st_ino == os.fstat(descriptor).st_ino
     except OSError:
         ours = False
+
     if not ours:
         os.close(descriptor)
         return False
+
     stack.callback(os.close, descriptor)
     stack.callback(_delete, path)
     return True

@@ -14,8 +14,7 @@ from runs.services.audit.revisions import raise_revision
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The actor of a change and the way it was made: the key of a token, the id and the address of
-    a request."""
+    """The actor of a change, and the key of the token, the id and the address of the request."""
 
     actor: User | None = None
     token: str = ""
@@ -28,8 +27,8 @@ SYSTEM = Origin()
 _Action = AuditEvent.Action
 # Events that change nothing.
 _READINGS = (_Action.VALUES_READ, _Action.QRELS_READ)
-# The ways from collections to what their answers show, by its kind, for events that name no
-# collection.
+# Lookups from collections to objects that their answers show, by kind of object, for events without
+# a collection.
 _SHOWN_BY = {
     "collection": ("pk",),
     "run": ("runs",),
@@ -45,10 +44,18 @@ _SHOWN_BY = {
 }
 # The attribute that names an object in the trail, if its text does not.
 _IDS = {
-    "run": "pk", "sessionset": "pk", "comparison": "pk", "webhook": "pk", "apitoken": "key", "invitationlink": "key",
+    "run": "pk",
+    "sessionset": "pk",
+    "comparison": "pk",
+    "webhook": "pk",
+    "apitoken": "key",
+    "invitationlink": "key",
     "sharelink": "key",
-    "note": "pk", "entry": "pk", "release": "pk", "campaignnotice": "pk",
-}  # fmt: skip
+    "note": "pk",
+    "entry": "pk",
+    "release": "pk",
+    "campaignnotice": "pk",
+}
 
 
 def record(
@@ -60,42 +67,45 @@ def record(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add one event. Call this inside the transaction of the change, so that both or neither are
-    stored.
+    """Add one event. Call this inside the transaction of the change.
 
-    The revisions of the collection, and of those whose answers show the target, are raised.
+    The revisions of the collection, or of the collections that show the target, are raised.
     """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(
             f"{action} is recorded outside the transaction of its change"
         )
-    name = target._meta.model_name or ""
+
+    model_name = target._meta.model_name or ""
     AuditEvent.objects.create(
         actor=origin.actor.username if origin.actor else "",
         actor_key=origin.actor.pk if origin.actor else None,
         token=origin.token,
         action=action,
-        object_type=name,
-        object_id=str(getattr(target, _IDS[name]) if name in _IDS else target)[:200],
+        object_type=model_name,
+        object_id=str(getattr(target, _IDS[model_name]) if model_name in _IDS else target)[:200],
         collection=collection,
         before=dict(before or {}),
         after=dict(after or {}),
         request_id=origin.request_id,
         address=origin.address,
     )
+
     if action not in _READINGS:
         arriving = action in (_Action.RUN_SUBMITTED, _Action.SESSION_SET_SUBMITTED)
         raise_revision(*_showing(target, collection), arriving=arriving)
 
 
 def _showing(target: models.Model, collection: Collection | None) -> set[int]:
-    """Return the keys of the collections whose answers show something."""
+    """Return the keys of the collections that show an object in their answers."""
     if collection is not None:
         return {collection.pk}
+
     keys = set[int]()
-    for way in _SHOWN_BY.get(target._meta.model_name or "", ()):
-        shown = Collection.objects.filter(**{way: target.pk}).order_by()
-        keys.update(shown.values_list("pk", flat=True).distinct())
+    for lookup in _SHOWN_BY.get(target._meta.model_name or "", ()):
+        collections = Collection.objects.filter(**{lookup: target.pk}).order_by()
+        keys.update(collections.values_list("pk", flat=True).distinct())
+
     return keys
 
 
@@ -104,6 +114,6 @@ def changed(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the fields that differ, with their values before and after."""
     fields = [name for name, value in changes.items() if getattr(target, name) != value]
-    return {name: getattr(target, name) for name in fields}, {
-        name: changes[name] for name in fields
-    }
+    before = {name: getattr(target, name) for name in fields}
+    after = {name: changes[name] for name in fields}
+    return before, after

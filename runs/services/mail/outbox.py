@@ -2,8 +2,8 @@
 
 As with deliveries of webhooks, every change is one UPDATE that names the previous state and the
 lease. A sender that dies leaves a lease that expires; the mail is then sent again under the same
-id. Where mail is not set up, rows are written all the same: organisers read what would have gone
-out, and nothing of it is sent later.
+id. If mail is not set up, rows are written all the same: organisers can read these mails, which are
+never sent.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from django.utils import timezone
 
 from runs.models import Campaign, Mail, User
 
-# Seconds between two attempts: doubled from the first, up to the second, for as long as the server
-# of mail is away.
+# Seconds between two attempts while the mail server is unavailable: doubled from the first wait up
+# to the second.
 FIRST_WAIT, LONGEST_WAIT = 30.0, 3600.0
-# Longer than the server of mail may take for one.
+# Longer than the mail server may take for one mail.
 LEASE_SECONDS = 120.0
 KEPT = timedelta(days=90)
 MAX_SUBJECT = 200
@@ -43,16 +43,18 @@ class Claim:
 def write_mails(
     *, campaign: Campaign, event: str, recipients: Iterable[User], subject: str, text: str
 ) -> list[Mail]:  # fmt: skip
-    """Write a mail for each person, in the transaction of its event. Return them."""
+    """Write a mail for each recipient, in the transaction of its event. Return the mails."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(
             f"{event} is told outside the transaction of its cause"
         )
+
     # A header has one line, whatever the names in it are.
-    line = " ".join(subject.split())[:MAX_SUBJECT]
-    common = {"campaign": campaign, "event": event, "subject": line, "text": text}
+    subject_line = " ".join(subject.split())[:MAX_SUBJECT]
+    common = {"campaign": campaign, "event": event, "subject": subject_line, "text": text}
     return Mail.objects.bulk_create(
-        Mail(**common, recipient=one, state=_first_state(one)) for one in recipients
+        Mail(**common, recipient=recipient, state=_first_state(recipient))
+        for recipient in recipients
     )
 
 
@@ -72,6 +74,7 @@ def claim_next() -> Claim | None:
         rows = Mail.objects.filter(pk=pk, state=_State.DUE)
         if rows.update(state=_State.SENDING, attempts=F("attempts") + 1, **lease):
             return claimed
+
     return None
 
 
@@ -81,13 +84,14 @@ def settle_sent(claimed: Claim) -> bool:
 
 
 def settle_failed(claimed: Claim, error: str, *, for_good: bool) -> bool:
-    """Record that a mail was not accepted: it is due again later, or given up where the address was refused."""
-    told = {"last_error": error[:200]}
+    """Record that a mail was not accepted: it is due again later, or given up `for_good`."""
+    last_error = error[:200]
     if for_good:
-        return _leave(claimed, _State.GIVEN_UP, ended_at=Now(), **told)
+        return _leave(claimed, _State.GIVEN_UP, ended_at=Now(), last_error=last_error)
+
     attempts = Mail.objects.filter(pk=claimed.pk).values_list("attempts", flat=True).first() or 1
     wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(attempts - 1, 20))
-    return _leave(claimed, _State.DUE, next_at=_from_now(wait), **told)
+    return _leave(claimed, _State.DUE, next_at=_from_now(wait), last_error=last_error)
 
 
 def settle_without_address(claimed: Claim) -> bool:
@@ -96,16 +100,16 @@ def settle_without_address(claimed: Claim) -> bool:
 
 
 def reap_mails() -> int:
-    """Return the mails of dead senders to the queue, and how many there were."""
-    ended = Q(lease_until__lt=Now()) | Q(lease_until__gt=_from_now(2 * LEASE_SECONDS))
-    expired = Mail.objects.filter(ended, state=_State.SENDING)
+    """Return the mails of dead senders to the queue. Return how many."""
+    is_expired = Q(lease_until__lt=Now()) | Q(lease_until__gt=_from_now(2 * LEASE_SECONDS))
+    expired = Mail.objects.filter(is_expired, state=_State.SENDING)
     if not expired.exists():
         return 0
     return expired.update(state=_State.DUE, next_at=Now(), lease_token=None, lease_until=None)
 
 
 def sweep_mails() -> int:
-    """Delete mails of more than 90 days that are not on their way. Return how many."""
+    """Delete mails older than 90 days that are not to be sent. Return how many."""
     old = Mail.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(
         state__in=(_State.DUE, _State.SENDING)
     )

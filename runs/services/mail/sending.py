@@ -24,29 +24,29 @@ from runs.services.mail.outbox import (
 
 logger = logging.getLogger(__name__)
 
-# Of one connection to the server of mail.
+# Mails of one connection to the mail server.
 AT_ONCE = 100
 _THREAD = "mail"
-# Answers of SMTP from this on are for good; those below may change.
+# SMTP answers from this code on are permanent.
 _PERMANENT = 500
 
 Start = Callable[[Callable[[], None]], None]
 
 
 def in_a_thread(send: Callable[[], None]) -> None:
-    """Send in a thread that does not keep a worker from ending: an interrupted mail is sent again."""
+    """Send in a thread that ends with its worker: an interrupted mail is sent again."""
     threading.Thread(target=send, name=_THREAD, daemon=True).start()
 
 
 class MailSender:
-    """Sends what is due, one mail after the other. `start` runs the sending."""
+    """Sends due mails, one after the other. `start` runs the sending."""
 
     def __init__(self, start: Start = in_a_thread) -> None:
         self._start = start
         self._busy = threading.Lock()
 
     def send_due(self) -> None:
-        """Start to send what is due, unless that is under way."""
+        """Start to send the due mails, unless a sending is under way."""
         if self._busy.acquire(blocking=False):
             self._start(self._send_all)
 
@@ -65,26 +65,27 @@ class MailSender:
 
 
 def send_due() -> int:
-    """Send what is due with one connection, and return how many mails were accepted.
+    """Send the due mails with one connection, and return how many were accepted.
 
-    Where the server of mail is away the first mail is put back and nothing more is tried: all
-    others stay due.
+    If the mail server is unavailable, the first mail is put back and all others stay due.
     """
-    sent, connection = 0, None
+    accepted, connection = 0, None
     try:
-        while sent < AT_ONCE and (claimed := claim_next()):
-            found = Mail.objects.select_related("recipient").get(pk=claimed.pk)
-            if not (address_of(found) and found.recipient.is_active):
+        while accepted < AT_ONCE and (claimed := claim_next()):
+            mail = Mail.objects.select_related("recipient").get(pk=claimed.pk)
+            if not (address_of(mail) and mail.recipient.is_active):
                 settle_without_address(claimed)
                 continue
+
             connection = connection or get_connection()
-            if not _send(claimed, message_of(found), connection):
+            if not _send(claimed, message_of(mail), connection):
                 break
-            sent += 1
+            accepted += 1
     finally:
         if connection:
             connection.close()
-    return sent
+
+    return accepted
 
 
 def address_of(mail: Mail) -> str:
@@ -92,7 +93,7 @@ def address_of(mail: Mail) -> str:
 
 
 def message_of(mail: Mail) -> EmailMessage:
-    """Return the message of a mail. Its id is the mail's, in every attempt."""
+    """Return the message of a mail, with the mail's id in every attempt."""
     host = urlsplit(settings.EVALHUB_URL).hostname or "evalhub.invalid"
     headers = {"Message-ID": f"<{mail.pk}@{host}>", "Auto-Submitted": "auto-generated"}
     return EmailMessage(
@@ -101,12 +102,12 @@ def message_of(mail: Mail) -> EmailMessage:
 
 
 def _send(claimed: Claim, message: EmailMessage, connection: Any) -> bool:
-    """Send one mail and record what became of it. Return whether the next one is worth a try."""
+    """Send one mail and record the result. Return whether the next one is worth a try."""
     try:
         connection.send_messages([message])
     except smtplib.SMTPRecipientsRefused as error:
-        code, said = next(iter(error.recipients.values()), (0, b""))
-        settle_failed(claimed, f"{code} {said!r}", for_good=code >= _PERMANENT)
+        code, reply = next(iter(error.recipients.values()), (0, b""))
+        settle_failed(claimed, f"{code} {reply!r}", for_good=code >= _PERMANENT)
         return True
     except smtplib.SMTPDataError as error:
         permanent = error.smtp_code >= _PERMANENT
@@ -117,8 +118,9 @@ def _send(claimed: Claim, message: EmailMessage, connection: Any) -> bool:
         logger.warning("mail: the server of mail is away: %s", error)
         return False
     except ValueError as error:
-        # An address or a name that no header can have.
+        # An address or a name that a header cannot have.
         settle_failed(claimed, f"it cannot be sent: {error}", for_good=True)
         return True
+
     settle_sent(claimed)
     return True

@@ -33,7 +33,7 @@ T = TypeVar("T")
 # One seed per process: an attacker who wants ids to collide would have to guess it.
 HASH_SEED = secrets.randbits(63)
 _STEP = 1024 * 1024
-# Of stored files, which were checked before they were stored.
+# The limits of stored files, which were checked before they were stored.
 STORED = Limits(archives=True)
 
 
@@ -54,14 +54,15 @@ def upload_limits() -> Limits:
 
 
 def upload_folder() -> Path:
-    """Return the folder where uploads wait until they are checked, on the file system of the data folder, so that
-    keeping a file there only needs a link.
+    """Return the folder where uploads wait until they are checked.
 
+    It is on the file system of the data folder, so that storing a file there only needs a link.
     Raise StorageUnavailable if the store does not exist or belongs to another install.
     """
     check_store()
     folder: Path = settings.EVALHUB_DATA / "uploads"
-    # The data folder of an install whose files are elsewhere may be empty at any start.
+
+    # With the files elsewhere, the data folder may be empty at any start.
     folder.mkdir(parents=settings.EVALHUB_FILES is not None, exist_ok=True)
     return folder
 
@@ -90,37 +91,37 @@ class HashingReader:
 
 
 class FileSource:
-    """A file that can be opened repeatedly and remembers the hash of its last reading."""
+    """A file that can be opened repeatedly and has the hash of its last reading."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self._path = path
         self._limits = limits
-        self.last: HashingReader | None = None
+        self.reader: HashingReader | None = None
 
     def open(self) -> Reader:
         self.close()
-        self.last = HashingReader(open_stream(self._open_raw(), self._limits))
-        return self.last
+        self.reader = HashingReader(open_stream(self._open_raw(), self._limits))
+        return self.reader
 
     def _open_raw(self) -> BinaryIO:
         return self._path.open("rb")
 
     def close(self) -> None:
-        if self.last:
-            self.last.close()
+        if self.reader:
+            self.reader.close()
 
     @property
     def sha256(self) -> str:
         """Return the SHA-256 of the decompressed bytes of the last complete reading."""
-        return self.last.sha256 if self.last else ""
+        return self.reader.sha256 if self.reader else ""
 
     @property
     def size(self) -> int:
-        return self.last.size if self.last else 0
+        return self.reader.size if self.reader else 0
 
 
 class StoredSource(FileSource):
-    """The same of a stored file. With `anew` no copy of it is used that was made earlier."""
+    """A stored file that can be opened repeatedly; with `anew` without copies made earlier."""
 
     def __init__(self, sha256: str, limits: Limits, *, anew: bool = False) -> None:
         super().__init__(Path(), limits)
@@ -132,7 +133,7 @@ class StoredSource(FileSource):
 
 
 class _OpenedSource(FileSource):
-    """The same of a file that somebody else has opened and closes."""
+    """An opened file, which its owner closes."""
 
     def __init__(self, file: BinaryIO, limits: Limits) -> None:
         super().__init__(Path(), limits)
@@ -142,19 +143,19 @@ class _OpenedSource(FileSource):
         return self._file
 
     def close(self) -> None:
-        """Leave it open."""
+        """Do nothing: the file stays open."""
 
 
 @contextlib.contextmanager
 def storing() -> Iterator[None]:
-    """Keep the sweeper away from files between `keep_file` and the commit of the rows that name them.
+    """Keep the sweeper away from files between `keep_file` and the commit of their rows.
 
     The files of a refused request are deleted again, unless a row names them or another request
-    stores the same ones. Where the database failed, which may have committed the row, they are left
-    to the sweeper.
+    stores the same ones. If the database failed, it may have committed the row: then the files are
+    left to the sweeper.
     """
     if _LOCKED_NAMES.get() is not None:
-        # What is stored here belongs to a transaction that began earlier.
+        # These files belong to a transaction that began earlier.
         yield
         return
 
@@ -177,7 +178,7 @@ def storing() -> Iterator[None]:
 
 
 def _delete_unnamed(sha256: str) -> None:
-    """Delete a stored file that no row names; whatever is in the way is left to the sweeper."""
+    """Delete a stored file that no row names; if that fails, leave it to the sweeper."""
     with (
         contextlib.suppress(OSError, DatabaseError, InterfaceError, StorageUnavailable),
         the_store().lock(shared=False, sha256=sha256),
@@ -187,7 +188,7 @@ def _delete_unnamed(sha256: str) -> None:
 
 
 def has_row(sha256: str) -> bool:
-    """Return whether a row names a stored file, be it of something that was withdrawn."""
+    """Return whether a row names a stored file; rows of withdrawn submissions count."""
     return (
         Run.objects.filter(Q(sha256=sha256) | Q(known_sha256=sha256)).exists()
         or SessionSet.objects.filter(sha256=sha256).exists()
@@ -198,21 +199,22 @@ def has_row(sha256: str) -> bool:
 
 @contextlib.contextmanager
 def sweeping() -> Iterator[None]:
-    """Delete only while no file is being stored; raise BlockingIOError otherwise."""
+    """Lock the store for deletions. Raise BlockingIOError while a file is being stored."""
     check_store()
     with the_store().lock(shared=False):
         yield
 
 
 def keep_file(upload: Path, sha256: str) -> None:
-    """Put a checked upload into the store, durably, before any row names it; a sound existing file stays.
+    """Put a checked upload into the store, durably, before any row names it.
 
-    An existing file that differs from its name or cannot be read is replaced. Call this inside
-    `storing`, which lasts until the row is committed.
+    A sound existing file stays; one that differs from its name or cannot be read is replaced. Call
+    this inside `storing`, which lasts until the row is committed.
     """
     store, locked = the_store(), _LOCKED_NAMES.get()
     if locked is None:
         raise RuntimeError("keep_file is called outside storing")
+
     if sha256 not in locked.names:
         locked.locks.enter_context(store.lock(shared=True, sha256=sha256))
         locked.names.add(sha256)
@@ -222,23 +224,27 @@ def keep_file(upload: Path, sha256: str) -> None:
 
 
 def missing_file(sha256: str) -> StoredFileMissing:
-    """Return the error for a missing stored file, which is StorageUnavailable if the whole store is missing."""
+    """Return the error for a missing stored file.
+
+    Raise StorageUnavailable if the whole store is missing.
+    """
     check_store()
     return StoredFileMissing(f"the stored file {sha256[:12]} is missing")
 
 
 def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
-    """Return the result of `read` for a stored file. Raise StoredFileMissing if it does not exist, StoredFileCorrupt if
-    it differs from its name, StorageUnavailable if the store cannot be reached, does not exist or
-    belongs to another install.
+    """Return the result of `read` for a stored file.
 
-    `read` is called once more where a copy that this machine had of the file is what differs.
+    Raise StoredFileMissing if it does not exist, StoredFileCorrupt if it differs from its name,
+    StorageUnavailable if the store cannot be reached, does not exist or belongs to another install.
+    `read` is called once more if only this machine's copy of the file may be damaged.
     """
     try:
         return _read_once(sha256, read)
     except StoredFileCorrupt as error:
         if isinstance(error, StoredFileMissing) or not the_store().forget_copy(sha256):
             raise
+
     return _read_once(sha256, read)
 
 
@@ -255,7 +261,7 @@ def _read_once(sha256: str, read: Callable[[Opener], T]) -> T:
             f"the stored file {sha256[:12]} cannot be read: {error.strerror}"
         ) from error
     except EvalHubError as error:
-        # It was read to its end without a problem before it was stored.
+        # The file was read to its end without a problem before it was stored.
         raise StoredFileCorrupt(
             f"the stored file {sha256[:12]} cannot be read: {error.message}"
         ) from error
@@ -268,15 +274,19 @@ def _read_once(sha256: str, read: Callable[[Opener], T]) -> T:
         ) from error
     finally:
         source.close()
+
     if source.sha256 != sha256:
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} no longer has its SHA-256")
+
     return result
 
 
 @dataclass(frozen=True)
 class Examined:
-    """The result of checking a stored file: `size` is that of its decompressed bytes, `reason` why it cannot be
-    read."""
+    """The result of checking a stored file.
+
+    `size` counts decompressed bytes, `reason` says why the file cannot be read.
+    """
 
     state: Literal["sound", "missing", "altered", "unreadable"]
     size: int = 0
@@ -284,12 +294,12 @@ class Examined:
 
 
 def examine_stored(sha256: str) -> Examined:
-    """Read a stored file itself to its end, no copy of it, and compare it with its name."""
+    """Read a stored file to its end, not a copy of it, and compare it with its name."""
     return _examine(StoredSource(sha256, STORED, anew=True), sha256)
 
 
 def examine_opened(file: BinaryIO, sha256: str) -> Examined:
-    """Do the same with an opened file, which stays open."""
+    """Read an opened file to its end and compare it with its name. The file stays open."""
     return _examine(_OpenedSource(file, STORED), sha256)
 
 
@@ -305,15 +315,16 @@ def _examine(source: FileSource, sha256: str) -> Examined:
     except (LeftOff, StorageUnavailable):
         raise
     except EvalHubError:
-        # It was read to its end without a problem before it was stored.
+        # The file was read to its end without a problem before it was stored.
         return Examined("altered")
     finally:
         source.close()
+
     return Examined("sound", source.size) if source.sha256 == sha256 else Examined("altered")
 
 
 def stored_bytes(sha256: str) -> int:
-    """Return how many bytes a file takes in the store, compressed as it was uploaded; 0 for a missing one."""
+    """Return the size of a file in the store, compressed as it was uploaded; 0 if it is missing."""
     try:
         with the_store().open(sha256) as file:
             return file.seek(0, os.SEEK_END)
@@ -322,23 +333,23 @@ def stored_bytes(sha256: str) -> int:
 
 
 class StoredFile:
-    """A stored file's decompressed content for a download. Raise StoredFileCorrupt if it differs from its name.
+    """A stored file's decompressed content for a download.
 
-    The last megabyte is returned only if the whole file has the SHA-256. A damaged small file
-    therefore returns nothing, and the answer of a large one ends in the middle, which no client
-    takes for the whole.
+    Raise StoredFileCorrupt if it differs from its name. The last megabyte is returned only if the
+    whole file has the SHA-256. A damaged small file therefore returns nothing, and the answer of a
+    large one ends in the middle: clients notice that it is incomplete.
     """
 
     def __init__(self, sha256: str) -> None:
         self._sha256 = sha256
         try:
-            self._begin()
+            self._start()
         except StoredFileCorrupt as error:
             if isinstance(error, StoredFileMissing) or not the_store().forget_copy(sha256):
                 raise
-            self._begin()
+            self._start()
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         try:
             self._reader = HashingReader(open_stream(the_store().open(self._sha256), STORED))
         except FileNotFoundError as error:
@@ -349,8 +360,10 @@ class StoredFile:
             raise StoredFileCorrupt(
                 f"the stored file {self._sha256[:12]} cannot be read"
             ) from error
+
         try:
-            self._given, self._held = io.BytesIO(self._take()), self._take()
+            self._current = io.BytesIO(self._read_ahead())
+            self._next = self._read_ahead()
         except StoredFileCorrupt:
             self.close()
             raise
@@ -359,37 +372,45 @@ class StoredFile:
         """Return at most `size` bytes, or all if it is negative."""
         if size < 0:
             return b"".join(iter(lambda: self.read(_STEP), b""))
-        content = self._given.read(size)
-        if not content and self._held:
-            self._given, self._held = io.BytesIO(self._held), self._take()
-            content = self._given.read(size)
+
+        content = self._current.read(size)
+        if not content and self._next:
+            self._current = io.BytesIO(self._next)
+            self._next = self._read_ahead()
+            content = self._current.read(size)
+
         return content
 
-    def _take(self) -> bytes:
-        """Read the next megabyte. A shorter one is the end, where the whole file must have the SHA-256."""
-        pieces, size = [], 0
+    def _read_ahead(self) -> bytes:
+        """Return the next megabyte; less is the end, where the whole file must have the SHA-256."""
+        chunks, size = [], 0
         try:
-            while size < _STEP and (piece := self._reader.read(_STEP - size)):
-                pieces.append(piece)
-                size += len(piece)
+            while size < _STEP and (chunk := self._reader.read(_STEP - size)):
+                chunks.append(chunk)
+                size += len(chunk)
         except LeftOff:
             raise
         except (EvalHubError, OSError) as error:
             raise StoredFileCorrupt(
                 f"the stored file {self._sha256[:12]} cannot be read"
             ) from error
+
         if size < _STEP and self._reader.sha256 != self._sha256:
             raise StoredFileCorrupt(
                 f"the stored file {self._sha256[:12]} no longer has its SHA-256"
             )
-        return b"".join(pieces)
+
+        return b"".join(chunks)
 
     def close(self) -> None:
         self._reader.close()
 
 
 def try_store() -> None:
-    """Do the steps of storing a file, and remove it. Raise OSError or StorageUnavailable if one fails."""
+    """Do the steps of storing a file, and remove it.
+
+    Raise OSError or StorageUnavailable if a step fails.
+    """
     with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload", buffering=0) as file:
         file.write(b"ready?")
         os.fsync(file.fileno())

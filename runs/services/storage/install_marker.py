@@ -1,4 +1,4 @@
-"""The store's marker: the id of its install in a file among the stored ones, checked before anything is written."""
+"""The store's marker, a file with the id of its install, which is checked before every write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.services.storage.stores.folder import MARKER
 
 @dataclass
 class Known:
-    """What this process knows of its install: its id, or that its store needs no marker (yet)."""
+    """What this process knows about its install: its id, or that its store has no marker yet."""
 
     install: UUID | None = None
     unmarked: bool = False
@@ -23,26 +23,32 @@ KNOWN = Known()
 
 
 def check_store() -> None:
-    """Raise StorageUnavailable if the store does not exist, WrongStore if it belongs to another install."""
+    """Check that the store belongs to this install.
+
+    Raise StorageUnavailable if it does not exist, WrongStore if it belongs to another install.
+    """
     if KNOWN.install is None and not KNOWN.unmarked:
         KNOWN.install = Install.objects.values_list("uuid", flat=True).first()
+
     store = the_store()
-    found = read_marker(remembered=True)
-    if found is None and KNOWN.unmarked and store.is_there():
+    marker = read_marker(remembered=True)
+    if marker is None and KNOWN.unmarked and store.exists():
         return
-    if found is None:
+
+    if marker is None:
         raise StorageUnavailable(
             f"the server's {store.noun} is not there; nothing was stored, try again later"
         )
+
     if KNOWN.unmarked:
         # Another process has marked it meanwhile.
-        KNOWN.install, KNOWN.unmarked = (
-            Install.objects.values_list("uuid", flat=True).first(),
-            False,
-        )
-    if found != KNOWN.install:
+        KNOWN.install = Install.objects.values_list("uuid", flat=True).first()
+        KNOWN.unmarked = False
+
+    if marker != KNOWN.install:
         raise WrongStore(
-            f"the server's {store.noun} belongs to another database; nothing was stored, try again later"
+            f"the server's {store.noun} belongs to another database; "
+            "nothing was stored, try again later"
         )
 
 
@@ -52,11 +58,14 @@ def remember(*, unmarked: bool) -> None:
 
 
 def read_marker(*, remembered: bool = False) -> UUID | None:
-    """Return the id of the install to which the store belongs, or None if it has none or does not exist. One that was
-    read a moment ago will do if it may be `remembered`."""
+    """Return the id of the store's install, or None if it has no marker or does not exist.
+
+    With `remembered`, an id that was read a moment ago will do.
+    """
     text = the_store().read_marker(remembered=remembered)
     if text is None:
         return None
+
     try:
         return UUID(text.strip())
     except ValueError as error:

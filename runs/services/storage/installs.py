@@ -18,8 +18,8 @@ from runs.models import Install, Qrels, Run, SessionSet
 from runs.services.storage.install_marker import check_store, read_marker, remember, write_marker
 from runs.services.storage.stores.chosen import the_store
 
-# For a store without a marker: how many stored files of each kind that rows name are looked for.
-_LOOKED_FOR = 50
+# Files of each kind that rows name, which are looked up in a store without a marker.
+_SAMPLE = 50
 
 Standing = Literal["ours", "unmarked", "new"]
 
@@ -29,96 +29,114 @@ class WrongPlace(Exception):
 
 
 def settle() -> UUID:
-    """Mark database and store as one install if both are new or fit each other, and return its id. Raise WrongPlace
-    otherwise.
+    """Mark database and store as one install if both are new or fit each other, and return its id.
 
-    Several processes can call this at once.
+    Raise WrongPlace otherwise. Several processes can call this at once.
     """
-    _make_own_folder()
+    _create_data_folder()
+
     if judge() != "ours":
         install, _ = Install.objects.get_or_create(
             pk=1, defaults={"uuid": read_marker() or uuid4()}
         )
         write_marker(install.uuid)
+
     remember(unmarked=False)
     check_store()
     return Install.objects.get().uuid
 
 
 def require_place() -> None:
-    """Return the id of the install without writing anything, for commands that must work on a read-only disk."""
-    _make_own_folder()
+    """Check the install without writing, for commands that must work on a read-only disk.
+
+    Raise WrongPlace if database and store do not belong together, or there is no data folder.
+    """
+    _create_data_folder()
     standing = judge()
+
     if not settings.EVALHUB_DATA.is_dir():
         raise WrongPlace(
-            f"there is no data folder {settings.EVALHUB_DATA}; check EVALHUB_DATA, or start with evalhub serve or web"
+            f"there is no data folder {settings.EVALHUB_DATA}; check EVALHUB_DATA, "
+            "or start with evalhub serve or web"
         )
+
     remember(unmarked=standing != "ours")
 
 
 def adopt(*, new: bool = False) -> tuple[UUID, int, int]:
-    """Make database and store one install whatever they were; with `new` under a new id, as for a copy.
+    """Make database and store one install whatever they were; with `new` under a new id.
 
-    Return the id and, of a sample of stored files that rows name, how many exist: (id, existing,
-    named).
+    Return the id, and how many of a sample of stored files that rows name exist: (id, existing,
+    size of the sample).
     """
     install, _ = Install.objects.get_or_create(pk=1)
+
     if new:
         install.uuid = uuid4()
         install.save(update_fields=["uuid"])
+
     write_marker(install.uuid, replace=True)
     remember(unmarked=False)
-    names = set(_named())
-    return install.uuid, sum(the_store().has(name) for name in names), len(names)
+    sample = set(_named_files())
+
+    return install.uuid, sum(the_store().has(name) for name in sample), len(sample)
 
 
 def judge() -> Standing:
-    """Return how database and store relate: `ours`, both `new`, or `unmarked` but with files of our rows.
+    """Return how database and store relate.
 
-    Raise WrongPlace if they do not belong together.
+    They are `ours`, both `new`, or `unmarked` but with files that our rows name. Raise WrongPlace
+    if they do not belong together.
     """
     install = Install.objects.values_list("uuid", flat=True).first()
     marker = read_marker()
     if install and install == marker:
         return "ours"
+
     store, database = the_store(), connection.settings_dict["NAME"]
     if install and marker:
         raise WrongPlace(
             f"{store.name} belongs to another install (id {marker}) than the database {database} "
-            f"(id {install}). Check {store.setting} and EVALHUB_DATABASE_URL; if these two belong together from now "
-            "on, run evalhub adopt."
+            f"(id {install}). Check {store.setting} and EVALHUB_DATABASE_URL; "
+            "if these two belong together from now on, run evalhub adopt."
         )
-    names = list(islice(_named(), 4 * _LOOKED_FOR))
+
+    names = list(islice(_named_files(), 4 * _SAMPLE))
     if any(store.has(name) for name in names):
         return "unmarked"
+
     if names:
         raise WrongPlace(
-            f"{store.name} has none of the stored files that the database {database} names. Is its disk mounted, and "
-            f"is {store.setting} right? If the files are lost, restore a backup; to go on without them, run evalhub "
-            "adopt."
+            f"{store.name} has none of the stored files that the database {database} names. "
+            f"Is its disk mounted, and is {store.setting} right? If the files are lost, "
+            "restore a backup; to go on without them, run evalhub adopt."
         )
+
     # Nothing is lost if both are in one folder and both are empty.
     if any(store.entries()) or (marker and connection.vendor != "sqlite"):
         raise WrongPlace(
-            f"{store.name} holds the stored files of another database: the database {database} names none of them. "
-            "Check EVALHUB_DATABASE_URL, or put the database back where it was, or restore a backup into an empty "
+            f"{store.name} holds the stored files of another database: "
+            f"the database {database} names none of them. Check EVALHUB_DATABASE_URL, "
+            "or put the database back where it was, or restore a backup into an empty "
             f"{store.noun}; to have these files swept, run evalhub adopt."
         )
+
     return "new"
 
 
-def _make_own_folder() -> None:
-    """Make the data folder where it has nothing but what this machine needs for itself."""
+def _create_data_folder() -> None:
+    """Create the data folder if the stored files are elsewhere."""
     if settings.EVALHUB_FILES:
         settings.EVALHUB_DATA.mkdir(parents=True, exist_ok=True)
 
 
-def _named() -> Iterator[str]:
-    """Yield the SHA-256 of stored files that rows name, with some of every kind first."""
-    rows = (
+def _named_files() -> Iterator[str]:
+    """Yield the SHA-256 of stored files that rows name, beginning with a sample of each kind."""
+    querysets = (
         Qrels.objects.order_by("pk").values_list("sha256", flat=True),
         Run.objects.filter(deleted_at=None).order_by("pk").values_list("sha256", flat=True),
         SessionSet.objects.filter(deleted_at=None).order_by("pk").values_list("sha256", flat=True),
     )
-    first = (kind[:_LOOKED_FOR] for kind in rows)
-    return chain(*first, *rows)
+    samples = (queryset[:_SAMPLE] for queryset in querysets)
+
+    return chain(*samples, *querysets)

@@ -65,7 +65,7 @@ def grouped(stored: dict[str, Any]) -> FileReport:
 
 
 def warn_of_outside(report: errors.FileReport, topics: Iterable[str], listed: list[str]) -> None:
-    """Warn of the topics of a file that its collection does not list, in more detail if it lists none of them."""
+    """Warn of the topics of a file that are not in the collection's topic list."""
     topics = list(topics)
     if warn_where_none_matches(report, topics, listed, "in the collection's topic list"):
         return

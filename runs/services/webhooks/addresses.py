@@ -1,4 +1,4 @@
-"""Which addresses a webhook may have, and to which ones the server connects.
+"""The addresses that a webhook may have, and those to which the server connects.
 
 A webhook's owner chooses where the server sends requests, which must not reach what only the server
 can reach: its own machine, its network, a cloud's metadata. So a name is resolved once, every one
@@ -20,18 +20,19 @@ from runs.errors import InvalidInput
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], list[str]]
-"""resolve(host, port) -> every address of a name; OSError where it has none"""
+"""resolve(host, port) -> every address of a name; OSError if it has none"""
 
 MAX_URL = 2000
 _URL = re.compile(
-    r"https://(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?P<target>[/?][\x21\x22\x24-\x7e]*)?"
+    r"https://(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<target>[/?][\x21\x22\x24-\x7e]*)?"
 )
 _DEFAULT_PORT = 443
 # Addresses that a gateway translates to the IPv4 address in their last 32 bits (RFC 6052).
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-# What IANA sets apart and `is_global` of this or an older Python takes for public: examples (RFC
-# 9637), relays of 6to4 (RFC 7526), segment routing (RFC 9602) and the servers of AS112, which every
-# network may run itself (RFC 7534, 7535).
+# Networks that IANA reserves and `is_global` of this or an older Python considers public: examples
+# (RFC 9637), relays of 6to4 (RFC 7526), segment routing (RFC 9602) and the servers of AS112, which
+# every network may run itself (RFC 7534, 7535).
 _SET_APART = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -47,12 +48,12 @@ _SET_APART = tuple(
 
 
 class NotAllowedAddress(OSError):
-    """A name that does not exist, or has an address to which nothing may be sent: who asks is not told which."""
+    """A name that does not exist or has a forbidden address; the user does not learn which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The parts of a webhook's address: `host` without brackets, `authority` as in the header Host."""
+    """The parts of a webhook's address: `host` has no brackets, `authority` is the header Host."""
 
     host: str
     port: int
@@ -66,67 +67,84 @@ def parse_url(url: str) -> Target:
     Raise InvalidInput if it is not one of HTTPS in ASCII without user or fragment, if its port is
     not permitted, or if its host is an address to which nothing may be sent.
     """
-    found = _URL.fullmatch(url) if len(url) <= MAX_URL else None
-    if found is None:
+    parts = _URL.fullmatch(url) if len(url) <= MAX_URL else None
+    if parts is None:
         message = (
             f"must be an https address of at most {MAX_URL:,} visible ASCII characters, such as "
             "https://ci.example.org/hook, without a user, a password or a fragment"
         )
         raise InvalidInput(f"url {message}", code="bad_url", pointer="/url")
-    host, port = found["host"].strip("[]"), int(found["port"] or _DEFAULT_PORT)
+
+    host, port = parts["host"].strip("[]"), int(parts["port"] or _DEFAULT_PORT)
     if port not in settings.EVALHUB_WEBHOOK_PORTS:
         ports = ", ".join(map(str, settings.EVALHUB_WEBHOOK_PORTS))
         message = f"port {port} is not permitted; webhooks are sent to {ports}"
         raise InvalidInput(message, code="port_not_permitted", pointer="/url")
-    literal = _address(host)
-    if literal is not None and not is_permitted(literal):
+
+    address = _parse_address(host)
+    if address is not None and not is_permitted(address):
         message = f"nothing is sent to {host}: it is not a public address"
         raise InvalidInput(message, code="address_not_permitted", pointer="/url")
-    target = found["target"] or "/"
-    authority = found["host"] + (f":{found['port']}" if port != _DEFAULT_PORT else "")
+
+    target = parts["target"] or "/"
+    authority = parts["host"] + (f":{parts['port']}" if port != _DEFAULT_PORT else "")
     return Target(host, port, authority, target if target[0] == "/" else f"/{target}")
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Return every address of a name, as the system finds them."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    """Return every address of a name, as the system resolves it."""
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def permitted_addresses(target: Target, resolve: Resolve) -> list[str]:
-    """Return the addresses of a host. Raise NotAllowedAddress if it has none, or if any of them is not permitted: the
-    public one of two may be there to let the other one pass."""
+    """Return the addresses of a host.
+
+    Raise NotAllowedAddress if it has none, or if any of them is not permitted: a public address may
+    be there only to let a private one pass.
+    """
     try:
-        found = resolve(target.host, target.port)
+        texts = resolve(target.host, target.port)
     except (OSError, UnicodeError) as error:
         raise NotAllowedAddress from error
-    addresses = [_address(text) for text in found]
+
+    addresses = [_parse_address(text) for text in texts]
     if not addresses or not all(
         address is not None and is_permitted(address) for address in addresses
     ):
         raise NotAllowedAddress
+
     return [str(address) for address in addresses]
 
 
 def is_permitted(address: Address) -> bool:
-    """Return whether something may be sent there: the address, and the IPv4 address that it stands for, are public or
-    in a network that the operator permits."""
-    return all(_is_public(one) or _is_allowed(one) for one in _meant(address))
+    """Return whether something may be sent to an address.
+
+    It and the IPv4 address inside it must be public, or in a network that the operator permits.
+    """
+    return all(
+        _is_public(destination) or _is_allowed(destination)
+        for destination in _destinations(address)
+    )
 
 
-def _meant(address: Address) -> Iterator[Address]:
-    """Yield the addresses that one leads to: itself, and an IPv4 address inside it."""
+def _destinations(address: Address) -> Iterator[Address]:
+    """Yield the addresses that an address leads to: itself, and an IPv4 address inside it."""
     if isinstance(address, ipaddress.IPv4Address):
         yield address
         return
+
     if address.ipv4_mapped:
         yield address.ipv4_mapped
         return
+
     yield address
     if address.sixtofour:
         yield address.sixtofour
+
     if address.teredo:
         yield address.teredo[1]
+
     if address in _TRANSLATED:
         yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
 
@@ -143,7 +161,7 @@ def _is_allowed(address: Address) -> bool:
     return any(address in network for network in settings.EVALHUB_WEBHOOK_ALLOW)
 
 
-def _address(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     try:
         return ipaddress.ip_address(text)
     except ValueError:

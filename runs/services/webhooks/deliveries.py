@@ -2,7 +2,7 @@
 
 As with evaluations, every change is one UPDATE that names the previous state and the lease: a count
 of 1 means that this call made it. Times are the database's. A sender that dies leaves a lease that
-expires; the delivery is then sent again under the same id, by which its receiver knows it.
+expires; the delivery is then sent again under the same id, so that its receiver can recognise it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GONE = 410
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to send one delivery, until its lease ends. `owner` tells whose webhook it is."""
+    """The right to send one delivery, until its lease ends. `owner` is the webhook's owner."""
 
     pk: uuid.UUID
     token: uuid.UUID
@@ -48,41 +48,46 @@ class Claim:
 
 
 def claim_next(crowded: Several[str] = ()) -> Claim | None:
-    """Take the delivery that has been due for the longest time, except those of the owners in `crowded`, and of
-    webhooks for which another one is being sent. Return None if there is none."""
-    of_hook = Delivery.objects.filter(webhook=OuterRef("pk"))
-    due = of_hook.filter(_is_due(), state=_State.DUE).order_by("next_at", "created_at")
+    """Take the delivery that has been due for the longest time. Return None if there is none.
+
+    Deliveries of the owners in `crowded`, and of webhooks with another delivery being sent, wait.
+    """
+    deliveries = Delivery.objects.filter(webhook=OuterRef("pk"))
+    due = deliveries.filter(_is_due(), state=_State.DUE).order_by("next_at", "created_at")
     waiting = (
-        Webhook.objects.filter(~Exists(of_hook.filter(state=_State.SENDING)), enabled=True)
+        Webhook.objects.filter(~Exists(deliveries.filter(state=_State.SENDING)), enabled=True)
         .annotate(first=Subquery(due.values("pk")[:1]), since=Subquery(due.values("next_at")[:1]))
         .filter(first__isnull=False)
         .order_by("since", "pk")
     )
-    for first, team, collection in waiting.values_list("first", "team", "collection"):
+
+    for delivery, team, collection in waiting.values_list("first", "team", "collection"):
         owner = f"team {team}" if team else f"collection {collection}"
-        if owner not in crowded and (claimed := claim(first, owner)):
+        if owner not in crowded and (claimed := claim(delivery, owner)):
             return claimed
+
     return None
 
 
 def claim(pk: uuid.UUID, owner: str = "") -> Claim | None:
-    """Take one due delivery, or return None if another sender took it or sends something else for its webhook."""
+    """Take one due delivery.
+
+    Return None if another sender took it, or sends another delivery of its webhook.
+    """
     claimed = Claim(pk, uuid.uuid4(), owner)
     lease = {"lease_token": claimed.token, "lease_until": _from_now(LEASE_SECONDS)}
     try:
         with transaction.atomic():
             due = Delivery.objects.filter(pk=pk, state=_State.DUE)
-            return (
-                claimed
-                if due.update(state=_State.SENDING, attempts=F("attempts") + 1, **lease)
-                else None
-            )
+            taken = due.update(state=_State.SENDING, attempts=F("attempts") + 1, **lease)
     except IntegrityError:
         return None
 
+    return claimed if taken else None
+
 
 def settle(claimed: Claim, reply: Reply) -> bool:
-    """Record what became of an attempt, and return whether its lease was still held.
+    """Record the result of an attempt, and return whether its lease was still held.
 
     A success ends the delivery. A failure delays it, or gives it up after the last attempt; 410
     disables the webhook, and so do five days without a success.
@@ -93,28 +98,40 @@ def settle(claimed: Claim, reply: Reply) -> bool:
             .select_related("webhook__team", "webhook__collection")
             .first()
         )
+
         if delivery is None:
             return False
+
         webhook = Webhook.objects.filter(pk=delivery.webhook_id)
-        known = {"last_status": reply.status, "last_error": reply.error}
+        reply_fields = {"last_status": reply.status, "last_error": reply.error}
+
         if reply.delivered:
-            if not _leave(claimed, _State.DELIVERED, ended_at=Now(), **known):
+            if not _leave(claimed, _State.DELIVERED, ended_at=Now(), **reply_fields):
                 return False
             webhook.exclude(failing_since=None).update(failing_since=None)
             return True
+
         if reply.status == _GONE or delivery.attempts > len(DELAYS):
-            held = _leave(claimed, _State.GIVEN_UP, ended_at=Now(), **known)
+            recorded = _leave(claimed, _State.GIVEN_UP, ended_at=Now(), **reply_fields)
         else:
-            wait = DELAYS[delivery.attempts - 1] * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311
-            asked = min(reply.retry_after, _LONGEST_WAIT) if reply.status in (429, 503) else 0.0
-            held = _leave(claimed, _State.DUE, next_at=_from_now(max(wait, asked)), **known)
-        if not held:
+            jitter = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311
+            wait = DELAYS[delivery.attempts - 1] * jitter
+            requested_wait = (
+                min(reply.retry_after, _LONGEST_WAIT) if reply.status in (429, 503) else 0.0
+            )
+            recorded = _leave(
+                claimed, _State.DUE, next_at=_from_now(max(wait, requested_wait)), **reply_fields
+            )
+
+        if not recorded:
             return False
+
         webhook.filter(failing_since=None).update(failing_since=Now())
         if reply.status == _GONE:
             disable(delivery.webhook, _Reason.GONE)
         elif webhook.filter(failing_since__lt=_from_now(-DISABLED_AFTER.total_seconds())).exists():
             disable(delivery.webhook, _Reason.FAILING)
+
     return True
 
 
@@ -124,7 +141,7 @@ def put_back(claimed: Claim) -> bool:
 
 
 def disable(webhook: Webhook, reason: Webhook.Reason) -> bool:
-    """Disable a webhook for a reason of the service's, and record it. Return whether it was enabled."""
+    """Disable a webhook in the name of the service. Return whether it was enabled."""
     with transaction.atomic():
         changed = Webhook.objects.filter(pk=webhook.pk, enabled=True).update(
             enabled=False, disabled_reason=reason
@@ -132,35 +149,40 @@ def disable(webhook: Webhook, reason: Webhook.Reason) -> bool:
         if changed:
             action, after = AuditEvent.Action.WEBHOOK_DISABLED, {"reason": str(reason)}
             record(SYSTEM, action, webhook, collection=webhook.collection, after=after)
+
     return bool(changed)
 
 
 def reap() -> int:
-    """Return the deliveries of dead senders to the queue, and how many there were; the attempt counts."""
-    ended = Q(lease_until__lt=Now()) | Q(lease_until__gt=_from_now(2 * LEASE_SECONDS))
-    expired = Delivery.objects.filter(ended, state=_State.SENDING)
+    """Return the deliveries of dead senders to the queue; the attempt counts. Return how many."""
+    is_expired = Q(lease_until__lt=Now()) | Q(lease_until__gt=_from_now(2 * LEASE_SECONDS))
+    expired = Delivery.objects.filter(is_expired, state=_State.SENDING)
+
     # A query takes no lock; on SQLite every write waits for the only writer.
     return interrupt(expired) if expired.exists() else 0
 
 
 def interrupt(sending: Any) -> int:
-    """Return deliveries to the queue whose sender is gone."""
+    """Return deliveries of dead senders to the queue."""
     count: int = sending.update(state=_State.DUE, next_at=Now(), lease_token=None, lease_until=None)
     return count
 
 
 def send_again(delivery: Delivery) -> None:
-    """Make a delivery due now, with all its attempts. Raise Conflict while it is being sent, or if its webhook is
-    disabled."""
+    """Make a delivery due now, with all its attempts.
+
+    Raise Conflict while it is being sent, or if its webhook is disabled.
+    """
     if not delivery.webhook.enabled:
         raise Conflict("the webhook is disabled; enable it first", code="webhook_disabled")
+
     rows = Delivery.objects.filter(pk=delivery.pk).exclude(state=_State.SENDING)
     if not rows.update(state=_State.DUE, attempts=0, next_at=Now(), ended_at=None):
         raise Conflict("the delivery is being sent at this moment")
 
 
 def sweep_deliveries() -> int:
-    """Delete deliveries of more than 30 days, whatever became of them. Return how many."""
+    """Delete deliveries older than 30 days, successful or not. Return how many."""
     old = Delivery.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(
         state=_State.SENDING
     )
@@ -173,8 +195,11 @@ def _leave(claimed: Claim, state: Delivery.State, **changes: Any) -> bool:
 
 
 def _is_due() -> Q:
-    """Return the condition of due deliveries. Those delayed for longer than any delay are due too: their time was
-    written before the clock was set back."""
+    """Return the condition of due deliveries.
+
+    Those delayed for longer than any delay are due too: their time was written before the clock was
+    set back.
+    """
     return Q(next_at__lte=Now()) | Q(next_at__gt=_from_now(2 * _LONGEST_WAIT))
 
 

@@ -1,8 +1,7 @@
-"""What happened, for the webhooks that want to know: written in the transaction in which it happened.
+"""Events for webhooks, written in the transactions that cause them.
 
-A body has ids and states, and never a value: whoever receives it asks for values with a token, and
-is told what the owner of the token may see. Who is told of an event at all is decided here and
-nowhere else.
+A body has ids and states, but never values: its receiver requests these with a token, and sees what
+the owner of the token may see. Only this module decides which webhooks receive an event.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from runs.models import Collection, Delivery, Qrels, Run, SessionSet, Team, Webh
 
 Event = Webhook.Event
 
-# The only event of a blind collection of which a team is told: it is of its own doing. Every other
-# one would tell that and when something was evaluated.
-_OF_BLIND = (Event.RUN_SUBMITTED,)
+# The only event of a blind collection that its team receives: the team itself caused it. All others
+# would reveal that and when something was evaluated.
+_SENT_WHILE_BLIND = (Event.RUN_SUBMITTED,)
 
 
 def announce(
@@ -36,14 +35,13 @@ def announce(
     about: Mapping[str, Any],
     request_id: str = "",
 ) -> None:
-    """Write a delivery of an event for each webhook that it is for. Call this inside the transaction of the event.
+    """Write a delivery of an event for each of its webhooks, in the transaction of the event.
 
-    `teams` are the keys of the teams whose runs it is about, `path` is the address of its object
-    below the API, `about` its ids and states.
+    `teams` are the keys of the teams with runs that the event is about, `path` is the address of
+    its object below the API, `about` its ids and states.
     """
-    if not settings.EVALHUB_WEBHOOKS:
-        return
-    _write(event, _told(event, collection, teams), path, about, request_id)
+    if settings.EVALHUB_WEBHOOKS:
+        _write(event, _recipients(event, collection, teams), path, about, request_id)
 
 
 def announce_of_campaign(
@@ -54,21 +52,28 @@ def announce_of_campaign(
     about: Mapping[str, Any],
     request_id: str = "",
 ) -> None:
-    """Write a delivery of an event of a campaign for each webhook of these teams: its organisers' and participants'.
-    Call this inside the transaction of the event."""
+    """Write a delivery of a campaign's event for each webhook of these teams.
+
+    They are its organisers and participants. Call this inside the transaction of the event.
+    """
     if settings.EVALHUB_WEBHOOKS:
         _write(event, Webhook.objects.filter(team__in=teams, enabled=True), path, about, request_id)
 
 
 def _write(
-    event: Webhook.Event, told: QuerySet[Webhook], path: str, about: Mapping[str, Any], request_id: str
-) -> None:  # fmt: skip
-    """Write a delivery for each of these webhooks that wants the event."""
+    event: Webhook.Event,
+    webhooks: QuerySet[Webhook],
+    path: str,
+    about: Mapping[str, Any],
+    request_id: str,
+) -> None:
+    """Write a delivery for each of these webhooks that subscribes to the event."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(
             f"{event} is announced outside the transaction of its cause"
         )
-    wanting = [webhook for webhook in told if event in (webhook.events or ())]
+
+    recipients = [webhook for webhook in webhooks if event in (webhook.events or ())]
     now = timezone.now()
     body = compose(event, now, path, about)
     Delivery.objects.bulk_create(
@@ -80,19 +85,26 @@ def _write(
             created_at=now,
             next_at=now,
         )
-        for webhook in wanting
+        for webhook in recipients
     )
 
 
-def _told(event: Webhook.Event, collection: Collection, teams: QuerySet[Any]) -> QuerySet[Webhook]:
-    """Return the enabled webhooks that may be told: those of the collection, which are its organisers', and those of
-    the teams concerned, unless the collection is blind or not visible to them."""
-    told = Q(collection=collection)
-    if not collection.blind or event in _OF_BLIND:
+def _recipients(
+    event: Webhook.Event, collection: Collection, teams: QuerySet[Any]
+) -> QuerySet[Webhook]:
+    """Return the enabled webhooks that may receive an event.
+
+    They are those of the collection, which belong to its organisers, and those of the teams
+    concerned, unless the collection is blind or not visible to them.
+    """
+    recipients = Q(collection=collection)
+
+    if not collection.blind or event in _SENT_WHILE_BLIND:
         of_teams = Q(team__in=teams)
         public = collection.visibility == Collection.Visibility.PUBLIC
-        told |= of_teams if public else of_teams & Q(team=collection.team_id)
-    return Webhook.objects.filter(told, enabled=True)
+        recipients |= of_teams if public else of_teams & Q(team=collection.team_id)
+
+    return Webhook.objects.filter(recipients, enabled=True)
 
 
 def compose(event: str, moment: datetime, path: str, about: Mapping[str, Any]) -> str:
@@ -105,74 +117,85 @@ def compose(event: str, moment: datetime, path: str, about: Mapping[str, Any]) -
 
 
 def as_text(body: str) -> str:
-    """Return the body of an event in the form of Slack's incoming webhooks, which Mattermost and Discord take too."""
+    """Return the body of an event for incoming webhooks of Slack, Mattermost and Discord."""
     event = json.loads(body)
     data = event["data"]
     ids = ", ".join(f"{name} {value}" for name, value in data.items() if name != "url")
     text = f"{event['type']}: {ids}\n{data['url']}" if ids else f"{event['type']}: {data['url']}"
+
     # Tags and slugs have none of the characters that Slack reads as a mention or a link.
     return json.dumps({"text": text}, ensure_ascii=False, separators=(",", ":"))
 
 
 def run_submitted(run: Run, request_id: str) -> None:
-    """Announce a run that this transaction stores: in the same words whether or not anything evaluates it."""
+    """Announce a run that this transaction stores, evaluated or not."""
     about = {**_identity(run), "state": "received"}
-    _of_submission(Event.RUN_SUBMITTED, run, f"runs/{run.pk}/", about, request_id)
+    _announce_submission(Event.RUN_SUBMITTED, run, f"runs/{run.pk}/", about, request_id)
 
 
-def submission_ended(made: Run | SessionSet, state: str, version: int | None) -> None:
-    """Announce the end of the current evaluation of a run or session set, in a state that its status has."""
-    about = {**_identity(made), "state": state, "qrels": version}
-    if isinstance(made, Run):
+def submission_ended(submission: Run | SessionSet, state: str, version: int | None) -> None:
+    """Announce the end of the current evaluation of a run or session set, with its status."""
+    about = {**_identity(submission), "state": state, "qrels": version}
+
+    if isinstance(submission, Run):
         event = Event.RUN_EVALUATED if state == "evaluated" else Event.RUN_FAILED
-        _of_submission(event, made, f"runs/{made.pk}/", about)
+        _announce_submission(event, submission, f"runs/{submission.pk}/", about)
     elif state == "evaluated":
-        _of_submission(Event.SESSION_SET_EVALUATED, made, f"session-sets/{made.pk}/", about)
+        _announce_submission(
+            Event.SESSION_SET_EVALUATED, submission, f"session-sets/{submission.pk}/", about
+        )
 
 
-def _identity(made: Run | SessionSet) -> dict[str, Any]:
+def _identity(submission: Run | SessionSet) -> dict[str, Any]:
     return {
-        made.KEY: str(made.pk),
-        "collection": made.collection.slug,
-        "team": made.team.slug,
-        "tag": made.tag,
+        submission.KEY: str(submission.pk),
+        "collection": submission.collection.slug,
+        "team": submission.team.slug,
+        "tag": submission.tag,
     }
 
 
-def _of_submission(
+def _announce_submission(
     event: Webhook.Event,
-    made: Run | SessionSet,
+    submission: Run | SessionSet,
     path: str,
     about: Mapping[str, Any],
     request_id: str = "",
 ) -> None:
-    team = Team.objects.filter(pk=made.team_id).values("pk")
+    team = Team.objects.filter(pk=submission.team_id).values("pk")
     announce(
-        event, collection=made.collection, teams=team, path=path, about=about, request_id=request_id
+        event,
+        collection=submission.collection,
+        teams=team,
+        path=path,
+        about=about,
+        request_id=request_id,
     )
 
 
 def qrels_activated(qrels: Qrels, request_id: str = "") -> None:
     """Announce a version of judgements that became active."""
-    _of_qrels(Event.QRELS_ACTIVATED, qrels, request_id)
+    _announce_qrels(Event.QRELS_ACTIVATED, qrels, request_id)
 
 
 def evaluations_done(qrels: Qrels) -> None:
     """Announce that every run of a collection is evaluated under a version of its judgements."""
-    _of_qrels(Event.EVALUATIONS_DONE, qrels)
+    _announce_qrels(Event.EVALUATIONS_DONE, qrels)
 
 
 def collection_released(qrels: Qrels, request_id: str = "") -> None:
-    """Announce that a blind collection was opened, whose active judgements these are."""
-    _of_qrels(Event.COLLECTION_RELEASED, qrels, request_id)
+    """Announce the release of a blind collection with these active judgements."""
+    _announce_qrels(Event.COLLECTION_RELEASED, qrels, request_id)
 
 
-def _of_qrels(event: Webhook.Event, qrels: Qrels, request_id: str = "") -> None:
+def _announce_qrels(event: Webhook.Event, qrels: Qrels, request_id: str = "") -> None:
     collection = qrels.collection
     about = {"collection": collection.slug, "qrels": qrels.version}
     path = f"collections/{collection.slug}/"
+
     if event != Event.COLLECTION_RELEASED:
         path += f"qrels/{qrels.version}/"
+
     announce(
         event,
         collection=collection,
@@ -184,7 +207,7 @@ def _of_qrels(event: Webhook.Event, qrels: Qrels, request_id: str = "") -> None:
 
 
 def comparison_compared(pk: UUID, collection: Collection, teams: QuerySet[Any]) -> None:
-    """Announce a comparison that a worker finished; `teams` are the keys of those whose runs it compares."""
+    """Announce a comparison that a worker finished; `teams` are the keys of the runs' teams."""
     about = {"comparison": str(pk), "collection": collection.slug, "state": "compared"}
     announce(
         Event.COMPARISON_COMPARED,
@@ -197,9 +220,8 @@ def comparison_compared(pk: UUID, collection: Collection, teams: QuerySet[Any]) 
 
 def _submitters(collection: Collection) -> QuerySet[Any]:
     """Return the keys of the teams that have a run or session set in a collection."""
-    kinds = (Run, SessionSet)
-    runs, sets = (
-        kind.objects.filter(collection=collection, deleted_at=None).values("team") for kind in kinds
-    )
+    runs = Run.objects.filter(collection=collection, deleted_at=None).values("team")
+    sets = SessionSet.objects.filter(collection=collection, deleted_at=None).values("team")
     teams: QuerySet[Any] = Team.objects.filter(Q(pk__in=runs) | Q(pk__in=sets)).values("pk")
+
     return teams

@@ -23,7 +23,7 @@ from runs.services.webhooks.signing import Unreadable, new_secret, seal, shown, 
 from runs.services.webhooks.transport import Post, Reply, post
 
 MAX_WEBHOOKS = 20
-# How long the previous secret signs beside a new one.
+# How long the previous secret signs together with a new one.
 BOTH_SIGN = timedelta(hours=24)
 TEST_EVENT = "webhook.test"
 _Action, _Reason = AuditEvent.Action, Webhook.Reason
@@ -45,78 +45,92 @@ def create_webhook(
     format: str = Webhook.Format.STANDARD,
     origin: Origin = SYSTEM,
 ) -> tuple[Webhook, str]:
-    """Return a new webhook and its secret, which cannot be read again; empty for a format that is not signed.
+    """Return a new webhook and its secret, which cannot be read again.
 
-    Raise InvalidInput for an address that is not permitted, Conflict if the owner has too many
-    webhooks, or if the server sends none.
+    The secret is empty for a format that is not signed. Raise InvalidInput for an address that is
+    not permitted, Conflict if the owner has too many webhooks, or if the server sends none.
     """
     check_on()
     parse_url(url)
-    of = {"team": owner} if isinstance(owner, Team) else {"collection": owner}
+    owner_field = {"team": owner} if isinstance(owner, Team) else {"collection": owner}
     webhook = Webhook(
-        id=uuid.uuid4(), url=url, events=list(events), format=format, created_by=user, **of
+        id=uuid.uuid4(), url=url, events=list(events), format=format, created_by=user, **owner_field
     )
     secret = b"" if webhook.format == Webhook.Format.SLACK else new_secret()
     webhook.secret_sealed = seal(secret, webhook.pk) if secret else ""
+
     with transaction.atomic():
         # Lock against others that are created at the same time.
         type(owner)._default_manager.select_for_update().get(pk=owner.pk)
-        if Webhook.objects.filter(**of).count() >= MAX_WEBHOOKS:
+        if Webhook.objects.filter(**owner_field).count() >= MAX_WEBHOOKS:
             message = f"{owner} has {MAX_WEBHOOKS} webhooks already; delete one first"
             raise Conflict(message, code="too_many_webhooks")
+
         webhook.save(force_insert=True)
         _record(
-            origin, _Action.WEBHOOK_CREATED, webhook, after={"of": str(owner), **_told(webhook)}
+            origin, _Action.WEBHOOK_CREATED, webhook, after={"of": str(owner), **_details(webhook)}
         )
+
     return webhook, shown(secret) if secret else ""
 
 
 def change_webhook(*, webhook: Webhook, changes: dict[str, Any], origin: Origin = SYSTEM) -> None:
-    """Change address, events, or whether it is enabled. One that is enabled counts as never failed.
+    """Change a webhook's address or events, enable or disable it.
 
-    Raise InvalidInput for an address that is not permitted, Conflict if its secret cannot be read
-    any more.
+    Enabling it forgets its failures. Raise InvalidInput for an address that is not permitted,
+    Conflict if its secret cannot be read any more.
     """
     if "url" in changes:
         parse_url(changes["url"])
+
     if changes.get("enabled"):
         _check_secret(webhook)
+
     with transaction.atomic():
-        before = _told(webhook)
+        before = _details(webhook)
         _, after = changed(webhook, changes)
         if not after:
             return
+
         if "enabled" in after:
             after |= {"disabled_reason": "", "failing_since": None}
+
         for name, value in after.items():
             setattr(webhook, name, value)
+
         if Webhook.objects.filter(pk=webhook.pk).update(**after):
-            _record(origin, _Action.WEBHOOK_CHANGED, webhook, before=before, after=_told(webhook))
+            _record(
+                origin, _Action.WEBHOOK_CHANGED, webhook, before=before, after=_details(webhook)
+            )
 
 
 def delete_webhook(*, webhook: Webhook, origin: Origin = SYSTEM) -> None:
     """Delete a webhook with its deliveries, sent or not."""
     with transaction.atomic():
         if Webhook.objects.filter(pk=webhook.pk).delete()[0]:
-            _record(origin, _Action.WEBHOOK_DELETED, webhook, before=_told(webhook))
+            _record(origin, _Action.WEBHOOK_DELETED, webhook, before=_details(webhook))
 
 
 def change_secret(*, webhook: Webhook, origin: Origin = SYSTEM) -> str:
-    """Give a webhook a new secret and return it; the previous one signs beside it for 24 hours, if it can be read.
+    """Give a webhook a new secret and return it.
 
-    Raise Conflict for a format that is not signed.
+    The previous one, if it can be read, signs together with it for 24 hours. Raise Conflict for a
+    format that is not signed.
     """
     if webhook.format == Webhook.Format.SLACK:
         raise Conflict("a webhook of format slack has no secret", code="unsigned_webhook")
+
     secret = new_secret()
     with transaction.atomic():
         locked = Webhook.objects.select_for_update().get(pk=webhook.pk)
         sealed: dict[str, Any] = {"previous_secret_sealed": "", "previous_until": None}
-        if _opens(locked):
+
+        if _has_readable_secret(locked):
             sealed = {
                 "previous_secret_sealed": locked.secret_sealed,
                 "previous_until": timezone.now() + BOTH_SIGN,
             }
+
         sealed["secret_sealed"] = seal(secret, webhook.pk)
         Webhook.objects.filter(pk=webhook.pk).update(**sealed)
         _record(
@@ -125,13 +139,15 @@ def change_secret(*, webhook: Webhook, origin: Origin = SYSTEM) -> str:
             webhook,
             after={"previous_until": sealed["previous_until"]},
         )
+
     for name, value in sealed.items():
         setattr(webhook, name, value)
+
     return shown(secret)
 
 
 def try_webhook(*, webhook: Webhook, post: Post = post) -> Reply:
-    """Send a test event now, whether the webhook is enabled or not, and return what became of it.
+    """Send a test event now, whether the webhook is enabled or not, and return the reply.
 
     Nothing is stored. Raise Conflict if its secret cannot be read any more, or if this server sends
     no webhooks.
@@ -142,45 +158,58 @@ def try_webhook(*, webhook: Webhook, post: Post = post) -> Reply:
         TEST_EVENT, timezone.now(), f"webhooks/{webhook.pk}/", {"webhook": str(webhook.pk)}
     )
     body = (text if webhook.format == Webhook.Format.STANDARD else as_text(text)).encode()
+
     return post(webhook.url, body, headers_of(webhook, str(uuid.uuid4()), body, int(time.time())))
 
 
 def disable_moved(collection: Collection) -> None:
-    """Disable the webhooks of a collection that another team manages from now on: its organisers decide about them."""
+    """Disable the webhooks of a collection that moved to another team, which may enable them."""
     for webhook in collection.webhooks.filter(enabled=True):
         disable(webhook, _Reason.COLLECTION_MOVED)
 
 
 def settle_restored() -> int:
-    """Prepare the webhooks of a restored backup: return interrupted deliveries to the queue, and disable the webhooks
-    whose secrets were sealed with another secret key. Return how many those are."""
+    """Prepare the webhooks of a restored backup.
+
+    Return interrupted deliveries to the queue, and disable webhooks with secrets that were sealed
+    with another secret key. Return the number of these.
+    """
     interrupt(Delivery.objects.filter(state=Delivery.State.SENDING))
     return sum(disable(webhook, _Reason.SECRET_UNREADABLE) for webhook in unreadable_webhooks())
 
 
 def unreadable_webhooks() -> list[Webhook]:
-    """Return the enabled webhooks whose secret does not open."""
-    return [webhook for webhook in Webhook.objects.filter(enabled=True) if not _opens(webhook)]
+    """Return the enabled webhooks with secrets that cannot be read."""
+    return [
+        webhook
+        for webhook in Webhook.objects.filter(enabled=True)
+        if not _has_readable_secret(webhook)
+    ]
 
 
-def _opens(webhook: Webhook) -> bool:
+def _has_readable_secret(webhook: Webhook) -> bool:
     if webhook.format == Webhook.Format.SLACK:
         return True
+
     try:
         unseal(webhook.secret_sealed, webhook.pk)
     except Unreadable:
         return False
+
     return True
 
 
 def _check_secret(webhook: Webhook) -> None:
-    if not _opens(webhook):
-        message = "the webhook's secret was sealed with another secret key of the server; give it a new one first"
-        raise Conflict(message, code="secret_unreadable")
+    if not _has_readable_secret(webhook):
+        raise Conflict(
+            "the webhook's secret was sealed with another secret key of the server; "
+            "give it a new one first",
+            code="secret_unreadable",
+        )
 
 
-def _told(webhook: Webhook) -> dict[str, Any]:
-    """Return what the audit trail tells of a webhook: of its address only the host, because others are secrets."""
+def _details(webhook: Webhook) -> dict[str, Any]:
+    """Return a webhook's fields for the audit trail; the rest of its address may be secret."""
     return {
         "host": webhook.host,
         "events": webhook.events,
@@ -189,5 +218,5 @@ def _told(webhook: Webhook) -> dict[str, Any]:
     }
 
 
-def _record(origin: Origin, action: AuditEvent.Action, webhook: Webhook, **told: Any) -> None:
-    record(origin, action, webhook, collection=webhook.collection, **told)
+def _record(origin: Origin, action: AuditEvent.Action, webhook: Webhook, **details: Any) -> None:
+    record(origin, action, webhook, collection=webhook.collection, **details)

@@ -1,4 +1,4 @@
-"""Send due deliveries from a worker, beside its evaluations and never instead of them."""
+"""Send due deliveries from a worker, while it evaluates."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Start = Callable[[Callable[[Claim], None], Claim], None]
 
 
 def in_a_thread(send: Callable[[Claim], None], claimed: Claim) -> None:
-    """Send in a thread that does not keep a worker from ending: an interrupted delivery is sent again."""
+    """Send in a thread that ends with its worker: an interrupted delivery is sent again."""
     threading.Thread(target=send, args=(claimed,), name=_THREAD, daemon=True).start()
 
 
 class Sender:
-    """Sends what is due, at most ten deliveries at once. `start` runs the sending of one."""
+    """Sends due deliveries, at most ten at once. `start` runs the sending of one."""
 
     def __init__(self, post: Post = post, start: Start = in_a_thread) -> None:
         self._post, self._start = post, start
@@ -42,12 +42,13 @@ class Sender:
         self._under_way: Counter[str] = Counter()
 
     def send_due(self) -> int:
-        """Start to send what is due and has room, and return how many deliveries that are."""
-        sent = 0
+        """Start to send due deliveries while there is room, and return how many."""
+        started = 0
         while claimed := self._claim():
             self._start(self._send, claimed)
-            sent += 1
-        return sent
+            started += 1
+
+        return started
 
     def _claim(self) -> Claim | None:
         with self._lock:
@@ -56,10 +57,12 @@ class Sender:
             crowded = {
                 owner for owner, count in self._under_way.items() if count >= AT_ONCE_PER_OWNER
             }
+
         claimed = claim_next(crowded)
         if claimed:
             with self._lock:
                 self._under_way[claimed.owner] += 1
+
         return claimed
 
     def _send(self, claimed: Claim) -> None:
@@ -77,17 +80,20 @@ class Sender:
 
 
 def send(claimed: Claim, post: Post = post, clock: Callable[[], float] = time.time) -> None:
-    """Send one delivery and record what became of it."""
+    """Send one delivery and record the result."""
     delivery = (
         Delivery.objects.select_related("webhook__team", "webhook__collection")
         .filter(pk=claimed.pk)
         .first()
     )
+
     if delivery is None:
         return
+
     if not delivery.webhook.enabled:
         put_back(claimed)
         return
+
     try:
         headers = headers_of(
             delivery.webhook, str(delivery.pk), delivery.body.encode(), int(clock())
@@ -99,36 +105,42 @@ def send(claimed: Claim, post: Post = post, clock: Callable[[], float] = time.ti
             "%s is disabled: its secret was sealed with another secret key", delivery.webhook
         )
         return
+
     _let_go()
     reply = post(delivery.webhook.url, delivery.body.encode(), headers)
     settle(claimed, reply)
+
     if not reply.delivered:
         logger.info("webhook delivery %s: %s %s", claimed.pk, reply.error, reply.status or "")
 
 
 def _let_go() -> None:
-    """Close the database connection of a sending thread, which may wait for its receiver for a quarter of a minute."""
+    """Close the database connection of a sending thread.
+
+    The thread may wait for its receiver for a quarter of a minute.
+    """
     if threading.current_thread().name == _THREAD:
         connections.close_all()
 
 
 def headers_of(webhook: Webhook, message_id: str, body: bytes, now: int) -> dict[str, str]:
-    """Return the headers of a request: signed by the secret, and by the previous one for a day after a change. Raise
-    Unreadable if the secret does not open."""
+    """Return the headers of a request, signed by the secret, for a day by the previous one, too.
+
+    Raise Unreadable if a secret cannot be read.
+    """
     headers = {"Content-Type": "application/json", "User-Agent": AGENT}
     if webhook.format == Webhook.Format.SLACK:
         return headers
+
     secrets = [unseal(webhook.secret_sealed, webhook.pk)]
-    if (
-        webhook.previous_secret_sealed
-        and webhook.previous_until
-        and webhook.previous_until > timezone.now()
-    ):
+    previous_until = webhook.previous_until
+    if webhook.previous_secret_sealed and previous_until and previous_until > timezone.now():
         secrets.append(unseal(webhook.previous_secret_sealed, webhook.pk))
-    signed = signatures(secrets, message_id, now, body)
+
+    signature = signatures(secrets, message_id, now, body)
     return {
         **headers,
         "webhook-id": message_id,
         "webhook-timestamp": str(now),
-        "webhook-signature": signed,
+        "webhook-signature": signature,
     }

@@ -1,10 +1,10 @@
-"""Secrets of webhooks: made, sealed for the database, and used to sign.
+"""Secrets of webhooks: created, sealed for the database, and used to sign.
 
 A secret signs, so a digest of it would not do. It is sealed with keys derived from the server's
-secret key: encrypted by HMAC-SHA256 of a random nonce, whose 32 bytes are as long as the secret,
-and authenticated by another HMAC together with the webhook to which it belongs. What was sealed
-with another secret key, or for another webhook, does not open. The signature is that of Standard
-Webhooks 1.0.0 (https://www.standardwebhooks.com).
+secret key: encrypted by HMAC-SHA256 of a random nonce, which has 32 bytes like the secret, and
+authenticated by another HMAC together with the webhook to which it belongs. A secret that was
+sealed with another secret key, or for another webhook, cannot be read. The signature is that of
+Standard Webhooks 1.0.0 (https://www.standardwebhooks.com).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def new_secret() -> bytes:
 
 
 def shown(secret: bytes) -> str:
-    """Return a secret as its owner gets it."""
+    """Return a secret in the form that its owner gets."""
     return PREFIX + base64.b64encode(secret).decode()
 
 
@@ -43,38 +43,45 @@ def sign(secret: bytes, message_id: str, timestamp: int, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode()
 
 
-def signatures(among: Iterable[bytes], message_id: str, timestamp: int, body: bytes) -> str:
+def signatures(
+    signing_secrets: Iterable[bytes], message_id: str, timestamp: int, body: bytes
+) -> str:
     """Return the header `webhook-signature`: one signature by each secret."""
-    return " ".join(sign(secret, message_id, timestamp, body) for secret in among)
+    return " ".join(sign(secret, message_id, timestamp, body) for secret in signing_secrets)
 
 
 def seal(secret: bytes, webhook: UUID) -> str:
-    """Return a secret of 32 bytes in the form in which it is stored."""
+    """Return a secret of 32 bytes, sealed for the database."""
     nonce = secrets.token_bytes(_NONCE)
-    hidden = _covered(secret, nonce)
-    return base64.b64encode(nonce + hidden + _seal_of(nonce + hidden, webhook)).decode()
+    covered = _apply_pad(secret, nonce)
+    return base64.b64encode(nonce + covered + _authenticate(nonce + covered, webhook)).decode()
 
 
 def unseal(sealed: str, webhook: UUID) -> bytes:
-    """Return the secret. Raise Unreadable if it was sealed with another secret key or for another webhook."""
+    """Return a sealed secret.
+
+    Raise Unreadable if it was sealed with another secret key or for another webhook.
+    """
     try:
         content = base64.b64decode(sealed, validate=True)
     except (binascii.Error, ValueError) as error:
         raise Unreadable from error
-    hidden = content[:-_SEAL]
-    same = hmac.compare_digest(content[-_SEAL:], _seal_of(hidden, webhook))
-    if not same or len(content) != _NONCE + _SECRET + _SEAL:
+
+    covered = content[:-_SEAL]
+    authentic = hmac.compare_digest(content[-_SEAL:], _authenticate(covered, webhook))
+    if not authentic or len(content) != _NONCE + _SECRET + _SEAL:
         raise Unreadable
-    return _covered(hidden[_NONCE:], hidden[:_NONCE])
+
+    return _apply_pad(covered[_NONCE:], covered[:_NONCE])
 
 
-def _covered(secret: bytes, nonce: bytes) -> bytes:
-    """Encrypt or decrypt: exclusive or with a block that is used only once."""
+def _apply_pad(secret: bytes, nonce: bytes) -> bytes:
+    """Encrypt or decrypt a secret: exclusive or with a block that is used only once."""
     block = hmac.digest(_key("encrypt"), nonce, hashlib.sha256)
-    return bytes(one ^ other for one, other in zip(secret, block, strict=True))
+    return bytes(byte ^ pad for byte, pad in zip(secret, block, strict=True))
 
 
-def _seal_of(content: bytes, webhook: UUID) -> bytes:
+def _authenticate(content: bytes, webhook: UUID) -> bytes:
     return hmac.digest(_key("seal"), webhook.bytes + content, hashlib.sha256)[:_SEAL]
 
 

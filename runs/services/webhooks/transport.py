@@ -1,8 +1,8 @@
-"""One request to the address of a webhook: no redirect, no proxy, no second look at the name, and an end in any case.
+"""One request to the address of a webhook, without redirects and proxies, with a deadline.
 
-http.client does what the Internet's libraries for people would add to: it follows nothing, and
-reads no environment. Every wait for the other side is limited by the time that is left of the whole
-request, so that a receiver which sends a byte now and then ends like one that is silent.
+http.client is used because it does not follow redirects and does not read the environment. Every
+wait for the receiver is limited by the remaining time of the whole request, so that a receiver that
+sends a byte now and then is treated like a silent one. The name is resolved only once.
 """
 
 from __future__ import annotations
@@ -31,15 +31,18 @@ from runs.services.webhooks.addresses import (
 )
 
 SECONDS = 15.0
-# Of an answer, which nobody is shown.
+# Bytes that are read of an answer, which is not shown to anybody.
 MAX_ANSWER = 64 * 1024
 _STEP = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What became of a request: the `status`, None without one; an `error` as a code, empty if it was delivered; the
-    seconds that a busy receiver asks for; and how long it took."""
+    """The result of a request.
+
+    `status` is None without an answer, `error` a code, empty if the request was delivered.
+    `retry_after` is the wait that a busy receiver asks for, `seconds` the duration.
+    """
 
     status: int | None = None
     error: str = ""
@@ -52,7 +55,7 @@ class Reply:
 
 
 Post = Callable[[str, bytes, Mapping[str, str]], Reply]
-"""post(url, body, headers) -> what became of it; raises nothing"""
+"""post(url, body, headers) -> the result; never raises an error"""
 
 
 @functools.cache
@@ -77,9 +80,9 @@ def post(
         target = parse_url(url)
         addresses = permitted_addresses(target, resolve)
         deadline = time.monotonic() + seconds
-        with _connected(target, addresses, deadline, context or system_context()) as stream:
+        with _connect(target, addresses, deadline, context or system_context()) as stream:
             status, wait = _exchange(target, stream, body, headers)
-        error = _fault_of(status)
+        error = _error_of(status)
     except (InvalidInput, NotAllowedAddress):
         error = "address_not_permitted"
     except TimeoutError:
@@ -91,8 +94,9 @@ def post(
     except http.client.HTTPException:
         error = "bad_answer"
     except (OSError, ValueError):
-        # ValueError: a name that resolves, and that no certificate can have.
+        # ValueError: a name that resolves, but that a certificate cannot have.
         error = "connection_failed"
+
     return Reply(status, error, wait, time.monotonic() - began)
 
 
@@ -103,27 +107,31 @@ def _exchange(
     connection = http.client.HTTPConnection(target.authority)
     connection.sock = stream
     connection.putrequest("POST", target.path, skip_host=True, skip_accept_encoding=True)
-    sent = {
+    all_headers = {
         "Host": target.authority,
         "Content-Length": str(len(body)),
         "Connection": "close",
         **headers,
     }
-    for name, value in sent.items():
+
+    for name, value in all_headers.items():
         connection.putheader(name, value)
+
     connection.endheaders(body)
-    answer = connection.getresponse()
-    status, wait = answer.status, _seconds_of(answer.headers.get("Retry-After", ""))
-    # The status counts, whatever follows. A receiver that is heard to its end does not see a broken
-    # connection.
+    response = connection.getresponse()
+    status, wait = response.status, _seconds_of(response.headers.get("Retry-After", ""))
+
+    # The status counts, whatever follows. The body is read so that the receiver does not see a
+    # broken connection.
     with contextlib.suppress(OSError, http.client.HTTPException):
-        left = MAX_ANSWER
-        while left > 0 and (part := answer.read(min(_STEP, left))):
-            left -= len(part)
+        remaining = MAX_ANSWER
+        while remaining > 0 and (chunk := response.read(min(_STEP, remaining))):
+            remaining -= len(chunk)
+
     return status, wait
 
 
-def _fault_of(status: int) -> str:
+def _error_of(status: int) -> str:
     if 200 <= status < 300:
         return ""
     return "redirected" if 300 <= status < 400 else "refused"
@@ -134,16 +142,18 @@ def _seconds_of(retry_after: str) -> float:
     text = retry_after.strip()
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return float(text)
+
     try:
         moment = email.utils.parsedate_to_datetime(text)
     except (ValueError, IndexError):
         return 0.0
+
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 class _Stream(io.RawIOBase):
-    """A connection whose every wait ends at the deadline; http.client takes it for a socket."""
+    """A connection with a deadline for every wait; http.client takes it for a socket."""
 
     def __init__(self, sock: ssl.SSLSocket, deadline: float) -> None:
         self._sock, self._deadline = sock, deadline
@@ -152,8 +162,7 @@ class _Stream(io.RawIOBase):
         return self
 
     def __exit__(self, *error: object) -> None:
-        # Closing it here does not end it where a process was forked meanwhile; shutting it down
-        # does.
+        # Closing it does not end it if a process was forked meanwhile; shutting it down does.
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
         self._sock.close()
@@ -168,36 +177,39 @@ class _Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self._sock.settimeout(_left(self._deadline))
+        self._sock.settimeout(_remaining_time(self._deadline))
         return self._sock.recv_into(buffer)
 
     def sendall(self, content: bytes) -> None:
-        self._sock.settimeout(_left(self._deadline))
+        self._sock.settimeout(_remaining_time(self._deadline))
         self._sock.sendall(content)
 
 
-def _connected(
+def _connect(
     target: Target, addresses: list[str], deadline: float, context: ssl.SSLContext
 ) -> _Stream:
-    """Connect to the first address that answers; the certificate must be that of the name."""
-    for last, address in enumerate(addresses, 1):
+    """Connect to the first address that answers; its certificate must be valid for the name."""
+    for number, address in enumerate(addresses, 1):
         try:
-            plain = socket.create_connection((address, target.port), timeout=_left(deadline))
+            connection = socket.create_connection(
+                (address, target.port), timeout=_remaining_time(deadline)
+            )
             break
         except OSError:
-            if last == len(addresses):
+            if number == len(addresses):
                 raise
+
     try:
-        plain.settimeout(_left(deadline))
-        return _Stream(context.wrap_socket(plain, server_hostname=target.host), deadline)
+        connection.settimeout(_remaining_time(deadline))
+        return _Stream(context.wrap_socket(connection, server_hostname=target.host), deadline)
     except BaseException:
-        plain.close()
+        connection.close()
         raise
 
 
-def _left(deadline: float) -> float:
-    """Return the seconds that are left. Raise TimeoutError if there are none."""
-    left = deadline - time.monotonic()
-    if left <= 0:
+def _remaining_time(deadline: float) -> float:
+    """Return the remaining seconds. Raise TimeoutError if there are none."""
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
         raise TimeoutError
-    return left
+    return remaining

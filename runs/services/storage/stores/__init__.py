@@ -1,1 +1,1 @@
-"""Where stored files are: in the folder of `EVALHUB_DATA`, or in the object store of `EVALHUB_FILES_URL`."""
+"""Stores for uploaded files: the folder of `EVALHUB_DATA`, or an object store."""

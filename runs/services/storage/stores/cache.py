@@ -1,8 +1,8 @@
-"""Copies of stored files on this machine, where the store is elsewhere: a folder of bounded size.
+"""Copies of stored files on this machine, for a store elsewhere: a folder of bounded size.
 
 All processes that share a data folder share the copies. A copy has the name of its file, so that
-whoever reads it compares it with its name, as every stored file; one that differs is deleted and
-fetched again. Nothing is lost with the folder.
+its reader compares it with its name, as every stored file; a damaged copy is deleted and fetched
+again. The folder can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from django.conf import settings
 
 _FOLDER = "cache"
 _PART = ".part"
-# The beginning of a copy whose process died is deleted after so long, and a copy that nobody has
-# read for so long.
+# An unfinished copy of a dead process is deleted after the first time, an unread copy after the
+# second.
 _PART_SECONDS, _UNREAD_SECONDS = 3600.0, 7 * 24 * 3600.0
-# The folder is looked through after this share of the limit was added by a process, and shrunk to
-# this share of it.
+# When a process has added the first share of the limit, it checks the size of the folder, and
+# shrinks it to the second one.
 _LOOK_SHARE, _KEEP_SHARE = 0.05, 0.9
 
 
@@ -31,8 +31,8 @@ class Cache:
     """The copies of this machine."""
 
     def __init__(self) -> None:
-        # Bytes that this process has added since it last looked through the folder; it looks at its
-        # first one.
+        # Bytes that this process has added since it last checked the folder. The first copy causes
+        # a check.
         self._added = float("inf")
 
     def open(self, sha256: str) -> BinaryIO | None:
@@ -42,16 +42,19 @@ class Cache:
             file = path.open("rb")
         except OSError:
             return None
+
         with contextlib.suppress(OSError):
-            # Those read last are deleted last.
+            # The copies that were read last are deleted last.
             os.utime(path)
+
         return file
 
     def link(self, sha256: str, upload: Path) -> None:
-        """Keep an upload that was just stored as its copy, if it is on the same disk."""
+        """Keep an upload that was just stored as a copy, if it is on the same disk."""
         size = upload.stat().st_size
         if size > settings.EVALHUB_FILES_CACHE_BYTES:
             return
+
         with contextlib.suppress(OSError):
             self._folder().mkdir(mode=0o700, exist_ok=True)
             os.link(upload, self._path(sha256))
@@ -60,7 +63,10 @@ class Cache:
     def fetch(
         self, sha256: str, write: Callable[[BinaryIO], None], *, keep: bool = True
     ) -> BinaryIO:
-        """Return an open file with what `write` writes, and keep it as a copy if it is small enough."""
+        """Return an open file that `write` has filled; with `keep`, store it as a copy.
+
+        Files larger than the cache are not kept.
+        """
         folder = self._folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=folder, suffix=_PART)
@@ -78,11 +84,12 @@ class Cache:
             file.close()
             Path(name).unlink(missing_ok=True)
             raise
+
         file.seek(0)
         return file
 
     def forget(self, sha256: str) -> None:
-        """Delete a copy. Whoever has opened it reads it to its end."""
+        """Delete a copy. Its current readers can read it to its end."""
         self._path(sha256).unlink(missing_ok=True)
 
     def _count(self, size: int) -> None:
@@ -92,23 +99,26 @@ class Cache:
             self.shrink()
 
     def shrink(self) -> None:
-        """Delete the copies that were read least recently beyond the limit, and those not read for a week."""
-        found, total, now = [], 0, time.time()
+        """Delete copies that were not read for a week, and the least recent ones over the limit."""
+        copies, total, now = [], 0, time.time()
+
         with contextlib.suppress(OSError):
             for entry in os.scandir(self._folder()):
                 with contextlib.suppress(OSError):
-                    about = entry.stat()
-                    found.append((about.st_mtime, about.st_size, entry.path))
-                    total += about.st_size
-        most = settings.EVALHUB_FILES_CACHE_BYTES
-        # All at once down to a share of the limit: otherwise each new copy would look for one to
-        # delete.
-        most = most if total <= most else int(_KEEP_SHARE * most)
-        for read, size, name in sorted(found):
+                    status = entry.stat()
+                    copies.append((status.st_mtime, status.st_size, entry.path))
+                    total += status.st_size
+
+        limit = settings.EVALHUB_FILES_CACHE_BYTES
+
+        # Delete down to a share of the limit: otherwise every new copy would cause a deletion.
+        if total > limit:
+            limit = int(_KEEP_SHARE * limit)
+
+        for read_at, size, name in sorted(copies):
             is_part = name.endswith(_PART)
-            if now - read > (_PART_SECONDS if is_part else _UNREAD_SECONDS) or (
-                total > most and not is_part
-            ):
+            expired = now - read_at > (_PART_SECONDS if is_part else _UNREAD_SECONDS)
+            if expired or (total > limit and not is_part):
                 with contextlib.suppress(OSError):
                     os.unlink(name)
                     total -= size

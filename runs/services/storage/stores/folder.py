@@ -39,7 +39,7 @@ class FolderStore:
     def name(self) -> str:
         return f"the data folder {settings.EVALHUB_DATA}"
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return bool(settings.EVALHUB_DATA.is_dir())
 
     def open(self, sha256: str, *, anew: bool = False) -> BinaryIO:
@@ -60,11 +60,13 @@ class FolderStore:
         if not target.parent.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             _sync(target.parent.parent)
+
         if not target.exists():
             _sync(upload)
             with contextlib.suppress(FileExistsError):
                 os.link(upload, target)
                 new = True
+
         # Also for an existing file: the process that linked it may not have synced the folder yet.
         _sync(target.parent)
         return new
@@ -103,6 +105,7 @@ class FolderStore:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+
             if replace:
                 os.replace(aside, folder / MARKER)
             else:
@@ -110,10 +113,11 @@ class FolderStore:
                     os.link(aside, folder / MARKER)
         finally:
             aside.unlink(missing_ok=True)
+
         _sync(folder)
 
     def tidy(self) -> None:
-        """Do nothing: it has files alone."""
+        """Do nothing: the folder has only files."""
 
     def try_storing(self, file: Path) -> None:
         folder = _folder()

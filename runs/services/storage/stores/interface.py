@@ -1,4 +1,4 @@
-"""What a place for stored files must be able to do."""
+"""The interface of stores for uploaded files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Entry:
 
 
 class Store(Protocol):
-    """Immutable files that are named by the SHA-256 of their decompressed bytes, and the marker of their install.
+    """Immutable files named by the SHA-256 of their decompressed bytes, and the install's marker.
 
     A file is stored as it was uploaded, compressed or not. Methods raise FileNotFoundError for a
-    file that does not exist, another OSError where a disk fails, StorageUnavailable if the store
+    file that does not exist, another OSError if a disk fails, StorageUnavailable if the store
     cannot be reached.
     """
 
@@ -32,17 +32,19 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """Return what an operator calls it, without secrets."""
+        """Return the name of the store for operators, without secrets."""
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Return whether the store exists, marked or not."""
 
     def open(self, sha256: str, *, anew: bool = False) -> BinaryIO:
-        """Open a stored file, which is seekable. With `anew` no copy of it is used that was made earlier."""
+        """Open a stored file, which is seekable; with `anew` not a copy that was made earlier."""
 
     def forget_copy(self, sha256: str) -> bool:
-        """Delete the copy of a file that `open` uses. Return whether there may have been one: then reading the file
-        again may give other bytes."""
+        """Delete the copy of a file that `open` uses, and return whether there may have been one.
+
+        Then reading the file again may return other bytes.
+        """
 
     def look_at(self, sha256: str) -> None:
         """Raise OSError if a file cannot be read, as far as can be seen without reading it."""
@@ -54,28 +56,34 @@ class Store(Protocol):
         """Store a file durably unless there is one of this name. Return whether it was new."""
 
     def replace(self, upload: Path, sha256: str) -> None:
-        """Store a file durably in the place of one that is damaged, in one step: current readers read that one to its
-        end."""
+        """Replace a damaged file durably, in one step; current readers can read it to its end."""
 
     def entries(self) -> Iterator[Entry]:
         """Yield every stored file."""
 
     def delete(self, sha256: str) -> None:
-        """Delete a stored file. Call this while the store is locked for the sweeper, or the name of the file for the
-        caller."""
+        """Delete a stored file.
+
+        Call this while the store is locked for the sweeper, or the file's name for the caller.
+        """
 
     def lock(self, *, shared: bool, sha256: str = "") -> AbstractContextManager[None]:
-        """Hold the lock of submissions (shared) or that of the sweeper, which does not wait: BlockingIOError. With a
-        `sha256` it is the lock of this name alone. All end with their process."""
+        """Hold the lock of submissions (shared) or of the sweeper, or of one name (`sha256`).
+
+        The sweeper does not wait: it gets BlockingIOError. Locks end with their process.
+        """
 
     def read_marker(self, *, remembered: bool = False) -> str | None:
-        """Return the text of the marker, or None. One that was read a moment ago will do if it may be `remembered`."""
+        """Return the text of the marker, or None.
+
+        With `remembered`, a text that was read a moment ago will do.
+        """
 
     def write_marker(self, text: str, *, replace: bool) -> None:
         """Write the marker atomically; an existing one stays unless `replace` is given."""
 
     def tidy(self) -> None:
-        """Delete what the store has beside files and is not needed any more."""
+        """Delete everything but stored files that the store does not need any more."""
 
     def try_storing(self, file: Path) -> None:
         """Do the steps of storing a file, and remove it."""

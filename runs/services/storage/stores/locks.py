@@ -1,7 +1,7 @@
-"""The locks of stored files: shared for whoever stores a file, exclusive for whoever deletes one.
+"""The locks of stored files: shared for storing a file, exclusive for deleting one.
 
-The lock of the store keeps the sweeper away from all submissions, that of a single name keeps a
-refused submission from deleting a file that another one is storing.
+The lock of the store keeps the sweeper away from all submissions. The lock of a single name keeps
+a refused submission from deleting a file that another submission is storing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from runs.errors import StorageUnavailable
 
-# Of PostgreSQL's advisory locks, which are numbers: those of this text.
+# The number of the store's advisory lock in PostgreSQL.
 _KEY = int.from_bytes(b"EH store", "big")
 
 
@@ -33,18 +33,24 @@ def file_lock(*, shared: bool) -> Iterator[None]:
             # A disk that became read-only allows no deletion, and can be backed up without a lock.
             if error.errno != errno.EROFS:
                 raise
+
         yield
 
 
 @contextlib.contextmanager
 def name_lock(sha256: str, *, shared: bool) -> Iterator[None]:
-    """Lock the name of a stored file by a file among the uploads, which goes with its last holder."""
+    """Lock the name of a stored file by a file among the uploads.
+
+    The last holder deletes this file.
+    """
     path = settings.EVALHUB_DATA / "uploads" / f"{sha256}.lock"
     path.parent.mkdir(mode=0o700, exist_ok=True)
+
     with contextlib.ExitStack() as stack:
         while True:
             lock = stack.enter_context(path.open("w"))
             fcntl.flock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
             # The previous holder may have deleted the file since it was opened: then the lock has
             # no effect.
             if _is_at(path, lock.fileno()):
@@ -69,42 +75,50 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 @contextlib.contextmanager
 def database_lock(*, shared: bool, sha256: str = "") -> Iterator[None]:
-    """Lock a number of the PostgreSQL database, for processes of several machines: that of the store, or that of the
-    name of a file.
+    """Lock the store, or the name of a file, by an advisory lock of PostgreSQL.
 
-    The lock belongs to the connection that commits the row: if one is lost, so is the other. In a
-    transaction it is held until that one ends.
+    This works for processes of several machines. The lock belongs to the connection that commits
+    the row: if one is lost, so is the other. In a transaction it is held until the transaction
+    ends.
     """
     number = int.from_bytes(bytes.fromhex(sha256[:16]), signed=True) if sha256 else _KEY
     within = connection.in_atomic_block
     kind = "_xact" if within else ""
+
     if shared:
         try:
             _ask(f"pg_advisory{kind}_lock_shared", number)
         except OperationalError as error:
             if "lock timeout" not in str(error):
                 raise
+
             # A store that does not answer holds up the sweeper, too.
-            message = "the server's file store is deleting a file at present; nothing was stored, try again later"
-            raise StorageUnavailable(message) from error
+            raise StorageUnavailable(
+                "the server's file store is deleting a file at present; "
+                "nothing was stored, try again later"
+            ) from error
     elif not _ask(f"pg_try_advisory{kind}_lock", number):
         raise BlockingIOError(errno.EWOULDBLOCK, "files are being stored")
+
     if within:
         yield
         return
+
     holder = connection.connection
     try:
         yield
     finally:
-        # Another connection does not hold it, and the one that was lost does not any more.
+        # A lost connection does not hold the lock any more, and its successor never did.
         if connection.connection is holder:
             with contextlib.suppress(DatabaseError, InterfaceError):
                 _ask("pg_advisory_unlock" + ("_shared" if shared else ""), number)
+
     if connection.connection is not holder:
-        # The row may be committed, but not under the lock. The same request, sent again, looks at
-        # the file again.
-        message = "the database was away while a file was stored; send the request again"
-        raise StorageUnavailable(message)
+        # The row may be committed, but not under the lock. The same request, sent again, checks the
+        # file again.
+        raise StorageUnavailable(
+            "the database was away while a file was stored; send the request again"
+        )
 
 
 def _ask(function: str, number: int) -> bool:

@@ -2,7 +2,7 @@
 
 files/ab/ab...      a stored file, with the keys of the folder `files` of a data folder
 files/install.id    the marker of the install
-deleting/ab...      the deletion of a file that was begun; deleted when it has ended
+deleting/ab...      announces the deletion of a file; deleted when it has ended
 ready               written by probes
 """
 
@@ -26,9 +26,9 @@ from runs.services.storage.stores.location import Location
 from runs.services.storage.stores.locks import database_lock, file_lock, name_lock
 from runs.services.storage.stores.s3 import SIGNED_SECONDS, Bucket
 
-_NAMED = re.compile(r"files/[0-9a-f]{2}/([0-9a-f]{64})")
+_STORED_KEY = re.compile(r"files/[0-9a-f]{2}/([0-9a-f]{64})")
 _MARKER = f"files/{MARKER}"
-# How long a process relies on a marker, and on the proof that it can write.
+# How long a process relies on a marker that it has read, and on a write that succeeded.
 _REMEMBERED_SECONDS, _PROVEN_SECONDS = 5.0, 30.0
 
 
@@ -43,13 +43,13 @@ class ObjectStore:
         self._bucket = Bucket(location)
         self._cache = Cache()
         self._marker: tuple[float, str] | None = None
-        self._proven = -_PROVEN_SECONDS
+        self._last_write = -_PROVEN_SECONDS
 
     @property
     def name(self) -> str:
         return f"the file store {self._location}"
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return True
 
     def open(self, sha256: str, *, anew: bool = False) -> BinaryIO:
@@ -75,12 +75,16 @@ class ObjectStore:
 
     def add(self, upload: Path, sha256: str) -> bool:
         if self._is_being_deleted(sha256):
-            message = "the server deletes an old copy of this file at this moment; try again in half an hour"
-            raise StorageUnavailable(message)
+            raise StorageUnavailable(
+                "the server deletes an old copy of this file at this moment; "
+                "try again in half an hour"
+            )
+
         try:
             self._bucket.put(_key(sha256), upload, only_new=True)
         except FileExistsError:
             return False
+
         self._cache.link(sha256, upload)
         return True
 
@@ -90,43 +94,52 @@ class ObjectStore:
 
     def entries(self) -> Iterator[Entry]:
         for key, age in self._bucket.list("files/"):
-            if named := _NAMED.fullmatch(key):
-                yield Entry(named[1], age)
+            if match := _STORED_KEY.fullmatch(key):
+                yield Entry(match[1], age)
 
     def delete(self, sha256: str) -> None:
-        """A request to delete can reach the store after its sender lost the lock or died. It is therefore signed and
-        announced before it is sent, and nobody relies on an object of this name until it can have
-        no effect any more."""
+        """Announce the deletion of a file, and delete it.
+
+        The request can reach the store after its sender lost the lock or died. It is therefore
+        signed and announced before it is sent, and nobody relies on an object of this name as long
+        as the request may take effect.
+        """
         delete = self._bucket.signed_deletion(_key(sha256))
-        self._bucket.put(_deletion(sha256), b"")
+        self._bucket.put(_deletion_key(sha256), b"")
         delete()
-        self._bucket.delete(_deletion(sha256))
+        self._bucket.delete(_deletion_key(sha256))
         self._cache.forget(sha256)
 
     def _is_being_deleted(self, sha256: str) -> bool:
-        """Return whether a deletion was begun that may still take effect. Call this while the store is locked for
-        submissions: then no living process deletes a file that a row may name."""
+        """Return whether an earlier deletion may still take effect.
+
+        Call this while the store is locked for submissions: then no living process deletes a file
+        that a row may name.
+        """
         try:
-            age = self._bucket.age(_deletion(sha256))
+            age = self._bucket.age(_deletion_key(sha256))
         except FileNotFoundError:
             return False
+
         return age <= SIGNED_SECONDS
 
     def lock(self, *, shared: bool, sha256: str = "") -> AbstractContextManager[None]:
         if connection.vendor == "postgresql":
             return database_lock(shared=shared, sha256=sha256)
-        # SQLite is of one machine, and so are its processes.
+        # All processes that use SQLite are on one machine.
         return name_lock(sha256, shared=shared) if sha256 else file_lock(shared=shared)
 
     def read_marker(self, *, remembered: bool = False) -> str | None:
         if remembered and self._marker and time.monotonic() < self._marker[0] + _REMEMBERED_SECONDS:
             return self._marker[1]
-        self._marker, asked = None, time.monotonic()
+
+        self._marker, now = None, time.monotonic()
         try:
             text = self._bucket.read(_MARKER).decode("ascii", "replace")
         except FileNotFoundError:
             return None
-        self._marker = asked, text
+
+        self._marker = now, text
         return text
 
     def write_marker(self, text: str, *, replace: bool) -> None:
@@ -135,12 +148,13 @@ class ObjectStore:
         self._marker = None
 
     def try_storing(self, file: Path) -> None:
-        """Write an object, every half a minute at most; otherwise only ask whether the store answers."""
-        if time.monotonic() < self._proven + _PROVEN_SECONDS:
+        """Write an object, at most every half a minute; otherwise only read the marker."""
+        if time.monotonic() < self._last_write + _PROVEN_SECONDS:
             self.read_marker()
             return
+
         self._bucket.put("ready", file)
-        self._proven = time.monotonic()
+        self._last_write = time.monotonic()
 
     def tidy(self) -> None:
         self._cache.shrink()
@@ -153,5 +167,5 @@ def _key(sha256: str) -> str:
     return f"files/{sha256[:2]}/{sha256}"
 
 
-def _deletion(sha256: str) -> str:
+def _deletion_key(sha256: str) -> str:
     return f"deleting/{sha256}"
