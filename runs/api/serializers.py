@@ -12,9 +12,9 @@ from runs.formats.parameters import MAX_KEY
 from runs.formats.trec_run import TAG_RULE
 from runs.models import Collection, ParameterKey, Qrels, Run, Team
 from runs.models.collections.collections import check_labels, check_measures
-from runs.models.submissions.runs import SYSTEM_RULE, SYSTEM_RULE_SAID
+from runs.models.submissions.runs import SYSTEM_RULE, SYSTEM_RULE_MESSAGE
 from runs.models.text import check_line, check_text
-from runs.models.tracking.labels import NAME_RULE, NAME_RULE_SAID
+from runs.models.tracking.labels import NAME_RULE, NAME_RULE_MESSAGE
 from runs.services.submissions.runs import FAIL, VERSION
 from runs.services.tracking.experiments import find_experiment
 from runs.web.fields import (
@@ -168,7 +168,7 @@ class RunUploadSerializer(UploadSerializer):
     )
     known = serializers.FileField(allow_empty_file=True, required=False, default=None)
     system = serializers.RegexField(
-        rf"\A{SYSTEM_RULE}\Z", required=False, default=None, error_messages={"invalid": SYSTEM_RULE_SAID},
+        rf"\A{SYSTEM_RULE}\Z", required=False, default=None, error_messages={"invalid": SYSTEM_RULE_MESSAGE},
         help_text="the run becomes the next version of this system of the team; without a tag it is called system-v4",
     )  # fmt: skip
     if_taken = ChoiceField(
@@ -193,7 +193,7 @@ class RunUploadSerializer(UploadSerializer):
     )
     label = serializers.RegexField(  # type: ignore[assignment]
         rf"\A{NAME_RULE}\Z", required=False, default=None, help_text="a label of the team, which is moved to the run",
-        error_messages={"invalid": NAME_RULE_SAID},
+        error_messages={"invalid": NAME_RULE_MESSAGE},
     )  # fmt: skip
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Columns of JSON that are checked when they are read: still JSON, and equal to their digest."""
+"""Columns of JSON that are checked when they are read: valid JSON, and equal to their digest."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from runs.errors import StoredValueCorrupt
 
 
 class StoredJSON(models.JSONField):
-    """A JSON column that refuses stored text which is no longer JSON, with its own name; Django returns the text."""
+    """A JSON column that refuses stored text which is no longer JSON; Django returns the text."""
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         if value is None or isinstance(expression, KeyTransform):
             return super().from_db_value(value, expression, connection)
+
         try:
             return json.loads(value, cls=self.decoder)
         except ValueError as error:
@@ -26,11 +27,14 @@ class StoredJSON(models.JSONField):
     def unreadable(self, error: ValueError) -> Any:
         """Return the value to read instead, or raise StoredValueCorrupt."""
         name = f"{self.name} of a {self.model._meta.verbose_name}"
-        message = f"a stored value is damaged ({name}), and nothing is shown of it; evalhub fsck says in which row"
+        message = (
+            f"a stored value is damaged ({name}), and nothing is shown of it; "
+            "evalhub fsck says in which row"
+        )
         raise StoredValueCorrupt(message) from error
 
     def deconstruct(self) -> Any:
-        """A plain JSON column to migrations, which it is in the database."""
+        """Return a plain JSON column for migrations, which it is in the database."""
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.JSONField", args, kwargs
 
@@ -47,29 +51,29 @@ class _Checked(DeferredAttribute):
 
     def __get__(self, instance: Any, cls: Any = None) -> Any:
         topic_ids = super().__get__(instance, cls)
-        if instance is None or (
-            topic_ids is not None and instance.__dict__.get("_sound_ids") is topic_ids
-        ):
+        if instance is None:
             return topic_ids
-        if topic_ids is None or instance.topic_ids_digest not in (
-            None,
-            instance.digest_of_topic_ids(topic_ids),
-        ):
-            message = f"the stored topic ids of qrels v{instance.version} are damaged, and nothing is shown of them; "
+        if topic_ids is not None and instance.__dict__.get("_sound_ids") is topic_ids:
+            return topic_ids
+
+        digest = instance.topic_ids_digest
+        if topic_ids is None or digest not in (None, instance.digest_of_topic_ids(topic_ids)):
             raise StoredValueCorrupt(
-                message + "evalhub fsck --repair reads them again from the file of the judgements"
+                f"the stored topic ids of qrels v{instance.version} are damaged, and nothing is "
+                "shown of them; evalhub fsck --repair reads them again from the file of the "
+                "judgements"
             )
+
         instance.__dict__["_sound_ids"] = topic_ids
         return topic_ids
 
     def __set__(self, instance: Any, value: Any) -> None:
-        # With it Python asks `__get__` for every instance, and not only for those whose value is
-        # deferred.
+        # Python then calls `__get__` for every instance, not only for those with a deferred value.
         instance.__dict__[self.field.attname] = value
 
 
 class TopicIds(ReadableJSON):
-    """The topics of judgements, checked against `topic_ids_digest`; a version of an earlier release may have none."""
+    """The topics of judgements, checked against `topic_ids_digest`, which old rows may lack."""
 
     descriptor_class = _Checked
 
@@ -78,5 +82,5 @@ class TopicIds(ReadableJSON):
         return obj.__dict__[self.attname]
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        """The same for a backup that is restored."""
+        """Return the stored value for a backup that is restored."""
         return model_instance.__dict__[self.attname]

@@ -1,4 +1,4 @@
-"""Webhooks of teams and collections, and what is sent to them."""
+"""Webhooks of teams and collections, and the deliveries to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from runs.models.collections.disclosure import led_by
 
 class WebhookQuerySet(models.QuerySet["Webhook"]):
     def managed_by(self, user: Any) -> WebhookQuerySet:
-        """Webhooks of teams that the user owns and of collections whose organiser the user is; staff see all."""
+        """Return webhooks of teams that the user owns and of collections that the user organises.
+
+        Staff see all.
+        """
         if user.is_authenticated and user.is_staff:
             return self
         return self.filter(led_by(user) | led_by(user, "collection__"))
@@ -66,7 +69,7 @@ class Webhook(models.Model):
         SLACK = "slack"
 
     class Reason(models.TextChoices):
-        """Why the service, and not a person, disabled it."""
+        """Why the service disabled it; a person who does so gives no reason."""
 
         GONE = "gone", "its receiver answered that it is gone (410)"
         FAILING = "failing", "nothing was delivered for five days"
@@ -110,12 +113,12 @@ class Webhook(models.Model):
 
     @property
     def host(self) -> str:
-        """Return the part of its address that is no secret: host and port."""
+        """Return the part of its address that is not secret: host and port."""
         return self.url.split("/")[2]
 
 
 class Delivery(models.Model):
-    """One event for one webhook, written in the transaction of the event; its id is the `webhook-id`.
+    """One event for one webhook, written in the event's transaction; its id is the `webhook-id`.
 
     `state` changes only by compare-and-set updates (runs/services/webhooks/deliveries.py).
     """
@@ -171,7 +174,7 @@ class Delivery(models.Model):
 
 
 class UnannouncedEvaluations(models.Model):
-    """Judgements under which an evaluation has ended since it was last announced that all of them have.
+    """Judgements with an evaluation that has ended since the end of all was last announced.
 
     A dispatcher announces it when none is left, and deletes the row. The workers that end the last
     two evaluations at the same time cannot know it, because each sees the other's as unfinished.

@@ -14,7 +14,7 @@ from runs import models
 from runs.api.serializers import PersonalTeam, TeamField
 from runs.errors import InvalidInput
 from runs.models import Run
-from runs.models.submissions.runs import SYSTEM_RULE, SYSTEM_RULE_SAID
+from runs.models.submissions.runs import SYSTEM_RULE, SYSTEM_RULE_MESSAGE
 from runs.models.text import check_line, check_text
 from runs.services.tracking.systems import (
     MAX_VERSIONS,
@@ -53,7 +53,7 @@ class SystemSerializer(KnownFields, serializers.Serializer[Any]):
     answered = System
     team = TeamField(default=PersonalTeam())
     slug = serializers.RegexField(
-        rf"\A{SYSTEM_RULE}\Z", error_messages={"invalid": SYSTEM_RULE_SAID}
+        rf"\A{SYSTEM_RULE}\Z", error_messages={"invalid": SYSTEM_RULE_MESSAGE}
     )
     name = serializers.CharField(
         max_length=200,

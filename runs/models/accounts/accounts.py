@@ -22,7 +22,7 @@ from runs.models.text import check_line
 
 
 class PersonManager(UserManager["User"]):
-    """Makes a user together with the team of one that every user has from the start."""
+    """Create a user together with the user's own team."""
 
     def create_user(
         self, username: str, email: str | None = None, password: str | None = None, **extra: Any
@@ -51,45 +51,50 @@ class User(AbstractUser):
     objects: ClassVar[PersonManager] = PersonManager()
 
     def get_session_auth_hash(self) -> str:
-        """Return what a session must know of its account: Django's digest of the password, which ends with it, and a
-        number that ends sessions without a new password."""
-        return self._with_ended(super().get_session_auth_hash())
+        """Return what ends sessions when it changes: a digest of the password, and a number."""
+        return self._with_sessions_ended(super().get_session_auth_hash())
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
         """Yield the same under the earlier secret keys."""
-        yield from map(self._with_ended, super().get_session_auth_fallback_hash())
+        for digest in super().get_session_auth_fallback_hash():
+            yield self._with_sessions_ended(digest)
 
-    def _with_ended(self, digest: str) -> str:
+    def _with_sessions_ended(self, digest: str) -> str:
         return f"{digest}:{self.sessions_ended}" if self.sessions_ended else digest
 
 
 class TeamQuerySet(models.QuerySet["Team"]):
     def of(self, user: Any) -> TeamQuerySet:
-        """The teams a user is a member of; none for anonymous users."""
+        """Return the teams that a user is a member of; none for anonymous users."""
         return self.filter(memberships__user=user.pk) if user.is_authenticated else self.none()
 
     def led_by(self, user: Any) -> TeamQuerySet:
-        """The teams a user is an owner of; none for anonymous users."""
+        """Return the teams that a user is an owner of; none for anonymous users."""
         owner = {"memberships__user": user.pk, "memberships__role": Membership.Role.OWNER}
         return self.filter(**owner) if user.is_authenticated else self.none()
 
     def visible_to(self, user: Any) -> TeamQuerySet:
-        """Teams whose members the user may see: the user's own; staff see all."""
+        """Return the teams that the user may see with their members: the user's own, or all."""
         return self if user.is_authenticated and user.is_staff else self.of(user)
 
 
 class TeamManager(models.Manager.from_queryset(TeamQuerySet)):  # type: ignore[misc]
     def create_personal(self, user: User) -> Team:
-        """The user's own team, named after the user, with a number where the name is taken."""
+        """Create the user's own team, named after the user, with a number if the name is used."""
         stem = slugify(user.username)[:50] or "team"
-        taken = set(self.filter(slug__startswith=stem).values_list("slug", flat=True))
-        for slug in itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2))):
+        existing = set(self.filter(slug__startswith=stem).values_list("slug", flat=True))
+
+        for number in itertools.count(1):
+            slug = stem if number == 1 else f"{stem}-{number}"
+            if slug in existing:
+                continue
+
             # Another request may take a free name in this moment: then the next one is tried.
             with contextlib.suppress(IntegrityError), transaction.atomic():
-                if slug not in taken:
-                    team: Team = self.create(slug=slug, name=user.username, personal_of=user)
-                    Membership.objects.create(team=team, user=user, role=Membership.Role.OWNER)
-                    return team
+                team: Team = self.create(slug=slug, name=user.username, personal_of=user)
+                Membership.objects.create(team=team, user=user, role=Membership.Role.OWNER)
+                return team
+
         raise AssertionError("the numbers never run out")
 
 
@@ -116,7 +121,7 @@ class Team(models.Model):
 
 
 class Membership(models.Model):
-    """A user in a team: owners decide who is in it and manage its collections, members submit in its name."""
+    """A user in a team: owners manage its members and collections, members submit in its name."""
 
     class Role(models.TextChoices):
         OWNER = "owner"
@@ -135,14 +140,16 @@ class Membership(models.Model):
         return f"{self.user} in {self.team}"
 
     def clean(self) -> None:
-        """For forms: a team of one stays a team of one."""
+        """Raise ValidationError for another user in the personal team of a user."""
         if self.team_id and self.team.personal_of_id not in (None, self.user_id):
             raise ValidationError(f"{self.team} is the team of one user alone")
 
 
 class Invitation(models.Model):
-    """An owner's offer to a user to join a team, which the user accepts or declines. Until then it gives no access.
-    With a participation it is an offer to take part with the team in that campaign, too."""
+    """An owner's offer to a user to join a team; it gives no access until the user accepts it.
+
+    With a participation it is an offer to take part with the team in that campaign, too.
+    """
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="invitations")
@@ -165,8 +172,10 @@ class Invitation(models.Model):
 
 
 class InvitationLink(models.Model):
-    """An address by which users join a team as members until it expires; only its SHA-256 is stored. With a
-    participation they take part with the team in that campaign, too."""
+    """An address by which users join a team until it expires; only its SHA-256 is stored.
+
+    With a participation they take part with the team in that campaign, too.
+    """
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="links")
     key = models.CharField(max_length=8, unique=True, editable=False)
@@ -203,7 +212,7 @@ def default_scopes() -> list[str]:
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     def usable(self) -> ApiTokenQuerySet:
-        """Tokens neither revoked nor expired, of users who may still log in."""
+        """Return the tokens neither revoked nor expired, of users who may still log in."""
         alive = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
         return self.filter(alive, revoked_at=None, user__is_active=True)
 
@@ -216,23 +225,24 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         scopes: Iterable[str] = DEFAULT_SCOPES,
         maker: ApiToken | None = None,
     ) -> tuple[ApiToken, str]:
-        """A new token and its text, which is shown once and kept only as a hash."""
+        """Create a token and return it with its text, which is shown once and stored as a hash."""
         key, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         fields = {"name": name, "expires_at": expires_at, "scopes": list(scopes), "maker": maker}
         token = self.create(user=user, key=key, digest=digest_of_secret(secret), **fields)
         return token, f"evh_{key}_{secret}"
 
     def find(self, text: str) -> ApiToken | None:
-        """The usable token with this text, or None; the comparison takes constant time."""
+        """Return the usable token with this text, or None; the comparison takes constant time."""
         prefix, _, rest = text.partition("_")
         key, _, secret = rest.partition("_")
-        # Every request of the API asks this: the simplest question, of which Python looks at the
-        # row.
+
+        # Every request of the API asks this: the query is simple, and Python checks the row.
         row = self.select_related("user").filter(key=key).first() if prefix == "evh" else None
         token = row if row and row.is_usable else None
-        known = token.digest if token else digest_of_secret("")
-        same = hmac.compare_digest(known, digest_of_secret(secret))
-        return token if token and same else None
+        expected = token.digest if token else digest_of_secret("")
+        equal = hmac.compare_digest(expected, digest_of_secret(secret))
+
+        return token if token and equal else None
 
 
 class ApiToken(models.Model):
@@ -266,13 +276,13 @@ class ApiToken(models.Model):
 
     @property
     def is_usable(self) -> bool:
-        """Whether it is neither revoked nor expired, and its user may still log in: the condition of `usable`."""
+        """Return whether it meets the condition of `ApiTokenQuerySet.usable`."""
         alive = self.expires_at is None or self.expires_at > timezone.now()
         return alive and self.revoked_at is None and self.user.is_active
 
 
 def digest_of_secret(secret: str) -> str:
-    """Return what is stored of a random secret: its SHA-256."""
+    """Return the SHA-256 of a random secret, which is stored in its place."""
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 

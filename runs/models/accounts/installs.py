@@ -1,4 +1,4 @@
-"""Which install a database is of, so that no process takes the store or the Redis of another one for its own."""
+"""The identity of an installation, so that no process uses the store or the Redis of another."""
 
 from __future__ import annotations
 

@@ -9,8 +9,10 @@ from runs.models.collections.collections import Collection
 
 
 class QuotaCounter(models.Model):
-    """The number of runs a team has submitted to a collection on one day (UTC); it only changes by conditional
-    updates."""
+    """The number of runs that a team has submitted to a collection on one day (UTC).
+
+    It only changes by conditional updates.
+    """
 
     collection = models.ForeignKey(
         Collection, on_delete=models.CASCADE, related_name="quota_counters"
@@ -29,7 +31,7 @@ class QuotaCounter(models.Model):
 
 
 class RateCounter(models.Model):
-    """How often something was done in one minute since the epoch, as far as the processes have reported."""
+    """The number of acts in one minute since the epoch, as far as the processes have reported."""
 
     key = models.CharField(max_length=100)
     minute = models.BigIntegerField()

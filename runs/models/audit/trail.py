@@ -153,10 +153,11 @@ class AuditEvent(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.time:%Y-%m-%d %H:%M:%S} {self.action} {self.object_id} by {self.actor or 'the command line'}"
+        actor = self.actor or "the command line"
+        return f"{self.time:%Y-%m-%d %H:%M:%S} {self.action} {self.object_id} by {actor}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Only new rows."""
+        """Store a new row. Raise Immutable for an existing one."""
         if not self._state.adding:
             raise Immutable("the audit trail cannot be changed")
         super().save(*args, **kwargs)

@@ -37,7 +37,7 @@ def default_measures() -> list[str]:
 
 
 def check_measures(measures: list[str], documents: int | None) -> None:
-    """Every measure can be computed, those that need the number of documents too."""
+    """Raise ValidationError for a measure that cannot be computed with this number of documents."""
     for name in measures:
         try:
             parse_measure(name, documents)
@@ -47,7 +47,7 @@ def check_measures(measures: list[str], documents: int | None) -> None:
 
 
 def check_labels(labels: Any) -> None:
-    """Labels are texts by level."""
+    """Raise ValidationError unless the labels are texts by level."""
     if not isinstance(labels, dict) or not all(isinstance(label, str) for label in labels.values()):
         raise ValidationError('write a text for each level: {"0": "not relevant", "1": "relevant"}')
 
@@ -57,31 +57,32 @@ DOC_ID = "{doc_id}"
 
 
 def check_document_url(pattern: str) -> None:
-    """Refuse what is not an http or https address with {doc_id} behind its host: an id must not choose the server."""
+    """Raise ValidationError unless this is an http or https address with {doc_id} behind its host.
+
+    An id must not choose the server.
+    """
     if not pattern:
         return
+
     example = f"write an address such as https://example.org/documents/{DOC_ID}"
-    blank = next(
-        (
-            place
-            for place, sign in enumerate(pattern, 1)
-            if sign.isspace() or not sign.isprintable()
-        ),
-        None,
-    )
-    if blank:
-        raise ValidationError(f"character {blank} is a blank or invisible; {example}")
+    for place, character in enumerate(pattern, 1):
+        if character.isspace() or not character.isprintable():
+            raise ValidationError(f"character {place} is a blank or invisible; {example}")
+
     if not pattern.startswith(("http://", "https://")):
         raise ValidationError(f"the address begins with neither https:// nor http://; {example}")
+
     try:
         parts = urlsplit(pattern)
         host = parts.hostname
     except ValueError as error:
         raise ValidationError(f"the address has no readable host; {example}") from error
+
     if not host or "@" in parts.netloc or set("{}\\") & set(parts.netloc):
         raise ValidationError(
             f"between // and the next / stands the name of a server alone; {example}"
         )
+
     if DOC_ID not in pattern or set("{}") & set(pattern.replace(DOC_ID, "")):
         raise ValidationError(
             f"{DOC_ID} stands for the id of a document, and other braces have no meaning; {example}"
@@ -89,37 +90,43 @@ def check_document_url(pattern: str) -> None:
 
 
 def exists_for(user: Any, of: str = "") -> Q:
-    """Return the rule of `visible_to` as a condition on rows whose path to a collection is `of`, as in "collection__".
-    For staff there is no condition."""
+    """Return the rule of `visible_to` as a condition on rows; for staff there is none.
+
+    `of` is the path from a row to its collection, as in "collection__".
+    """
     if is_staff(user):
         return Q()
+
     public = Q(**{f"{of}visibility": Collection.Visibility.PUBLIC})
     shared = Q(**{f"{of}visibility": Collection.Visibility.TEAM}) & in_team_of(user, of)
     return public | shared | led_by(user, of)
 
 
 def scored_in(user: Any, of: str = "") -> Q:
-    """Return the condition of such rows that they are of a collection that the user sees with its scores."""
+    """Return the condition of rows of a collection that the user sees with its scores."""
     return exists_for(user, of) & sees_everything(user, of)
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
-    """Who sees, manages and sees the scores of what; docs/security.md has the rules as a table."""
+    """Collections by what a user may see and do; docs/security.md has the rules as a table."""
 
     def visible_to(self, user: Any) -> CollectionQuerySet:
-        """Public collections, those of the user's teams, private ones of the teams the user owns; staff see all."""
+        """Return public ones, those of the user's teams, and private ones of teams the user owns.
+
+        Staff see all.
+        """
         return self.filter(exists_for(user))
 
     def managed_by(self, user: Any) -> CollectionQuerySet:
-        """Collections whose organiser the user is: an owner of the collection's team, or staff."""
+        """Return the collections that the user organises, as an owner of their team or as staff."""
         return self if is_staff(user) else self.filter(led_by(user))
 
     def scored_for(self, user: Any) -> CollectionQuerySet:
-        """Collections of which the user may see everything that depends on the judgements."""
+        """Return the collections with judgements, and what depends on them, that the user sees."""
         return self.filter(sees_everything(user))
 
     def disclosed_to(self, user: Any) -> CollectionQuerySet:
-        """Collections of which the user sees the results, though the names of teams may be hidden."""
+        """Return the collections with results that the user sees; names of teams may be hidden."""
         return self if is_staff(user) else self.filter(sees_everything(user) | sees_disclosed(user))
 
 
@@ -198,7 +205,8 @@ class Collection(models.Model):
         # Processes of the release before go on creating collections while it is replaced.
         db_default="",
         validators=[check_document_url],
-        help_text="where a document can be read, with {doc_id} for its id: https://example.org/documents/{doc_id}",
+        help_text="where a document can be read, with {doc_id} for its id: "
+        "https://example.org/documents/{doc_id}",
     )
     measures = StoredJSON(default=default_measures, help_text="computed for every run")
     scores = models.CharField(max_length=10, choices=Scores.choices, default=Scores.FLOAT64)
@@ -225,24 +233,23 @@ class Collection(models.Model):
 
     @property
     def disclosure(self) -> Disclosure:
-        """To whom what depends on the judgements is shown."""
+        """Return to whom the collection shows what depends on its judgements."""
         if not self.blind:
             return Disclosure.PUBLIC
-        # What is none of them is damaged, and shows nothing.
-        return (
-            Disclosure(self.shown_to)
-            if self.shown_to in Disclosure.values
-            else Disclosure.ORGANISERS
-        )
+
+        # Any other value is damaged, and shows nothing.
+        if self.shown_to not in Disclosure.values:
+            return Disclosure.ORGANISERS
+        return Disclosure(self.shown_to)
 
     @property
     def veiled(self) -> bool:
-        """Whether names of teams are hidden now that its general addresses would show."""
+        """Return whether names of teams are hidden now that its general addresses would show."""
         return self.veiled_until is not None and disclosure.now() < self.veiled_until
 
     @property
     def active_qrels(self) -> Qrels | None:
-        """The judgements that count; None until a version is activated."""
+        """Return the judgements that count; None until a version is activated."""
         active = self.qrels.filter(active=True).order_by().first()
         if active:
             active.collection = self
@@ -250,13 +257,15 @@ class Collection(models.Model):
 
 
 def document_address(collection: Collection, doc_id: str) -> str:
-    """Return the address of a document, or an empty text if the collection has no pattern for it."""
+    """Return the address of a document; empty if the collection has no pattern for it."""
     return collection.document_url.replace(DOC_ID, quote(doc_id, safe=""))
 
 
 def can_see_scores(viewer: Any, collection: Collection) -> bool:
-    """Return whether the viewer may see everything that depends on the collection's judgements, by the rule of
-    `runs.models.collections.disclosure.sees_everything`."""
+    """Return whether the viewer may see everything that depends on the collection's judgements.
+
+    The rule is `runs.models.collections.disclosure.sees_everything`.
+    """
     if not (collection.blind or collection.veiled):
         return True
     return Collection.objects.filter(sees_everything(viewer), pk=collection.pk).exists()
@@ -307,14 +316,16 @@ class Qrels(models.Model):
         default=KeyedBy.TOPIC,
         # Processes of the release before go on submitting while it is replaced.
         db_default=KeyedBy.TOPIC,
-        help_text="whether the file's second column is an iteration, or the number of a session's query",
+        help_text="whether the file's second column is an iteration, "
+        "or the number of a session's query",
     )
     iteration = models.CharField(
         max_length=10,
         choices=Iteration.choices,
         default=Iteration.IGNORE,
         db_default=Iteration.IGNORE,
-        help_text="what the file's second column is taken for: subtopics, rounds of judging, or nothing",
+        help_text="what the file's second column is taken for: "
+        "subtopics, rounds of judging, or nothing",
     )
     size = models.BigIntegerField(help_text="bytes, decompressed")
     lines = models.BigIntegerField()
@@ -346,22 +357,21 @@ class Qrels(models.Model):
         return f"{self.collection} v{self.version}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Give the topic ids their digest when they are first stored; they never change."""
+        """Store the digest of the topic ids with a new row; they never change."""
         if self._state.adding or kwargs.get("force_insert"):
             self.topic_ids_digest = self.digest_of_topic_ids(self.__dict__["topic_ids"])
         super().save(*args, **kwargs)
 
     @property
     def nothing_relevant(self) -> int:
-        """The number of topics, or queries, without a relevant document, as counted at the upload."""
+        """Return the number of topics, or queries, without a relevant document, as uploaded."""
         return int(self.warnings.get("counts", {}).get(NOTHING_RELEVANT, 0))
 
     @property
     def has_subtopics(self) -> bool:
         """Return whether any topic has several subtopics."""
-        return self.iteration == self.Iteration.SUBTOPIC and "subtopics" in self.warnings.get(
-            "counts", {}
-        )
+        counts = self.warnings.get("counts", {})
+        return self.iteration == self.Iteration.SUBTOPIC and "subtopics" in counts
 
     def digest_of_topic_ids(self, topic_ids: object) -> int:
         return digest_of_json((self.collection_id, self.version, self.sha256), topic_ids)

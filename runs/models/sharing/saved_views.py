@@ -14,7 +14,7 @@ from runs.models.collections.collections import Collection, scored_in
 from runs.models.collections.disclosure import in_team_of
 from runs.models.text import check_line
 
-# Without letters and digits that are taken for each other.
+# Without letters and digits that look alike.
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 CODE_LENGTH = 10
 MAX_NAME, MAX_QUERY = 100, 4_000
@@ -26,21 +26,20 @@ def new_code() -> str:
 
 class ViewQuerySet(models.QuerySet["View"]):
     def visible_to(self, user: Any) -> ViewQuerySet:
-        """The user's own views, those of their teams, and those of collections that the user sees.
+        """Return the user's own views, those of their teams, and those of visible collections.
 
-        Of a blind collection only its organisers see any: a filter quotes parameters of others'
-        runs.
+        Only organisers see views of a blind collection: a filter quotes parameters of others' runs.
         """
-        seen = self.filter(scored_in(user, "collection__"))
-        return seen.filter(Q(scope=View.Scope.COLLECTION) | _of(user))
+        views = self.filter(scored_in(user, "collection__"))
+        return views.filter(Q(scope=View.Scope.COLLECTION) | _owned_by(user))
 
     def changeable_by(self, user: Any) -> ViewQuerySet:
-        """Those that the user may change: own ones, those of the user's teams, and as organiser the collection's."""
-        led = Q(scope=View.Scope.COLLECTION, collection__in=Collection.objects.managed_by(user))
-        return self.visible_to(user).filter(led | _of(user))
+        """Return own views, those of the user's teams, and the collection's for organisers."""
+        managed = Q(scope=View.Scope.COLLECTION, collection__in=Collection.objects.managed_by(user))
+        return self.visible_to(user).filter(managed | _owned_by(user))
 
 
-def _of(user: Any) -> Q:
+def _owned_by(user: Any) -> Q:
     """Match the views of a user and of the user's teams."""
     if not user.is_authenticated:
         return Q(pk__in=())

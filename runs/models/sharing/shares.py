@@ -17,20 +17,19 @@ MAX_SHARED_QUERY = 10_000
 
 class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
     def managed_by(self, user: Any) -> ShareLinkQuerySet:
-        """The user's own links, and those to collections of which the user is an organiser."""
+        """Return the user's own links, and those to collections that the user organises."""
         if not user.is_authenticated:
             return self.none()
-        return self.filter(
-            Q(created_by=user) | Q(collection__in=Collection.objects.managed_by(user))
-        )
+        managed = Q(collection__in=Collection.objects.managed_by(user))
+        return self.filter(Q(created_by=user) | managed)
 
 
 class ShareLink(models.Model):
-    """A read-only address of one object; of its secret only the SHA-256 is stored.
+    """A read-only address of one object; only the SHA-256 of its secret is stored.
 
     `target` is the id of the run or stored comparison; `query` has the parameters of a leaderboard,
-    of a comparison that is not stored, or of a run. `opened` counts the openings, of which only the
-    last day is kept.
+    of a comparison that is not stored, or of a run. `opened` counts the openings; only the day of
+    the last one is stored.
     """
 
     class Kind(models.TextChoices):

@@ -1,4 +1,4 @@
-"""Runs: one system's rankings for a collection's topics; and the systems whose versions they are."""
+"""Runs: one system's rankings for a collection's topics; and systems: sequences of runs."""
 
 from __future__ import annotations
 
@@ -16,34 +16,38 @@ from runs.models.collections.disclosure import in_team_of
 from runs.models.submissions.submissions import Submission, SubmissionQuerySet, by_date, one_per_tag
 from runs.models.text import check_line, check_text
 
-# What a system may be called: with its version behind it, a tag.
+# The name of a system: with its version behind it, it is a tag.
 SYSTEM_RULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}"
-SYSTEM_RULE_SAID = (
+SYSTEM_RULE_MESSAGE = (
     "a system has 1 to 54 letters, digits, '.', '_' and '-', and begins with a letter or digit"
 )
 
 
 class SystemQuerySet(models.QuerySet["System"]):
     def visible_to(self, user: Any) -> SystemQuerySet:
-        """Those of the user's teams, and those of which the user sees a run; staff see all."""
+        """Return systems of the user's teams, and those with a run that the user sees.
+
+        Staff see all.
+        """
         if user.is_authenticated and user.is_staff:
             return self
-        seen = Run.objects.visible_to(user).filter(system__isnull=False)
-        return self.filter(in_team_of(user) | Q(pk__in=seen.values("system")))
+
+        runs = Run.objects.visible_to(user).filter(system__isnull=False)
+        return self.filter(in_team_of(user) | Q(pk__in=runs.values("system")))
 
     def owned_by(self, user: Any) -> SystemQuerySet:
-        """Those the user may change: of the user's teams; staff may all."""
+        """Return the systems that the user may change: of the user's teams, or all for staff."""
         if user.is_authenticated and user.is_staff:
             return self
         return self.filter(in_team_of(user))
 
 
 class System(models.Model):
-    """A named sequence of a team's runs, which are its versions: in each collection they count from 1."""
+    """A named sequence of a team's runs: its versions, counted from 1 in each collection."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="systems")
     slug = models.CharField(
-        max_length=54, validators=[RegexValidator(rf"\A{SYSTEM_RULE}\Z", SYSTEM_RULE_SAID)]
+        max_length=54, validators=[RegexValidator(rf"\A{SYSTEM_RULE}\Z", SYSTEM_RULE_MESSAGE)]
     )
     name = models.CharField(max_length=200, blank=True, validators=[check_line])
     description = models.TextField(blank=True, max_length=20_000, validators=[check_text])
@@ -66,7 +70,7 @@ class RunQuerySet(SubmissionQuerySet["Run"]):
 
 
 class Run(Submission):
-    """Metadata of a submitted run. The documents its user knew are, like the rankings, in a file."""
+    """Metadata of a submitted run. The rankings and the known documents are in files."""
 
     KEY, WAY = "run", "collection__scores"
     SEALED = (*Submission.SEALED, "lines", "tied_documents", "known_sha256", "known_documents")

@@ -1,4 +1,4 @@
-"""Session sets: logs of searchers' sessions with one system or several, for a collection's topics."""
+"""Session sets: logs of searchers' sessions with systems, for a collection's topics."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class SessionSetQuerySet(SubmissionQuerySet["SessionSet"]):
 
 
 class SessionSet(Submission):
-    """Metadata of a submitted session log, which holds queries and rankings.
+    """Metadata of a submitted session log with queries and rankings.
 
-    `judged_by` says what the judgements of a session are found under: its topic, its own id, each
-    query's, or in the log itself, where the searchers wrote their own.
+    `judged_by` says where to look for the judgements of a session: under its topic, its own id or
+    the id of each query, or in the log itself, where the searchers wrote their own.
     """
 
     class JudgedBy(models.TextChoices):
@@ -31,7 +31,8 @@ class SessionSet(Submission):
 
     KEY, WAY = "session_set", "judged_by"
     SEALED = (
-        *Submission.SEALED, "format", "sessions", "queries", "empty_queries", "searchers", "judged_documents",
+        *Submission.SEALED,
+        "format", "sessions", "queries", "empty_queries", "searchers", "judged_documents",
     )  # fmt: skip
 
     collection = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""The files that teams submit: the fields of runs and session sets, and who sees and who may change them."""
+"""Submissions: the fields that runs and session sets share, and who may see and change them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ M_co = TypeVar("M_co", bound=models.Model, covariant=True)
 
 
 def seen_by(user: Any, of: str = "", at: datetime | None = None) -> Q:
-    """Return the rule of `visible_to` as a condition on rows whose path to a submission is `of`: where each has one, a
-    database looks at that one instead of collecting all that the user sees. It is about the time
-    `at`, or now."""
+    """Return the rule of `visible_to`, at a time, as a condition on rows.
+
+    `of` is the path from a row to its submission. Where each row has one, a database looks at that
+    one instead of collecting all that the user sees.
+    """
     return (
         Q(**{f"{of}deleted_at": None})
         & exists_for(user, f"{of}collection__")
@@ -33,45 +35,47 @@ def seen_by(user: Any, of: str = "", at: datetime | None = None) -> Q:
 
 
 def unveiled(user: Any, of: str = "", at: datetime | None = None) -> Q:
-    """Return the rule of `unveiled_for` as a condition on such rows."""
-    return (
-        Q()
-        if is_staff(user)
-        else sees_everything(user, f"{of}collection__", at) | in_team_of(user, of)
-    )
+    """Return the rule of `unveiled_for`, at a time, as a condition on rows."""
+    if is_staff(user):
+        return Q()
+    return sees_everything(user, f"{of}collection__", at) | in_team_of(user, of)
 
 
 class SubmissionQuerySet(models.QuerySet[M_co]):
     """Rows with a collection, a team and the moment they were withdrawn."""
 
     def visible_to(self, user: Any) -> Self:
-        """Those of visible collections that are not withdrawn; of a blind one, others' only for its organisers."""
+        """Return submissions of visible collections that are not withdrawn.
+
+        In a blind collection only organisers see those of others.
+        """
         return self.filter(seen_by(user))
 
     def unveiled_for(self, user: Any) -> Self:
-        """Without those of others where these are blind."""
+        """Leave out submissions of others where they are blind."""
         return self.filter(unveiled(user))
 
     def owned_by(self, user: Any) -> Self:
-        """Those the user may change or withdraw: of the user's teams; staff may all."""
+        """Return what the user may change or withdraw: of the user's teams, or all for staff."""
         if user.is_authenticated and user.is_staff:
             return self
         return self.filter(in_team_of(user))
 
 
 class Submission(models.Model):
-    """Metadata of a file that a team submitted to a collection; rows never hold the file's content.
+    """Metadata of a file that a team submitted to a collection; its content is in the store.
 
-    `KEY` names the kind in addresses, codes and the foreign key of its evaluations. `WAY` leads to
-    the choice that an evaluation must share to be current, beside the judgements; `way` is that
-    choice. `SEALED` are the columns that describe its files; they never change and have a digest.
+    `KEY` names the kind in addresses, codes and the foreign key of its evaluations. `WAY` is the
+    path to the setting that, like the judgements, an evaluation must share to be current; `way` is
+    its value. `SEALED` are the columns that describe its files; they never change and have a
+    digest.
     """
 
     KEY: ClassVar[str]
     WAY: ClassVar[str]
     SEALED: ClassVar[tuple[str, ...]] = ("sha256", "size", "documents", "topics", "grouped")
 
-    # Of every kind, each under a name of its own in the other table.
+    # Every kind defines them, because the other table needs a name for each.
     collection: models.ForeignKey[Collection, Collection]
     team: models.ForeignKey[Team, Team]
 
@@ -99,7 +103,7 @@ class Submission(models.Model):
         return f"{self.team}/{self.tag}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Give it its digest when it is first stored."""
+        """Store the digest with a new row."""
         if self._state.adding:
             self.digest = self.digest_of_sealed()
         super().save(*args, **kwargs)
@@ -108,16 +112,16 @@ class Submission(models.Model):
         return digest_of_bytes((self.KEY, self.pk, *(getattr(self, name) for name in self.SEALED)))
 
     def check_sound(self) -> None:
-        """Raise StoredValueCorrupt if the row differs from its digest; a row of an earlier release may have none."""
+        """Raise StoredValueCorrupt if the row differs from its digest, which old rows may lack."""
         if self.digest not in (None, self.digest_of_sealed()):
-            message = f"the stored row of {self.noun()} {self.pk} is damaged, and nothing is shown of it; "
             raise StoredValueCorrupt(
-                message + "evalhub fsck finds such rows, and a backup has them as they were"
+                f"the stored row of {self.noun()} {self.pk} is damaged, and nothing is shown of "
+                "it; evalhub fsck finds such rows, and a backup has them as they were"
             )
 
     @classmethod
     def noun(cls) -> str:
-        """Return what a sentence calls it."""
+        """Return the noun for it in a sentence."""
         return cls.KEY.replace("_", " ")
 
     @property
@@ -126,22 +130,22 @@ class Submission(models.Model):
 
     @property
     def file_name(self) -> str:
-        """The name under which its file is downloaded."""
+        """Return the name under which its file is downloaded."""
         raise NotImplementedError
 
     @property
     def files(self) -> list[str]:
-        """The names of its stored files."""
+        """Return the names of its stored files."""
         return [self.sha256]
 
 
 def one_per_tag(name: str) -> models.UniqueConstraint:
-    """Constrain a team to one live submission under a tag in a collection."""
+    """Return the constraint to one live submission of a team under a tag in a collection."""
     return models.UniqueConstraint(
         fields=("collection", "team", "tag"), condition=Q(deleted_at=None), name=name
     )
 
 
 def by_date(name: str) -> models.Index:
-    """Index the submissions of a collection in the order of their list."""
+    """Return the index of the submissions of a collection in the order of their list."""
     return models.Index(fields=("collection", "-created_at", "id"), name=name)

@@ -1,4 +1,4 @@
-"""Artifacts: files beside a run, such as its configuration and its log."""
+"""Artifacts: files that belong to a run, such as its configuration and its log."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from runs.models.accounts.accounts import User
 from runs.models.submissions.runs import Run
 from runs.models.submissions.submissions import seen_by
 
-# What an artifact may be called: its name is the end of its address, and of a file on many systems.
+# The name of an artifact is the end of its address, and the name of a file on many systems.
 NAME_RULE = r"[A-Za-z0-9_][A-Za-z0-9_ .+=@()-]{0,199}"
 
 
 class ArtifactQuerySet(models.QuerySet["Artifact"]):
     def live(self) -> ArtifactQuerySet:
-        """Those that are not deleted, of runs that are not withdrawn."""
+        """Return artifacts that are not deleted, of runs that are not withdrawn."""
         return self.filter(deleted_at=None, run__deleted_at=None)
 
     def visible_to(self, user: Any) -> ArtifactQuerySet:
-        """Those whose run the user sees."""
+        """Return artifacts of runs that the user sees."""
         return self.filter(seen_by(user, "run__"), deleted_at=None)
 
 
 class Artifact(models.Model):
-    """A file that belongs to a run, stored by its SHA-256 like the run's own file and never changed."""
+    """A file that belongs to a run; stored by its SHA-256 like the run, and never changed."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="artifacts")
     name = models.CharField(max_length=200)

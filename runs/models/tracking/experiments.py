@@ -15,26 +15,27 @@ from runs.models.submissions.runs import Run
 from runs.models.submissions.submissions import seen_by
 from runs.models.text import check_line, check_text
 
-# What the short name of an experiment may be.
+# The short name of an experiment.
 SLUG_RULE = r"[a-z0-9][a-z0-9_-]{0,63}"
 
 
 class ExperimentQuerySet(models.QuerySet["Experiment"]):
     def visible_to(self, user: Any) -> ExperimentQuerySet:
-        """Those of the user's teams; of the shared ones, those of whose runs the user sees every one that is live.
+        """Return those of the user's teams, and shared ones if the user sees all their live runs.
 
         An experiment with a run that is blind for the user, or of a collection that the user does
-        not see, is not there: its goal and its notes may be about this run.
+        not see, is left out: its goal and its notes may be about this run.
         """
-        seen = seen_by(user, "run__")
+        visible = seen_by(user, "run__")
         live = ExperimentRun.objects.filter(experiment=OuterRef("pk"), run__deleted_at=None)
-        all_seen = Exists(live.filter(seen)) & ~Exists(live.exclude(seen))
-        shared = Q(all_seen, visibility=Experiment.Visibility.COLLECTION)
+        all_visible = Exists(live.filter(visible)) & ~Exists(live.exclude(visible))
+        shared = Q(all_visible, visibility=Experiment.Visibility.COLLECTION)
+
         return self.filter(Q(team__in=Team.objects.visible_to(user)) | shared)
 
 
 class Experiment(models.Model):
-    """A named set of runs of any collections, with a goal and notes. The team to which it belongs changes it."""
+    """A named set of runs of any collections, with a goal and notes. Its team changes it."""
 
     class Visibility(models.TextChoices):
         TEAM = "team"
@@ -75,7 +76,7 @@ class Experiment(models.Model):
 
 
 class ExperimentRun(models.Model):
-    """A run of an experiment. One that is withdrawn stays in it, unseen until it is restored."""
+    """A run of an experiment. A withdrawn one stays in it, hidden until it is restored."""
 
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="pairs")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")

@@ -16,19 +16,19 @@ from runs.models.submissions.runs import Run
 from runs.models.submissions.submissions import seen_by
 from runs.models.text import check_text
 
-# What a label may be called.
+# The name of a label.
 NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
-NAME_RULE_SAID = "a label has up to 40 letters, digits, dots, underscores and hyphens"
+NAME_RULE_MESSAGE = "a label has up to 40 letters, digits, dots, underscores and hyphens"
 
 
 class LabelQuerySet(models.QuerySet["Label"]):
     def visible_to(self, user: Any) -> LabelQuerySet:
-        """Those whose run the user sees: in a blind collection the labels of the user's own teams."""
+        """Return labels of runs that the user sees: of own teams in a blind collection."""
         return self.filter(seen_by(user, "run__"))
 
 
 class Label(models.Model):
-    """A name under which a team finds one of its runs in a collection; it is moved from run to run."""
+    """A name for one of a team's runs in a collection; it is moved from run to run."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="labels")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="labels")
@@ -53,14 +53,14 @@ class Label(models.Model):
 
 class LabelMoveQuerySet(models.QuerySet["LabelMove"]):
     def update(self, **changes: Any) -> int:
-        # An account that goes leaves the moves without a name.
+        # The deletion of an account removes its name from the moves.
         if set(changes) == {"by"}:
             return super().update(**changes)
         raise Immutable("the moves of labels cannot be changed")
 
 
 class LabelMove(models.Model):
-    """One move of a label, never changed: from no run where it was made, to no run where it was deleted."""
+    """One move of a label, never changed. `from_run` is None at its start, `to_run` at its end."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="label_moves")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")
@@ -94,7 +94,7 @@ class LabelMove(models.Model):
         return f"{self.collection}/{self.team}/{self.name} to {self.to_run_id or 'no run'}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Only new rows."""
+        """Store a new row. Raise Immutable for an existing one."""
         if not self._state.adding:
             raise Immutable("the moves of labels cannot be changed")
         super().save(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What runs were made from: other runs, and addresses of code, models, papers and data."""
+"""The origins of runs: other runs, and addresses of code, models, papers and data."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from runs.models.submissions.submissions import seen_by, unveiled
 
 class RunParentQuerySet(models.QuerySet["RunParent"]):
     def visible_to(self, user: Any) -> RunParentQuerySet:
-        """Those between two runs that the user sees. The parent may be withdrawn; of one that is gone nobody knows any
-        more who saw it, so that only the team of the child does."""
+        """Return edges between two runs that the user sees; the parent may be withdrawn.
+
+        If the parent was deleted nobody knows who saw it: only the team of the child sees the edge.
+        """
         parent = (
             Q(parent__isnull=False)
             & exists_for(user, "parent__collection__")
             & unveiled(user, "parent__")
         )
-        gone = Q(parent=None) & in_team_of(user, "child__")
-        return self.filter(parent | gone, seen_by(user, "child__"))
+
+        deleted = Q(parent=None) & in_team_of(user, "child__")
+        return self.filter(parent | deleted, seen_by(user, "child__"))
 
 
 class RunParent(models.Model):

@@ -15,7 +15,7 @@ from runs.models.submissions.runs import Run
 from runs.models.text import check_text
 from runs.models.tracking.experiments import Experiment
 
-# What notes are about: each is a column of a note, of which exactly one is set.
+# The subjects of notes: each is a column of a note, and exactly one is set.
 SUBJECTS: dict[str, type[models.Model]] = {
     "run": Run,
     "collection": Collection,
@@ -25,31 +25,31 @@ SUBJECTS: dict[str, type[models.Model]] = {
 
 def _one_subject() -> Q:
     """Return the condition that exactly one subject is set."""
-    either = Q()
+    condition = Q()
     for name in SUBJECTS:
-        either |= Q(**{f"{other}__isnull": other != name for other in SUBJECTS})
-    return either
+        condition |= Q(**{f"{other}__isnull": other != name for other in SUBJECTS})
+    return condition
 
 
 class NoteQuerySet(models.QuerySet["Note"]):
     def visible_to(self, user: Any) -> NoteQuerySet:
-        """Those about what the user sees."""
-        seen = Q(pk__in=[])
+        """Return notes about subjects that the user sees."""
+        condition = Q(pk__in=[])
         for name, model in SUBJECTS.items():
-            visible = model._default_manager.visible_to(user)  # type: ignore[attr-defined]
-            seen |= Q(**{f"{name}__in": visible})
-        return self.filter(seen)
+            subjects = model._default_manager.visible_to(user)  # type: ignore[attr-defined]
+            condition |= Q(**{f"{name}__in": subjects})
+
+        return self.filter(condition)
 
     def about(self, subject: models.Model) -> NoteQuerySet:
-        """Those about one subject."""
+        """Return notes about one subject."""
         return self.filter(**{subject_name(subject): subject.pk})
 
 
 class Note(models.Model):
-    """A dated text about one subject. Whoever sees the subject reads it; its author alone changes it."""
+    """A dated text about one subject. All who see the subject read it; its author changes it."""
 
-    # Random: whoever writes two notes must not learn how many others wrote meanwhile where they may
-    # not look.
+    # Random: the author of two notes must not learn how many were written in between elsewhere.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey(
         Run, null=True, blank=True, on_delete=models.CASCADE, related_name="notes"
@@ -82,7 +82,7 @@ class Note(models.Model):
 
     @property
     def kind(self) -> str:
-        """The name of its subject's column."""
+        """Return the name of its subject's column."""
         return next(name for name in SUBJECTS if getattr(self, f"{name}_id") is not None)
 
     @property
@@ -91,5 +91,5 @@ class Note(models.Model):
 
 
 def subject_name(subject: models.Model) -> str:
-    """Return the name of the column of notes about this."""
+    """Return the column of notes about a subject."""
     return next(name for name, model in SUBJECTS.items() if isinstance(subject, model))

@@ -1,4 +1,4 @@
-"""Parameters and costs of runs as rows, which are searched; the truth is `metadata` and `costs` of the run."""
+"""Parameters and costs of runs as rows to search, copied from `Run.metadata` and `Run.costs`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runs.models.text import check_line, check_text
 
 
 class ParameterKey(models.Model):
-    """The name of a parameter or of a cost in a collection, with what organisers say of it."""
+    """The name of a parameter or of a cost in a collection, as its organisers describe it."""
 
     class Space(models.TextChoices):
         PARAM = "param"
@@ -49,7 +49,7 @@ class ParameterKey(models.Model):
 
 
 class ParameterSet(models.Model):
-    """The rows of one run. Every change of the run's metadata or costs replaces it by one with a new key."""
+    """The rows of one run. A change of the run's metadata or costs replaces it by a new one."""
 
     id = models.BigAutoField(primary_key=True)
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="parameter_set")

@@ -24,7 +24,7 @@ from runs.api.submissions.submissions import RUNS, SESSION_SETS, Kind
 from runs.api.tracking.labels import LabelSerializer
 from runs.errors import Conflict, InvalidInput
 from runs.models import Label, Scope, User
-from runs.models.tracking.labels import NAME_RULE, NAME_RULE_SAID
+from runs.models.tracking.labels import NAME_RULE, NAME_RULE_MESSAGE
 from runs.services.submissions.submissions import restore, withdraw
 from runs.services.tracking.labels import delete_label, move_label
 from runs.web.access import owned_submission, withdrawn_submission
@@ -125,7 +125,7 @@ class RunChangePage(ChangePage):
         given = fields_of(request, "label", "expected", "note")
         name, user, origin = given.get("label", ""), cast(User, request.user), origin_of(request)
         if not re.fullmatch(NAME_RULE, name):
-            raise InvalidInput(NAME_RULE_SAID, pointer="/label")
+            raise InvalidInput(NAME_RULE_MESSAGE, pointer="/label")
         asked = {
             "run": made.pk,
             "expected": given.get("expected") or None,
