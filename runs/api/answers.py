@@ -1,4 +1,4 @@
-"""The API's answers for collections, judgements and submissions; `shape` of each is its description."""
+"""The API's answers for collections, judgements and submissions; `shape` describes each."""
 
 from __future__ import annotations
 
@@ -140,7 +140,8 @@ class Run(TypedDict):
     number: NotRequired[
         Annotated[
             int,
-            "which of its team's runs here it is, withdrawn ones included; in the answer for one run only",
+            "which of its team's runs here it is, withdrawn ones included; "
+            "in the answer for one run only",
         ]
     ]
 
@@ -208,158 +209,162 @@ class CheckedSessions(TypedDict):
     warnings: FileReport
 
 
-def collection(counted: Any) -> Collection:
-    """Return the description of a collection with its numbers, as `collections_of` finds it."""
+def collection(collection: Any) -> Collection:
+    """Return the answer for a collection that `collections_of` or `counted_collection` returned."""
     return Collection(
-        slug=counted.slug,
-        name=counted.name,
-        description=counted.description,
-        team=counted.team.slug,
-        visibility=counted.visibility,
-        blind=counted.blind,
-        disclosure=counted.disclosure.label,
-        released_at=counted.released_at,
-        daily_submissions=counted.daily_submissions,
-        simulated=counted.simulated,
-        documents=counted.documents,
-        document_url=counted.document_url,
-        level_labels=counted.level_labels,
-        measures=counted.measures,
-        scores=counted.scores,
-        active_qrels=counted.active_version,
-        topics=counted.topic_count,
-        runs=counted.run_count,
-        session_sets=counted.session_set_count,
-        created_at=counted.created_at,
+        slug=collection.slug,
+        name=collection.name,
+        description=collection.description,
+        team=collection.team.slug,
+        visibility=collection.visibility,
+        blind=collection.blind,
+        disclosure=collection.disclosure.label,
+        released_at=collection.released_at,
+        daily_submissions=collection.daily_submissions,
+        simulated=collection.simulated,
+        documents=collection.documents,
+        document_url=collection.document_url,
+        level_labels=collection.level_labels,
+        measures=collection.measures,
+        scores=collection.scores,
+        active_qrels=collection.active_version,
+        topics=collection.topic_count,
+        runs=collection.run_count,
+        session_sets=collection.session_set_count,
+        created_at=collection.created_at,
     )
 
 
-def topic(found: models.Topic) -> Topic:
-    return Topic(topic_id=found.topic_id, title=found.title, fields=found.fields)
+def topic(topic: models.Topic) -> Topic:
+    return Topic(topic_id=topic.topic_id, title=topic.title, fields=topic.fields)
 
 
-def qrels(found: models.Qrels) -> Qrels:
+def qrels(qrels: models.Qrels) -> Qrels:
     return Qrels(
-        version=found.version,
-        active=found.active,
-        keyed_by=found.keyed_by,
-        iteration=found.iteration,
-        sha256=found.sha256,
-        size=found.size,
-        lines=found.lines,
-        judgements=found.judgements,
-        topics=found.topics,
-        levels=found.levels,
-        warnings=grouped(found.warnings),
-        note=found.note,
-        reduced_from=found.reduced_from.version if found.reduced_from else None,
-        created_at=found.created_at,
+        version=qrels.version,
+        active=qrels.active,
+        keyed_by=qrels.keyed_by,
+        iteration=qrels.iteration,
+        sha256=qrels.sha256,
+        size=qrels.size,
+        lines=qrels.lines,
+        judgements=qrels.judgements,
+        topics=qrels.topics,
+        levels=qrels.levels,
+        warnings=grouped(qrels.warnings),
+        note=qrels.note,
+        reduced_from=qrels.reduced_from.version if qrels.reduced_from else None,
+        created_at=qrels.created_at,
     )
 
 
-def run_status(found: status.RunStatus) -> RunStatus:
-    waiting = found.queue
+def run_status(state: status.RunStatus) -> RunStatus:
+    place = state.queue
+    queue = (
+        Waiting(position=place.position, seconds=place.seconds, waits_for=place.waits_for)
+        if place
+        else None
+    )
+
     return RunStatus(
-        state=found.state,
-        since=found.since,
-        qrels=found.qrels_version,
-        code=found.code,
-        reason=found.reason,
-        queue=Waiting(
-            position=waiting.position, seconds=waiting.seconds, waits_for=waiting.waits_for
-        )
-        if waiting
-        else None,
+        state=state.state,
+        since=state.since,
+        qrels=state.qrels_version,
+        code=state.code,
+        reason=state.reason,
+        queue=queue,
     )
 
 
-def run(request: Request, found: models.Run, known: status.RunStatus) -> Run:
+def run(request: Request, run: models.Run, state: status.RunStatus) -> Run:
     return Run(
-        id=found.pk,
-        url=reverse("run", args=[found.pk], request=request),
-        collection=found.collection.slug,
-        team=found.team.slug,
-        tag=found.tag,
-        description=found.description,
-        metadata=found.metadata,
-        costs=found.costs,
-        labels=sorted(label.name for label in found.labels.all()),
-        system=found.system.slug if found.system else None,
-        version=found.version,
-        ir_metadata=found.ir_metadata,
-        status=run_status(known),
-        sha256=found.sha256,
-        size=found.size,
-        lines=found.lines,
-        documents=found.documents,
-        topics=found.topics,
-        tied_documents=found.tied_documents,
-        warnings=grouped(found.warnings),
-        known_sha256=found.known_sha256,
-        known_documents=found.known_documents,
-        known_warnings=grouped(found.known_warnings),
-        created_at=found.created_at,
+        id=run.pk,
+        url=reverse("run", args=[run.pk], request=request),
+        collection=run.collection.slug,
+        team=run.team.slug,
+        tag=run.tag,
+        description=run.description,
+        metadata=run.metadata,
+        costs=run.costs,
+        labels=sorted(label.name for label in run.labels.all()),
+        system=run.system.slug if run.system else None,
+        version=run.version,
+        ir_metadata=run.ir_metadata,
+        status=run_status(state),
+        sha256=run.sha256,
+        size=run.size,
+        lines=run.lines,
+        documents=run.documents,
+        topics=run.topics,
+        tied_documents=run.tied_documents,
+        warnings=grouped(run.warnings),
+        known_sha256=run.known_sha256,
+        known_documents=run.known_documents,
+        known_warnings=grouped(run.known_warnings),
+        created_at=run.created_at,
     )
 
 
-def checked_run(checked: models.Run) -> CheckedRun:
+def checked_run(run: models.Run) -> CheckedRun:
     return CheckedRun(
-        tag=checked.tag,
-        metadata=checked.metadata,
-        costs=checked.costs,
-        sha256=checked.sha256,
-        size=checked.size,
-        lines=checked.lines,
-        documents=checked.documents,
-        topics=checked.topics,
-        tied_documents=checked.tied_documents,
-        warnings=grouped(checked.warnings),
-        known_sha256=checked.known_sha256,
-        known_documents=checked.known_documents,
-        known_warnings=grouped(checked.known_warnings),
+        tag=run.tag,
+        metadata=run.metadata,
+        costs=run.costs,
+        sha256=run.sha256,
+        size=run.size,
+        lines=run.lines,
+        documents=run.documents,
+        topics=run.topics,
+        tied_documents=run.tied_documents,
+        warnings=grouped(run.warnings),
+        known_sha256=run.known_sha256,
+        known_documents=run.known_documents,
+        known_warnings=grouped(run.known_warnings),
     )
 
 
-def session_set(request: Request, found: models.SessionSet, known: status.RunStatus) -> SessionSet:
+def session_set(
+    request: Request, session_set: models.SessionSet, state: status.RunStatus
+) -> SessionSet:
     return SessionSet(
-        id=found.pk,
-        url=reverse("session-set", args=[found.pk], request=request),
-        collection=found.collection.slug,
-        team=found.team.slug,
-        tag=found.tag,
-        description=found.description,
-        metadata=found.metadata,
-        judged_by=found.judged_by,
-        status=run_status(known),
-        sha256=found.sha256,
-        size=found.size,
-        format=found.format,
-        sessions=found.sessions,
-        queries=found.queries,
-        empty_queries=found.empty_queries,
-        documents=found.documents,
-        topics=found.topics,
-        searchers=found.searchers,
-        systems=found.systems,
-        judged_documents=found.judged_documents,
-        warnings=grouped(found.warnings),
-        created_at=found.created_at,
+        id=session_set.pk,
+        url=reverse("session-set", args=[session_set.pk], request=request),
+        collection=session_set.collection.slug,
+        team=session_set.team.slug,
+        tag=session_set.tag,
+        description=session_set.description,
+        metadata=session_set.metadata,
+        judged_by=session_set.judged_by,
+        status=run_status(state),
+        sha256=session_set.sha256,
+        size=session_set.size,
+        format=session_set.format,
+        sessions=session_set.sessions,
+        queries=session_set.queries,
+        empty_queries=session_set.empty_queries,
+        documents=session_set.documents,
+        topics=session_set.topics,
+        searchers=session_set.searchers,
+        systems=session_set.systems,
+        judged_documents=session_set.judged_documents,
+        warnings=grouped(session_set.warnings),
+        created_at=session_set.created_at,
     )
 
 
-def checked_sessions(checked: models.SessionSet) -> CheckedSessions:
+def checked_sessions(session_set: models.SessionSet) -> CheckedSessions:
     return CheckedSessions(
-        tag=checked.tag,
-        sha256=checked.sha256,
-        size=checked.size,
-        format=checked.format,
-        sessions=checked.sessions,
-        queries=checked.queries,
-        empty_queries=checked.empty_queries,
-        documents=checked.documents,
-        topics=checked.topics,
-        searchers=checked.searchers,
-        systems=checked.systems,
-        judged_documents=checked.judged_documents,
-        warnings=grouped(checked.warnings),
+        tag=session_set.tag,
+        sha256=session_set.sha256,
+        size=session_set.size,
+        format=session_set.format,
+        sessions=session_set.sessions,
+        queries=session_set.queries,
+        empty_queries=session_set.empty_queries,
+        documents=session_set.documents,
+        topics=session_set.topics,
+        searchers=session_set.searchers,
+        systems=session_set.systems,
+        judged_documents=session_set.judged_documents,
+        warnings=grouped(session_set.warnings),
     )

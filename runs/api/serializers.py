@@ -43,10 +43,8 @@ class TeamField(serializers.SlugRelatedField[Team]):
 
     def to_internal_value(self, data: Any) -> Team:
         team = super().to_internal_value(data)
-        if (
-            self._as_owner
-            and not Team.objects.led_by(self.context["request"].user).filter(pk=team.pk).exists()
-        ):
+        led = Team.objects.led_by(self.context["request"].user)
+        if self._as_owner and not led.filter(pk=team.pk).exists():
             self.fail("not_owner", team=team)
         return team
 
@@ -83,14 +81,15 @@ class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection])
     class Meta:
         model = Collection
         fields: tuple[str, ...] = (
-            "slug", "name", "description", "team", "visibility", "blind", "daily_submissions", "simulated", "documents",
-            "document_url", "level_labels", "measures", "scores",
+            "slug", "name", "description", "team", "visibility", "blind", "daily_submissions",
+            "simulated", "documents", "document_url", "level_labels", "measures", "scores",
         )  # fmt: skip
         extra_kwargs: dict[str, Any] = {"slug": {"validators": []}}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        kept = self.instance or Collection()
-        check_measures(attrs.get("measures", kept.measures), attrs.get("documents", kept.documents))
+        collection = self.instance or Collection()
+        measures = attrs.get("measures", collection.measures)
+        check_measures(measures, attrs.get("documents", collection.documents))
         return attrs
 
     def validate_slug(self, slug: str) -> str:
@@ -104,8 +103,8 @@ class CollectionChangeSerializer(CollectionSerializer):
 
     class Meta(CollectionSerializer.Meta):
         fields = (
-            "name", "description", "team", "visibility", "blind", "daily_submissions", "documents", "document_url",
-            "level_labels", "measures", "scores",
+            "name", "description", "team", "visibility", "blind", "daily_submissions",
+            "documents", "document_url", "level_labels", "measures", "scores",
         )  # fmt: skip
 
 
@@ -122,7 +121,8 @@ class QrelsUploadSerializer(KnownFields, serializers.Serializer[Any]):
         required=False,
         default=None,
         allow_null=True,
-        help_text="what the second column is: of subtopics, rounds of judging, or nothing; left out: what seems likely",
+        help_text="what the second column is: of subtopics, rounds of judging, or nothing; "
+        "left out: what seems likely",
     )
     activate = serializers.BooleanField(required=False, default=True)
     dry_run = serializers.BooleanField(required=False, default=False)
@@ -168,13 +168,20 @@ class RunUploadSerializer(UploadSerializer):
     )
     known = serializers.FileField(allow_empty_file=True, required=False, default=None)
     system = serializers.RegexField(
-        rf"\A{SYSTEM_RULE}\Z", required=False, default=None, error_messages={"invalid": SYSTEM_RULE_MESSAGE},
-        help_text="the run becomes the next version of this system of the team; without a tag it is called system-v4",
-    )  # fmt: skip
+        rf"\A{SYSTEM_RULE}\Z",
+        required=False,
+        default=None,
+        error_messages={"invalid": SYSTEM_RULE_MESSAGE},
+        help_text="the run becomes the next version of this system of the team; "
+        "without a tag it is called system-v4",
+    )
     if_taken = ChoiceField(
-        choices=(FAIL, VERSION), required=False, default=FAIL,
-        help_text="where another run of the team has the tag: fail, or become the next version of its system",
-    )  # fmt: skip
+        choices=(FAIL, VERSION),
+        required=False,
+        default=FAIL,
+        help_text="where another run of the team has the tag: fail, "
+        "or become the next version of its system",
+    )
     parents = ParentsField(
         required=False,
         default=list,
@@ -192,9 +199,12 @@ class RunUploadSerializer(UploadSerializer):
         help_text="short name or id of an experiment of the team",
     )
     label = serializers.RegexField(  # type: ignore[assignment]
-        rf"\A{NAME_RULE}\Z", required=False, default=None, help_text="a label of the team, which is moved to the run",
+        rf"\A{NAME_RULE}\Z",
+        required=False,
+        default=None,
+        help_text="a label of the team, which is moved to the run",
         error_messages={"invalid": NAME_RULE_MESSAGE},
-    )  # fmt: skip
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["experiment"]:
@@ -225,7 +235,8 @@ class RemovalSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 class MetadataEditSerializer(KnownFields, serializers.Serializer[Any]):
-    """One change of the metadata of many runs: of those named, or of the own ones that a filter selects."""
+    """One change of the metadata of many runs: of those named, or of the own ones that a filter
+    selects."""
 
     runs = serializers.ListField(child=serializers.UUIDField(), required=False, allow_empty=False)
     filter = serializers.CharField(required=False, max_length=1_000)
@@ -233,9 +244,11 @@ class MetadataEditSerializer(KnownFields, serializers.Serializer[Any]):
         required=False, help_text="merged into that of each run: null removes a key"
     )
     rename = serializers.DictField(
-        child=serializers.CharField(max_length=MAX_KEY), required=False, allow_empty=False,
+        child=serializers.CharField(max_length=MAX_KEY),
+        required=False,
+        allow_empty=False,
         help_text='other names of keys: {"old": "new"}',
-    )  # fmt: skip
+    )
     dry_run = serializers.BooleanField(required=False, default=False)
 
 

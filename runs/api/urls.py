@@ -1,4 +1,4 @@
-"""URLs of collections, topics, judgements, runs, session sets, teams, tokens and the audit trail."""
+"""URLs of the API for collections, submissions, teams, tokens and the audit trail."""
 
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter

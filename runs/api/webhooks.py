@@ -88,36 +88,36 @@ class Delivery(TypedDict):
     ended_at: datetime | None
 
 
-def webhook_answer(found: models.Webhook) -> Webhook:
-    slack = found.format == _Format.SLACK
+def webhook_answer(webhook: models.Webhook) -> Webhook:
+    slack = webhook.format == _Format.SLACK
     return Webhook(
-        id=found.pk,
-        team=found.team.slug if found.team else None,
-        collection=found.collection.slug if found.collection else None,
-        url=f"https://{found.host}/..." if slack else found.url,
-        format=found.format,
-        events=found.events or [],
-        enabled=found.enabled,
-        disabled_reason=found.disabled_reason,
-        failing_since=found.failing_since,
-        created_by=found.created_by.username if found.created_by else None,
-        created_at=found.created_at,
+        id=webhook.pk,
+        team=webhook.team.slug if webhook.team else None,
+        collection=webhook.collection.slug if webhook.collection else None,
+        url=f"https://{webhook.host}/..." if slack else webhook.url,
+        format=webhook.format,
+        events=webhook.events or [],
+        enabled=webhook.enabled,
+        disabled_reason=webhook.disabled_reason,
+        failing_since=webhook.failing_since,
+        created_by=webhook.created_by.username if webhook.created_by else None,
+        created_at=webhook.created_at,
     )
 
 
-def delivery_answer(found: models.Delivery) -> Delivery:
+def delivery_answer(delivery: models.Delivery) -> Delivery:
     return Delivery(
-        id=found.pk,
-        event=found.event,
-        state=found.state,
-        attempts=found.attempts,
-        next_at=found.next_at if found.state == models.Delivery.State.DUE else None,
-        last_status=found.last_status,
-        last_error=found.last_error,
-        body=found.body,
-        request_id=found.request_id,
-        created_at=found.created_at,
-        ended_at=found.ended_at,
+        id=delivery.pk,
+        event=delivery.event,
+        state=delivery.state,
+        attempts=delivery.attempts,
+        next_at=delivery.next_at if delivery.state == models.Delivery.State.DUE else None,
+        last_status=delivery.last_status,
+        last_error=delivery.last_error,
+        body=delivery.body,
+        request_id=delivery.request_id,
+        created_at=delivery.created_at,
+        ended_at=delivery.ended_at,
     )
 
 
@@ -155,10 +155,10 @@ def _with_names(webhooks: QuerySet[models.Webhook]) -> QuerySet[models.Webhook]:
 
 def managed_webhook(request: Request, pk: UUID) -> models.Webhook:
     """Return a webhook that the user manages."""
-    found = _with_names(models.Webhook.objects.managed_by(request.user)).filter(pk=pk).first()
-    if found is None:
+    webhook = _with_names(models.Webhook.objects.managed_by(request.user)).filter(pk=pk).first()
+    if webhook is None:
         raise Http404(f"there is no webhook {pk}")
-    return found
+    return webhook
 
 
 class WebhookList(AnswerList[models.Webhook]):
@@ -183,11 +183,14 @@ class WebhookList(AnswerList[models.Webhook]):
         owner = self.owner()
         serializer = WebhookSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        user, origin = cast(User, request.user), origin_of(request)
-        made, secret = create_webhook(
-            owner=owner, user=user, origin=origin, **serializer.validated_data
+        webhook, secret = create_webhook(
+            owner=owner,
+            user=cast(User, request.user),
+            origin=origin_of(request),
+            **serializer.validated_data,
         )
-        answer = NewWebhook(**webhook_answer(made), secret=secret or None)
+
+        answer = NewWebhook(**webhook_answer(webhook), secret=secret or None)
         return Response(answer, status.HTTP_201_CREATED, headers={"Cache-Control": "no-store"})
 
 
@@ -201,7 +204,8 @@ class TeamWebhookList(WebhookList):
 
 
 class CollectionWebhookList(WebhookList):
-    """The webhooks of a collection, for its organisers; POST creates one and shows its secret once."""
+    """The webhooks of a collection, for its organisers; POST creates one and shows its secret
+    once."""
 
     access = {"GET": Access.ORGANISERS}
 
@@ -210,7 +214,8 @@ class CollectionWebhookList(WebhookList):
 
 
 class WebhookDetail(APIView):
-    """One webhook; PATCH changes its address, events or whether it is enabled, DELETE deletes it."""
+    """One webhook; PATCH changes its address, events or whether it is enabled, DELETE deletes
+    it."""
 
     signed_in = True
     scopes = {"PATCH": Scope.MANAGE, "DELETE": Scope.MANAGE}
@@ -221,11 +226,14 @@ class WebhookDetail(APIView):
 
     @extend_schema(request=WebhookChangeSerializer, responses=shape(Webhook))
     def patch(self, request: Request, webhook: UUID) -> Response:
-        found = managed_webhook(request, webhook)
+        managed = managed_webhook(request, webhook)
         serializer = WebhookChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
-        change_webhook(webhook=found, changes=serializer.validated_data, origin=origin_of(request))
-        return Response(webhook_answer(found))
+        change_webhook(
+            webhook=managed, changes=serializer.validated_data, origin=origin_of(request)
+        )
+
+        return Response(webhook_answer(managed))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, webhook: UUID) -> Response:
@@ -241,9 +249,9 @@ class WebhookNewSecret(APIView):
 
     @extend_schema(request=None, responses=shape(WebhookSecret))
     def post(self, request: Request, webhook: UUID) -> Response:
-        found = managed_webhook(request, webhook)
-        secret = change_secret(webhook=found, origin=origin_of(request))
-        answer = WebhookSecret(secret=secret, previous_until=found.previous_until)
+        managed = managed_webhook(request, webhook)
+        secret = change_secret(webhook=managed, origin=origin_of(request))
+        answer = WebhookSecret(secret=secret, previous_until=managed.previous_until)
         return Response(answer, headers={"Cache-Control": "no-store"})
 
 
@@ -255,16 +263,17 @@ class WebhookTestView(APIView):
 
     @extend_schema(request=None, responses=shape(WebhookTest))
     def post(self, request: Request, webhook: UUID) -> Response:
-        found = managed_webhook(request, webhook)
+        managed = managed_webhook(request, webhook)
         # It occupies a thread for as long as the receiver takes.
         begin_file(SECONDS)
-        reply = try_webhook(webhook=found)
+        reply = try_webhook(webhook=managed)
         answer = WebhookTest(
             delivered=reply.delivered,
             status=reply.status,
             error=reply.error,
             milliseconds=round(1000 * reply.seconds),
         )
+
         return Response(answer)
 
 
@@ -290,14 +299,12 @@ class DeliveryAgain(APIView):
 
     @extend_schema(request=None, responses={202: shape(Delivery)})
     def post(self, request: Request, delivery: UUID) -> Response:
-        own = models.Webhook.objects.managed_by(request.user)
-        found = (
-            models.Delivery.objects.filter(pk=delivery, webhook__in=own)
-            .select_related("webhook")
-            .first()
-        )
-        if found is None:
+        webhooks = models.Webhook.objects.managed_by(request.user)
+        deliveries = models.Delivery.objects.filter(webhook__in=webhooks).select_related("webhook")
+        row = deliveries.filter(pk=delivery).first()
+        if row is None:
             raise Http404(f"there is no delivery {delivery}")
-        send_again(found)
-        found.refresh_from_db()
-        return Response(delivery_answer(found), status.HTTP_202_ACCEPTED)
+
+        send_again(row)
+        row.refresh_from_db()
+        return Response(delivery_answer(row), status.HTTP_202_ACCEPTED)

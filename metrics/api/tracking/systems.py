@@ -30,7 +30,7 @@ from runs.api.tracking.systems import (
     System,
     SystemChangeSerializer,
     SystemSerializer,
-    change_by,
+    change_system_from,
     system_answer,
 )
 from runs.models import Collection, Run, Scope
@@ -176,7 +176,7 @@ class SystemDetail(APIView):
 
     @extend_schema(request=SystemChangeSerializer, responses=shape(SystemWithVersions))
     def patch(self, request: Request, team: str, system: str) -> Response:
-        found = change_by(request, team, system, request.data)
+        found = change_system_from(request, team, system, request.data)
         return Response(_answer(request, found))
 
 

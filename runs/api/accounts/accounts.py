@@ -92,33 +92,33 @@ class Me(TypedDict):
     token: Annotated[Token | None, "the one that was sent; null in a browser"]
 
 
-def team_answer(found: models.Team) -> Team:
-    return Team(slug=found.slug, name=found.name, created_at=found.created_at)
+def team_answer(team: models.Team) -> Team:
+    return Team(slug=team.slug, name=team.name, created_at=team.created_at)
 
 
-def membership_answer(found: models.Membership) -> Membership:
-    return Membership(username=found.user.username, role=found.role)
+def membership_answer(membership: models.Membership) -> Membership:
+    return Membership(username=membership.user.username, role=membership.role)
 
 
-def invitation_answer(found: models.Invitation) -> Invitation:
+def invitation_answer(invitation: models.Invitation) -> Invitation:
     return Invitation(
-        team=found.team.slug,
-        team_name=found.team.name,
-        username=found.user.username,
-        role=found.role,
-        invited_by=found.invited_by.username if found.invited_by else None,
-        created_at=found.created_at,
+        team=invitation.team.slug,
+        team_name=invitation.team.name,
+        username=invitation.user.username,
+        role=invitation.role,
+        invited_by=invitation.invited_by.username if invitation.invited_by else None,
+        created_at=invitation.created_at,
     )
 
 
-def token_answer(found: models.ApiToken) -> Token:
+def token_answer(token: models.ApiToken) -> Token:
     return Token(
-        key=found.key,
-        name=found.name,
-        scopes=found.scopes,
-        created_at=found.created_at,
-        expires_at=found.expires_at,
-        last_used_at=found.last_used_at,
+        key=token.key,
+        name=token.name,
+        scopes=token.scopes,
+        created_at=token.created_at,
+        expires_at=token.expires_at,
+        last_used_at=token.last_used_at,
     )
 
 
@@ -181,20 +181,24 @@ class AddressSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 class MeView(APIView):
-    """The caller: the user, their address, their teams with the role in each, and the token that was sent; PATCH
-    asks for another address, or confirms it."""
+    """The caller: the user, their address, their teams with the role in each, and the token that
+    was sent; PATCH asks for another address, or confirms it."""
 
     signed_in = True
     scopes = {"PATCH": Scope.MANAGE}
 
     @extend_schema(responses=shape(Me))
     def get(self, request: Request) -> Response:
-        roles = (
+        memberships = (
             models.Membership.objects.filter(user=request.user.pk)
             .select_related("team")
             .order_by("team__slug")
         )
-        teams = [OwnTeam(slug=one.team.slug, name=one.team.name, role=one.role) for one in roles]
+        teams = [
+            OwnTeam(slug=membership.team.slug, name=membership.team.name, role=membership.role)
+            for membership in memberships
+        ]
+
         token = token_answer(request.auth) if isinstance(request.auth, ApiToken) else None
         user = cast(User, request.user)
         return Response(
@@ -205,18 +209,18 @@ class MeView(APIView):
     def patch(self, request: Request) -> Response:
         serializer = AddressSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        user, origin, asked = (
-            cast(User, request.user),
-            origin_of(request),
-            serializer.validated_data,
-        )
-        sent = False
-        if "confirmation" in asked:
-            confirm_address(user=user, token=asked["confirmation"], origin=origin)
-        elif "email" in asked:
-            sent = ask_address(user=user, email=asked["email"], origin=origin)
+        fields = serializer.validated_data
+
+        user, origin = cast(User, request.user), origin_of(request)
+
+        mail_sent = False
+        if "confirmation" in fields:
+            confirm_address(user=user, token=fields["confirmation"], origin=origin)
+        elif "email" in fields:
+            mail_sent = ask_address(user=user, email=fields["email"], origin=origin)
+
         response = self.get(request)
-        response.status_code = status.HTTP_202_ACCEPTED if sent else status.HTTP_200_OK
+        response.status_code = status.HTTP_202_ACCEPTED if mail_sent else status.HTTP_200_OK
         return response
 
 
@@ -237,12 +241,13 @@ class TeamList(AnswerList[models.Team]):
         serializer = NewTeamSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         owner = cast(User, request.user)
-        made = create_team(owner=owner, origin=origin_of(request), **serializer.validated_data)
-        return Response(team_answer(made), status.HTTP_201_CREATED)
+        team = create_team(owner=owner, origin=origin_of(request), **serializer.validated_data)
+        return Response(team_answer(team), status.HTTP_201_CREATED)
 
 
 class MemberList(AnswerList[models.Membership]):
-    """The members of a team; POST invites a user by name. Owners of the team invite, members read."""
+    """The members of a team; POST invites a user by name. Owners of the team invite, members
+    read."""
 
     serializer_class = shape(Membership)
     answer = staticmethod(membership_answer)
@@ -258,12 +263,13 @@ class MemberList(AnswerList[models.Membership]):
 
     @extend_schema(request=NewMembershipSerializer, responses={201: shape(Invitation)})
     def post(self, request: Request, team: str) -> Response:
-        found = led_team(request, team)
+        invited_team = led_team(request, team)
         serializer = NewMembershipSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         by, origin = cast(User, request.user), origin_of(request)
-        made = invite(team=found, by=by, origin=origin, **serializer.validated_data)
-        return Response(invitation_answer(made), status.HTTP_201_CREATED)
+        invitation = invite(team=invited_team, by=by, origin=origin, **serializer.validated_data)
+
+        return Response(invitation_answer(invitation), status.HTTP_201_CREATED)
 
 
 class TeamDetail(APIView):
@@ -288,9 +294,8 @@ class TeamInvitationList(AnswerList[models.Invitation]):
     def get_queryset(self) -> QuerySet[models.Invitation]:
         if getattr(self, "swagger_fake_view", False):
             return models.Invitation.objects.none()
-        return _invitations(team=visible_team(self.request, self.kwargs["team"])).order_by(
-            "user__username"
-        )
+        invitations = _invitations(team=visible_team(self.request, self.kwargs["team"]))
+        return invitations.order_by("user__username")
 
 
 class TeamInvitationDetail(APIView):
@@ -300,14 +305,15 @@ class TeamInvitationDetail(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, team: str, invited: str) -> Response:
-        led, origin = led_team(request, team), origin_of(request)
-        invitation = _invitations(team=led, user__username=invited).first()
+        owned_team, origin = led_team(request, team), origin_of(request)
+        invitation = _invitations(team=owned_team, user__username=invited).first()
         if invitation:
             end_invitation(invitation=invitation, origin=origin)
-        elif led.links.filter(key=invited).exists():
-            revoke_link(team=led, key=invited, origin=origin)
+        elif owned_team.links.filter(key=invited).exists():
+            revoke_link(team=owned_team, key=invited, origin=origin)
         else:
             raise Http404(f"{invited!r} is neither invited to team {team} nor the key of a link")
+
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -332,56 +338,62 @@ class InvitationDetail(APIView):
 
     @extend_schema(request=None, responses={201: shape(Membership)})
     def post(self, request: Request, team: str) -> Response:
-        made = accept_invitation(invitation=self._found(request, team), origin=origin_of(request))
-        return Response(membership_answer(made), status.HTTP_201_CREATED)
+        membership = accept_invitation(
+            invitation=self._invitation(request, team), origin=origin_of(request)
+        )
+        return Response(membership_answer(membership), status.HTTP_201_CREATED)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, team: str) -> Response:
-        end_invitation(invitation=self._found(request, team), origin=origin_of(request))
+        end_invitation(invitation=self._invitation(request, team), origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    def _found(self, request: Request, team: str) -> models.Invitation:
-        found = _invitations(user=request.user.pk, team__slug=team).first()
-        if found is None:
+    def _invitation(self, request: Request, team: str) -> models.Invitation:
+        invitation = _invitations(user=request.user.pk, team__slug=team).first()
+        if invitation is None:
             raise Http404(f"you are not invited to team {team!r}")
-        return found
+        return invitation
 
 
-def _invitations(**of: Any) -> QuerySet[models.Invitation]:
-    return models.Invitation.objects.filter(**of).select_related("team", "user", "invited_by")
+def _invitations(**lookups: Any) -> QuerySet[models.Invitation]:
+    invitations = models.Invitation.objects.filter(**lookups)
+    return invitations.select_related("team", "user", "invited_by")
 
 
 class MemberDetail(APIView):
-    """One member of a team: PATCH changes the role, DELETE removes the user. Members can leave, too."""
+    """One member of a team: PATCH changes the role, DELETE removes the user. Members can leave,
+    too."""
 
     scopes = {"PATCH": Scope.MANAGE, "DELETE": Scope.MANAGE}
     access = {"DELETE": Access.MEMBER_OR_OWNERS}
 
     @extend_schema(request=RoleSerializer, responses=shape(Membership))
     def patch(self, request: Request, team: str, username: str) -> Response:
-        found = _membership(led_team(request, team), username)
+        membership = _membership(led_team(request, team), username)
         serializer = RoleSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         change_role(
-            membership=found, role=serializer.validated_data["role"], origin=origin_of(request)
+            membership=membership, role=serializer.validated_data["role"], origin=origin_of(request)
         )
-        return Response(membership_answer(found))
+
+        return Response(membership_answer(membership))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, team: str, username: str) -> Response:
         leaves = username == request.user.get_username()
-        found = _membership(
-            visible_team(request, team) if leaves else led_team(request, team), username
-        )
-        remove_member(membership=found, origin=origin_of(request))
+        found_team = visible_team(request, team) if leaves else led_team(request, team)
+        membership = _membership(found_team, username)
+        remove_member(membership=membership, origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 def _membership(team: models.Team, username: str) -> models.Membership:
-    found = team.memberships.select_related("user", "team").filter(user__username=username).first()
-    if found is None:
+    membership = (
+        team.memberships.select_related("user", "team").filter(user__username=username).first()
+    )
+    if membership is None:
         raise Http404(f"there is no {username!r} in team {team}")
-    return found
+    return membership
 
 
 class TokenList(AnswerList[ApiToken]):
@@ -400,14 +412,14 @@ class TokenList(AnswerList[ApiToken]):
     def post(self, request: Request) -> Response:
         serializer = TokenSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        maker = request.auth if isinstance(request.auth, ApiToken) else None
-        fields: dict[str, Any] = {
+        token, text = issue_token(
+            user=cast(User, request.user),
+            maker=request.auth if isinstance(request.auth, ApiToken) else None,
+            origin=origin_of(request),
             **serializer.validated_data,
-            "maker": maker,
-            "origin": origin_of(request),
-        }
-        made, text = issue_token(user=cast(User, request.user), **fields)
-        answer = NewToken(**token_answer(made), token=text)
+        )
+
+        answer = NewToken(**token_answer(token), token=text)
         return Response(answer, status.HTTP_201_CREATED, headers={"Cache-Control": "no-store"})
 
 

@@ -84,5 +84,5 @@ class CollectionAuditList(AnswerList[models.AuditEvent]):
     def get_queryset(self) -> QuerySet[models.AuditEvent]:
         if getattr(self, "swagger_fake_view", False):
             return models.AuditEvent.objects.none()
-        found = managed_collection(self.request, self.kwargs["collection"])
-        return models.AuditEvent.objects.filter(collection=found).select_related("collection")
+        collection = managed_collection(self.request, self.kwargs["collection"])
+        return models.AuditEvent.objects.filter(collection=collection).select_related("collection")

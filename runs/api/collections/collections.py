@@ -58,7 +58,7 @@ FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
 
 
 def either(name: str, *shapes: Any) -> PolymorphicProxySerializer:
-    """Return a description of one of several answers: the existing object, or the result of a dry run."""
+    """Describe one of several answers, such as the existing object or the result of a dry run."""
     return PolymorphicProxySerializer(
         component_name=name, serializers=list(shapes), resource_type_field_name=None
     )
@@ -66,14 +66,14 @@ def either(name: str, *shapes: Any) -> PolymorphicProxySerializer:
 
 @contextlib.contextmanager
 def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str, Any]]:
-    """Return the checked fields of an upload: of the form in a multipart request, of the query string beside a raw
-    body.
+    """Return the checked fields of an upload, from its form or, for a raw body, its query string.
 
     The uploaded file is deleted afterwards, unless the store has linked it.
     """
     with contextlib.ExitStack() as uploads:
         for upload in request.FILES.values():
             uploads.callback(upload.close)
+
         form = request.data if isinstance(request.data, QueryDict) else QueryDict()
         for name, values in form.lists():
             if len(values) > 1 or name in request.query_params:
@@ -81,10 +81,13 @@ def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str,
                     f"{name} is given more than once; send it once, in the form or in the address"
                 )
                 raise InvalidInput(message, code="repeated_field", pointer=f"/{name[:200]}")
+
         data: dict[str, Any] = {**request.query_params.dict(), **form.dict()}
+
         if empty := empty_body(request):
             uploads.callback(empty.close)
             data["file"] = empty
+
         serializer = serializer_class(data=data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         yield serializer.validated_data
@@ -99,7 +102,8 @@ def _may_judge(request: Request, body: Any, collection: str) -> bool:
 
 
 class CollectionList(AnswerList[Collection]):
-    """Collections that the caller may see; POST creates one that belongs to one of the caller's teams."""
+    """Collections that the caller may see; POST creates one that belongs to one of the caller's
+    teams."""
 
     serializer_class = shape(answers.Collection)
     answer = staticmethod(answers.collection)
@@ -119,10 +123,11 @@ class CollectionList(AnswerList[Collection]):
         serializer = CollectionSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         with transaction.atomic():
-            made = create_collection(origin=origin_of(request), **serializer.validated_data)
-            data = answers.collection(counted_collection(request, made.slug))
+            collection = create_collection(origin=origin_of(request), **serializer.validated_data)
+            data = answers.collection(counted_collection(request, collection.slug))
             response = Response(data, status.HTTP_201_CREATED)
             idempotency.remember(request, lambda: response)
+
         return response
 
 
@@ -134,7 +139,7 @@ class CollectionDetail(APIView):
 
     @extend_schema(responses=shape(answers.Collection))
     def get(self, request: Request, collection: str) -> Response:
-        return self._tagged(counted_collection(request, collection))
+        return self._response(counted_collection(request, collection))
 
     @extend_schema(
         request=CollectionChangeSerializer,
@@ -144,20 +149,23 @@ class CollectionDetail(APIView):
     def patch(self, request: Request, collection: str) -> Response:
         managed_collection(request, collection)
         with transaction.atomic():
-            found = Collection.objects.select_for_update().get(slug=collection)
-            conditions.check_unchanged(request, _tag(found))
+            row = Collection.objects.select_for_update().get(slug=collection)
+            conditions.check_unchanged(request, _tag(row))
             serializer = CollectionChangeSerializer(
-                found, request.data, partial=True, context={"request": request}
+                row, request.data, partial=True, context={"request": request}
             )
             serializer.is_valid(raise_exception=True)
-            changes, origin = serializer.validated_data, origin_of(request)
             change_collection(
-                collection=found, changes=changes, enqueue=queue_judged, origin=origin
+                collection=row,
+                changes=serializer.validated_data,
+                enqueue=queue_judged,
+                origin=origin_of(request),
             )
-        return self._tagged(counted_collection(request, collection))
 
-    def _tagged(self, found: Collection) -> Response:
-        return Response(answers.collection(found), headers={"ETag": _tag(found)})
+        return self._response(counted_collection(request, collection))
+
+    def _response(self, collection: Collection) -> Response:
+        return Response(answers.collection(collection), headers={"ETag": _tag(collection)})
 
 
 def _tag(collection: Collection) -> str:
@@ -172,14 +180,14 @@ class CollectionRelease(APIView):
 
     @extend_schema(request=None, responses=shape(answers.Collection))
     def post(self, request: Request, collection: str) -> Response:
-        found = managed_collection(request, collection)
-        release_collection(collection=found, origin=origin_of(request))
+        managed = managed_collection(request, collection)
+        release_collection(collection=managed, origin=origin_of(request))
         return Response(answers.collection(counted_collection(request, collection)))
 
 
 class TopicList(AnswerList[Topic]):
-    """The topics of a collection; PUT replaces them by those of a file (TREC SGML, TREC XML, JSONL or TSV), or checks
-    it with dry_run=true."""
+    """The topics of a collection; PUT replaces them by those of a file (TREC SGML, TREC XML, JSONL
+    or TSV), or checks it with dry_run=true."""
 
     serializer_class = shape(answers.Topic)
     answer = staticmethod(answers.topic)
@@ -190,9 +198,8 @@ class TopicList(AnswerList[Topic]):
     def get_queryset(self) -> QuerySet[Topic]:
         if getattr(self, "swagger_fake_view", False):
             return Topic.objects.none()
-        return visible_collection(self.request, self.kwargs["collection"]).topics.order_by(
-            "position"
-        )
+        collection = visible_collection(self.request, self.kwargs["collection"])
+        return collection.topics.order_by("position")
 
     @extend_schema(
         request={"multipart/form-data": TopicsUploadSerializer},
@@ -200,25 +207,23 @@ class TopicList(AnswerList[Topic]):
         parameters=query_fields(TopicsUploadSerializer),
     )
     def put(self, request: Request, collection: str) -> Response:
-        found = managed_collection(request, collection)
+        managed = managed_collection(request, collection)
         with upload_fields(request, TopicsUploadSerializer) as fields:
-            upload = {
-                "upload": fields["file"].path,
-                "format": fields["format"],
-                "dry_run": fields["dry_run"],
-            }
-            found_format, topics, report = import_topics(
-                collection=found, origin=origin_of(request), **upload
+            file_format, topics, report = import_topics(
+                collection=managed,
+                upload=fields["file"].path,
+                format=fields["format"],
+                dry_run=fields["dry_run"],
+                origin=origin_of(request),
             )
-        return Response(
-            answers.TopicsAnswer(
-                format=found_format, topics=topics, warnings=report_as_json(report)
-            )
-        )
+
+        warnings = report_as_json(report)
+        return Response(answers.TopicsAnswer(format=file_format, topics=topics, warnings=warnings))
 
 
 class QrelsList(AnswerList[Qrels]):
-    """The versions of a collection's judgements; POST uploads one and activates it unless activate=false."""
+    """The versions of a collection's judgements; POST uploads one and activates it unless
+    activate=false."""
 
     serializer_class = shape(answers.Qrels)
     answer = staticmethod(answers.qrels)
@@ -229,11 +234,8 @@ class QrelsList(AnswerList[Qrels]):
     def get_queryset(self) -> QuerySet[Qrels]:
         if getattr(self, "swagger_fake_view", False):
             return Qrels.objects.none()
-        return (
-            scored_collection(self.request, self.kwargs["collection"], values=False)
-            .qrels.select_related("reduced_from")
-            .order_by("-version")
-        )
+        collection = scored_collection(self.request, self.kwargs["collection"], values=False)
+        return collection.qrels.select_related("reduced_from").order_by("-version")
 
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},
@@ -245,23 +247,29 @@ class QrelsList(AnswerList[Qrels]):
     )
     @idempotency.idempotent(_may_judge)
     def post(self, request: Request, collection: str) -> Response:
-        found = managed_collection(request, collection)
+        managed = managed_collection(request, collection)
         with upload_fields(request, QrelsUploadSerializer) as fields:
             path = fields["file"].path
             if fields["dry_run"]:
-                column = {name: fields[name] for name in ("keyed_by", "iteration")}
-                summary, source = check_qrels(collection=found, upload=path, **column)
-                report = report_as_json(summary.report)
-                return Response(
-                    answers.CheckedQrels(
-                        sha256=source.sha256,
-                        iteration=summary.iteration,
-                        warnings=report["warnings"],
-                        counts=report["counts"],
-                    )
+                summary, source = check_qrels(
+                    collection=managed,
+                    upload=path,
+                    keyed_by=fields["keyed_by"],
+                    iteration=fields["iteration"],
                 )
+
+                report = report_as_json(summary.report)
+                checked = answers.CheckedQrels(
+                    sha256=source.sha256,
+                    iteration=summary.iteration,
+                    warnings=report["warnings"],
+                    counts=report["counts"],
+                )
+
+                return Response(checked)
+
             qrels, new = import_qrels(
-                collection=found,
+                collection=managed,
                 user=cast(User, request.user),
                 upload=path,
                 note=fields["note"],
@@ -274,21 +282,20 @@ class QrelsList(AnswerList[Qrels]):
                     request, lambda: _qrels_response(request, qrels, new)
                 ),
             )
+
         return _qrels_response(request, qrels, new)
 
 
 def _qrels_response(request: Request, qrels: Qrels, new: bool) -> Response:
     code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
-    headers = {
-        "Location": reverse("qrels", args=[qrels.collection.slug, qrels.version], request=request)
-    }
-    return Response(answers.qrels(qrels), code, headers=headers)
+    address = reverse("qrels", args=[qrels.collection.slug, qrels.version], request=request)
+    return Response(answers.qrels(qrels), code, headers={"Location": address})
 
 
-def _qrels(found: Collection, version: int) -> Qrels:
-    qrels = found.qrels.filter(version=version).first()
+def _version(collection: Collection, version: int) -> Qrels:
+    qrels = collection.qrels.filter(version=version).first()
     if qrels is None:
-        raise Http404(f"collection {found.slug} has no qrels version {version}")
+        raise Http404(f"collection {collection.slug} has no qrels version {version}")
     return qrels
 
 
@@ -297,9 +304,8 @@ class QrelsDetail(APIView):
 
     @extend_schema(responses=shape(answers.Qrels))
     def get(self, request: Request, collection: str, version: int) -> Response:
-        return Response(
-            answers.qrels(_qrels(scored_collection(request, collection, values=False), version))
-        )
+        scored = scored_collection(request, collection, values=False)
+        return Response(answers.qrels(_version(scored, version)))
 
 
 class QrelsActivation(APIView):
@@ -310,7 +316,7 @@ class QrelsActivation(APIView):
 
     @extend_schema(request=None, responses=shape(answers.Qrels))
     def post(self, request: Request, collection: str, version: int) -> Response:
-        qrels = _qrels(managed_collection(request, collection), version)
+        qrels = _version(managed_collection(request, collection), version)
         activate_qrels(qrels=qrels, enqueue=queue_judged, origin=origin_of(request))
         return Response(answers.qrels(qrels))
 
@@ -320,7 +326,7 @@ class QrelsFile(APIView):
 
     @extend_schema(responses=FILE)
     def get(self, request: Request, collection: str, version: int) -> HttpResponseBase:
-        qrels = _qrels(scored_collection(request, collection, values=False), version)
+        qrels = _version(scored_collection(request, collection, values=False), version)
         if qrels.collection.blind:
             record_reading(qrels=qrels, origin=origin_of(request))
         return download(qrels.sha256, f"{collection}-v{version}.qrels")
@@ -331,7 +337,7 @@ def download(sha256: str, name: str) -> FileResponse:
     response = FileResponse(
         StoredFile(sha256), as_attachment=True, filename=name, content_type="text/plain"
     )
-    # In large blocks, because the web server stores answers that are read slowly, and many small
-    # calls take longer than the bytes.
+
+    # The web server stores answers that are read slowly, and many small writes take long.
     response.block_size = 1024 * 1024
     return response

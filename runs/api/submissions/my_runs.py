@@ -32,36 +32,40 @@ class MyRun(answers.Run):
 
 
 class MyRunFilter(RunFilter):
-    """Filters of the caller's runs. The language of leaderboards is that of `filter`, without states and means."""
+    """Filters of the caller's runs: `filter` is as for leaderboards, without states and means."""
 
     collection = django_filters.CharFilter(field_name="collection__slug")
     filter = django_filters.CharFilter(method="that_match")
 
     class Meta(RunFilter.Meta):
-        fields: tuple[str, ...] = ("collection", *RunFilter.Meta.fields, "filter")  # type: ignore[assignment]
+        fields: tuple[str, ...] = (  # type: ignore[assignment]
+            "collection",
+            *RunFilter.Meta.fields,
+            "filter",
+        )
 
     def that_match(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         return matching_everywhere(value, self.request.user, runs)
 
 
 def runs_of(user: Any, *, withdrawn: bool = False) -> QuerySet[Run]:
-    """Return the runs of the user's teams in collections that the user sees: those that are live, or those that were
-    withdrawn."""
+    """Return the live, or the withdrawn, runs of the user's teams in visible collections."""
     own = Run.objects.filter(in_team_of(user), exists_for(user, "collection__"))
-    found = own.exclude(deleted_at=None) if withdrawn else own.filter(deleted_at=None)
-    return found.select_related("team", "collection").prefetch_related("labels")
+    runs = own.exclude(deleted_at=None) if withdrawn else own.filter(deleted_at=None)
+    return runs.select_related("team", "collection").prefetch_related("labels")
 
 
 def experiments_by_run(user: Any, runs: Iterable[UUID]) -> dict[UUID, list[Experiment]]:
     """Return the experiments of each run that the user sees, by the run's id."""
-    seen = Experiment.objects.visible_to(user)
-    pairs = ExperimentRun.objects.filter(run__in=list(runs), experiment__in=seen).select_related(
-        "experiment__team"
-    )
-    found: dict[UUID, list[Experiment]] = {}
+    experiments = Experiment.objects.visible_to(user)
+    pairs = ExperimentRun.objects.filter(
+        run__in=list(runs), experiment__in=experiments
+    ).select_related("experiment__team")
+
+    grouped: dict[UUID, list[Experiment]] = {}
     for pair in pairs.order_by("experiment__slug", "experiment"):
-        found.setdefault(pair.run_id, []).append(pair.experiment)
-    return found
+        grouped.setdefault(pair.run_id, []).append(pair.experiment)
+    return grouped
 
 
 class MyRunList(generics.ListAPIView[Run]):
@@ -84,13 +88,14 @@ class MyRunList(generics.ListAPIView[Run]):
         runs: Sequence[Run] = list(
             self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
         )
-        known = statuses(runs, request.user)
-        grouped = experiments_by_run(request.user, [run.pk for run in runs])
+        states = statuses(runs, request.user)
+        experiments = experiments_by_run(request.user, [run.pk for run in runs])
+
         return self.get_paginated_response(
             [
                 MyRun(
-                    **answers.run(request, run, known[str(run.pk)]),
-                    experiments=[str(experiment) for experiment in grouped.get(run.pk, [])],
+                    **answers.run(request, run, states[str(run.pk)]),
+                    experiments=[str(experiment) for experiment in experiments.get(run.pk, [])],
                     withdrawn_at=run.deleted_at,
                 )
                 for run in runs
@@ -99,8 +104,8 @@ class MyRunList(generics.ListAPIView[Run]):
 
 
 class MyWithdrawnRunList(MyRunList):
-    """The withdrawn runs of the caller's teams, newest first; until its file is deleted, a day later, each can be
-    restored."""
+    """The withdrawn runs of the caller's teams, newest first; until its file is deleted, a day
+    later, each can be restored."""
 
     withdrawn = True
 

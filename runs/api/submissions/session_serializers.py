@@ -20,7 +20,8 @@ class SessionUploadSerializer(UploadSerializer):
         choices=SessionSet.JudgedBy.choices,
         required=False,
         default=SessionSet.JudgedBy.TOPIC,
-        help_text="what the qrels have for a topic: the session's topic, the session, its queries; own: the log judges",
+        help_text="what the qrels have for a topic: the session's topic, the session, its queries; "
+        "own: the log judges",
     )
 
 

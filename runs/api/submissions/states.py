@@ -32,7 +32,8 @@ class RunStates(TypedDict):
 
 
 class RunStateList(APIView):
-    """The states of up to 200 runs; while one is on its way, `Retry-After` says when to ask again."""
+    """The states of up to 200 runs; while one is on its way, `Retry-After` says when to ask
+    again."""
 
     @extend_schema(
         operation_id="runs_states",
@@ -44,29 +45,32 @@ class RunStateList(APIView):
         ],
     )
     def get(self, request: Request) -> Response:
-        asked = list(dict.fromkeys(_ids_in(request.query_params.get("id", ""))))
+        ids = list(dict.fromkeys(_ids_in(request.query_params.get("id", ""))))
         visible = Run.objects.visible_to(request.user).select_related("collection")
-        found = {run.pk: run for run in visible.filter(pk__in=asked)}
-        known = detailed_statuses(list(found.values()), request.user)
-        states = [
-            RunState(**answers.run_status(known[str(pk)]), id=str(pk))
-            for pk in asked
-            if pk in found
-        ]
-        response = Response(
-            RunStates(runs=states, missing=[str(pk) for pk in asked if pk not in found])
-        )
-        tell_when(response, Run, known, request)
+        runs = {run.pk: run for run in visible.filter(pk__in=ids)}
+
+        statuses = detailed_statuses(list(runs.values()), request.user)
+
+        states, missing = [], []
+        for pk in ids:
+            if pk in runs:
+                states.append(RunState(**answers.run_status(statuses[str(pk)]), id=str(pk)))
+            else:
+                missing.append(str(pk))
+
+        response = Response(RunStates(runs=states, missing=missing))
+        set_retry_after(response, Run, statuses, request)
         return response
 
 
 def _ids_in(text: str) -> list[UUID]:
-    """Return the ids of a list with commas; InvalidInput for none, too many and what is no id."""
+    """Return the ids between commas. Raise InvalidInput for none, too many, and any other text."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not 1 <= len(parts) <= MAX_RUNS:
         raise InvalidInput(
             f"id has {len(parts)} ids; name 1 to {MAX_RUNS} runs, as in id=ID,ID", pointer="id"
         )
+
     ids = []
     for part in parts:
         try:
@@ -75,13 +79,17 @@ def _ids_in(text: str) -> list[UUID]:
             raise InvalidInput(
                 f"id={part[:40]}: this is not the id of a run", pointer="id"
             ) from None
+
     return ids
 
 
-def tell_when(
-    response: Response, kind: type[Run | SessionSet], known: dict[str, RunStatus], request: Request
+def set_retry_after(
+    response: Response,
+    kind: type[Run | SessionSet],
+    statuses: dict[str, RunStatus],
+    request: Request,
 ) -> None:
-    """Set `Retry-After`, in whole seconds, where one of these statuses will change by itself."""
-    seconds = seconds_until_next(kind, list(known.values()), request.user)
+    """Set `Retry-After`, in whole seconds, if one of these statuses will change by itself."""
+    seconds = seconds_until_next(kind, list(statuses.values()), request.user)
     if seconds is not None:
         response["Retry-After"] = str(round(seconds))

@@ -35,7 +35,7 @@ from runs.api.serializers import (
     UploadSerializer,
 )
 from runs.api.submissions.session_serializers import SessionSetSerializer, SessionUploadSerializer
-from runs.api.submissions.states import tell_when
+from runs.api.submissions.states import set_retry_after
 from runs.errors import InvalidInput
 from runs.models import Collection, Run, Scope, SessionSet, Team, User
 from runs.services.campaigns.guards import check_file_released
@@ -58,48 +58,48 @@ from runs.web.origin import origin_of
 from runs.web.shapes import shape
 from runs.web.uploads import FILE_PARSERS, StoredUpload, query_fields
 
-Made = TypeVar("Made", Run, SessionSet)
+SubmissionType = TypeVar("SubmissionType", Run, SessionSet)
 
 
 @dataclass(frozen=True)
-class Kind(Generic[Made]):
-    """One kind of submission: its model and upload, the fields that can be changed and how, the answers for an object
-    and for a dry run, each with its shape, the parameters of withdrawing it, and the relations that
-    an answer reads."""
+class Kind(Generic[SubmissionType]):
+    """What the views of runs and of session sets do not share.
 
-    model: type[Made]
-    upload: type[Upload[Made]]
+    `answer` makes the answer for an object, `check_answer` for a dry run; each has its shape.
+    `selected` and `prefetched` are the relations that an answer reads.
+    """
+
+    model: type[SubmissionType]
+    upload: type[Upload[SubmissionType]]
     upload_serializer: type[UploadSerializer]
     change_serializer: type[BaseSerializer[Any]]
     change: Callable[..., None]
     shape: type[BaseSerializer[Any]]
-    answer: Callable[[Request, Made, RunStatus], Any]
-    checked_shape: type[BaseSerializer[Any]]
-    checked: Callable[[Made], Any]
-    withdrawn_with: tuple[OpenApiParameter, ...] = ()
-    with_each: tuple[str, ...] = ()
-    with_one: tuple[str, ...] = ("team", "collection")
+    answer: Callable[[Request, SubmissionType, RunStatus], Any]
+    check_shape: type[BaseSerializer[Any]]
+    check_answer: Callable[[SubmissionType], Any]
+    withdrawal_parameters: tuple[OpenApiParameter, ...] = ()
+    prefetched: tuple[str, ...] = ()
+    selected: tuple[str, ...] = ("team", "collection")
 
     def response(
         self,
         request: Request,
-        made: Made,
+        submission: SubmissionType,
         code: int = status.HTTP_200_OK,
-        known: dict[str, RunStatus] | None = None,
+        states: dict[str, RunStatus] | None = None,
     ) -> Response:
         """Answer with one object, its status and its address."""
-        found = known or statuses([made], request.user)
-        data = self.answer(request, made, found[str(made.pk)])
+        states = states or statuses([submission], request.user)
+        data = self.answer(request, submission, states[str(submission.pk)])
         return Response(data, code, headers={"Location": data["url"]})
 
     def list_schema(self) -> Any:
         """Describe the list's POST."""
+        existing_or_check = either(f"{self.model.__name__}OrCheck", self.shape, self.check_shape)
         return extend_schema(
             request={"multipart/form-data": self.upload_serializer},
-            responses={
-                202: self.shape,
-                200: either(f"{self.model.__name__}OrCheck", self.shape, self.checked_shape),
-            },
+            responses={202: self.shape, 200: existing_or_check},
             parameters=[*query_fields(self.upload_serializer), idempotency.PARAMETER],
         )
 
@@ -113,13 +113,15 @@ class Kind(Generic[Made]):
                 parameters=[conditions.PARAMETER],
             ),
             "delete": extend_schema(
-                responses={204: None}, parameters=[conditions.PARAMETER, *self.withdrawn_with]
+                responses={204: None},
+                parameters=[conditions.PARAMETER, *self.withdrawal_parameters],
             ),
         }
 
-    def tag(self, made: Made) -> str:
-        """Return the ETag of one of them."""
-        return conditions.tag_of(made, self.change_serializer.Meta.fields)  # type: ignore[attr-defined]
+    def tag(self, submission: SubmissionType) -> str:
+        """Return the ETag of an object."""
+        meta: Any = self.change_serializer.Meta  # type: ignore[attr-defined]
+        return conditions.tag_of(submission, meta.fields)
 
 
 RUNS = Kind(
@@ -130,9 +132,9 @@ RUNS = Kind(
     change=change_run,
     shape=shape(answers.Run),
     answer=answers.run,
-    checked_shape=shape(answers.CheckedRun),
-    checked=answers.checked_run,
-    withdrawn_with=(
+    check_shape=shape(answers.CheckedRun),
+    check_answer=answers.checked_run,
+    withdrawal_parameters=(
         OpenApiParameter(
             "drop_labels", OpenApiTypes.BOOL, description="true: delete the run's labels, too"
         ),
@@ -140,8 +142,8 @@ RUNS = Kind(
             "reason", description="for organisers: why they take the run out of their collection"
         ),
     ),
-    with_each=("labels",),
-    with_one=("team", "collection", "system"),
+    prefetched=("labels",),
+    selected=("team", "collection", "system"),
 )
 SESSION_SETS = Kind(
     model=SessionSet,
@@ -151,14 +153,14 @@ SESSION_SETS = Kind(
     change=change_session_set,
     shape=shape(answers.SessionSet),
     answer=answers.session_set,
-    checked_shape=shape(answers.CheckedSessions),
-    checked=answers.checked_sessions,
+    check_shape=shape(answers.CheckedSessions),
+    check_answer=answers.checked_sessions,
 )
 
 
 def _may_submit(request: Request, body: Any, collection: str) -> bool:
-    seen = Collection.objects.visible_to(request.user).filter(slug=collection).exists()
-    return seen and Team.objects.of(request.user).filter(slug=body["team"]).exists()
+    visible = Collection.objects.visible_to(request.user).filter(slug=collection).exists()
+    return visible and Team.objects.of(request.user).filter(slug=body["team"]).exists()
 
 
 class SubmissionList(generics.ListAPIView[Any]):
@@ -169,43 +171,53 @@ class SubmissionList(generics.ListAPIView[Any]):
     parser_classes = FILE_PARSERS
 
     def get_queryset(self) -> QuerySet[Any]:
-        made: QuerySet[Any] = self.kind.model.objects.none()
+        kind = self.kind
+        submissions: QuerySet[Any] = kind.model.objects.none()
         if not getattr(self, "swagger_fake_view", False):
-            found = visible_collection(self.request, self.kwargs["collection"])
-            made = self.kind.model.objects.visible_to(self.request.user).filter(collection=found)
-        return made.select_related(*self.kind.with_one).prefetch_related(*self.kind.with_each)
+            collection = visible_collection(self.request, self.kwargs["collection"])
+            visible = kind.model.objects.visible_to(self.request.user)
+            submissions = visible.filter(collection=collection)
+
+        return submissions.select_related(*kind.selected).prefetch_related(*kind.prefetched)
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        made = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
-        known = statuses(made, request.user)
-        return self.get_paginated_response(
-            [self.kind.answer(request, one, known[str(one.pk)]) for one in made]
-        )
+        submissions = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
+        states = statuses(submissions, request.user)
+        rows = [
+            self.kind.answer(request, submission, states[str(submission.pk)])
+            for submission in submissions
+        ]
+
+        return self.get_paginated_response(rows)
 
     @idempotency.idempotent(_may_submit)
     def post(self, request: Request, collection: str) -> Response:
-        kind, found = self.kind, visible_collection(request, collection)
+        kind = self.kind
+        visible = visible_collection(request, collection)
 
-        def accept(made: Any) -> None:
-            """In the transaction that stores it, queue its evaluation and store the answer to the request."""
-            queue_submitted(made)
+        # Called in the transaction that stores the submission.
+        def accept(submission: Any) -> None:
+            queue_submitted(submission)
             idempotency.remember(
-                request, lambda: kind.response(request, made, status.HTTP_202_ACCEPTED)
+                request, lambda: kind.response(request, submission, status.HTTP_202_ACCEPTED)
             )
 
         with upload_fields(request, kind.upload_serializer) as fields:
             dry_run = fields.pop("dry_run")
-            for name, given in fields.items():
-                fields[name] = given.path if isinstance(given, StoredUpload) else given
+            for name, value in fields.items():
+                if isinstance(value, StoredUpload):
+                    fields[name] = value.path
+
             user, origin = cast(User, request.user), origin_of(request)
-            upload = kind.upload(collection=found, user=user, origin=origin, **fields)
+            upload = kind.upload(collection=visible, user=user, origin=origin, **fields)
             if dry_run:
-                return Response(kind.checked(upload.check()))
-            made, new = submit(upload=upload, enqueue=accept, again=try_damaged_again)
+                return Response(kind.check_answer(upload.check()))
+            submission, new = submit(upload=upload, enqueue=accept, again=try_damaged_again)
+
         if new:
-            return kind.response(request, made, status.HTTP_202_ACCEPTED)
-        idempotency.remember(request, lambda: kind.response(request, made))
-        return kind.response(request, made)
+            return kind.response(request, submission, status.HTTP_202_ACCEPTED)
+        idempotency.remember(request, lambda: kind.response(request, submission))
+        return kind.response(request, submission)
 
 
 @extend_schema_view(post=RUNS.list_schema())
@@ -234,49 +246,57 @@ class SubmissionDetail(APIView):
     conditional = ("PATCH", "DELETE")
 
     def get(self, request: Request, **key: UUID) -> Response:
-        found = visible_submission(request, self.kind.model, key[self.kind.model.KEY])
-        known = detailed_statuses([found], request.user)
-        response = self.kind.response(request, found, known=known)
-        response["ETag"] = self.kind.tag(found)
-        tell_when(response, self.kind.model, known, request)
+        submission = visible_submission(request, self.kind.model, key[self.kind.model.KEY])
+        states = detailed_statuses([submission], request.user)
+        response = self.kind.response(request, submission, states=states)
+        response["ETag"] = self.kind.tag(submission)
+        set_retry_after(response, self.kind.model, states, request)
+
         return response
 
     def patch(self, request: Request, **key: UUID) -> Response:
         kind = self.kind
         with transaction.atomic():
-            found = locked(request, kind, key[kind.model.KEY])
-            serializer = kind.change_serializer(found, request.data, partial=True)
+            submission = lock_submission(request, kind, key[kind.model.KEY])
+            serializer = kind.change_serializer(submission, request.data, partial=True)
             serializer.is_valid(raise_exception=True)
             changes, origin = serializer.validated_data, origin_of(request)
-            kind.change(submission=found, changes=changes, enqueue=queue_evaluation, origin=origin)
-        changed = visible_submission(request, kind.model, found.pk)
-        response = kind.response(request, changed)
-        response["ETag"] = kind.tag(changed)
+            kind.change(
+                submission=submission, changes=changes, enqueue=queue_evaluation, origin=origin
+            )
+
+        updated = visible_submission(request, kind.model, submission.pk)
+        response = kind.response(request, updated)
+        response["ETag"] = kind.tag(updated)
         return response
 
     def delete(self, request: Request, **key: UUID) -> Response:
-        dropping = request.query_params.get("drop_labels", "false")
-        if dropping not in ("true", "false"):
-            message = f"drop_labels={dropping[:40]}: drop_labels is true or false"
+        drop_labels = request.query_params.get("drop_labels", "false")
+        if drop_labels not in ("true", "false"):
+            message = f"drop_labels={drop_labels[:40]}: drop_labels is true or false"
             raise InvalidInput(message, pointer="drop_labels")
+
         with transaction.atomic():
-            found, origin = locked(request, self.kind, key[self.kind.model.KEY]), origin_of(request)
+            submission = lock_submission(request, self.kind, key[self.kind.model.KEY])
             withdraw(
-                submission=found,
+                submission=submission,
                 cancel=cancel_evaluations,
-                without_labels=dropping == "true",
-                origin=origin,
+                without_labels=drop_labels == "true",
+                origin=origin_of(request),
             )
+
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def locked(request: Request, kind: Kind[Made], pk: UUID) -> Made:
-    """Return the one that is to be changed, which nobody else changes meanwhile; refuse a change of another state than
-    the one that If-Match names."""
+def lock_submission(request: Request, kind: Kind[SubmissionType], pk: UUID) -> SubmissionType:
+    """Return the submission to change, and lock its row.
+
+    Raise ChangedMeanwhile if it is not in the state that If-Match names.
+    """
     kind.model.objects.select_for_update().filter(pk=pk).values_list("pk").first()
-    found = owned_submission(request, kind.model, pk)
-    conditions.check_unchanged(request, kind.tag(found))
-    return found
+    submission = owned_submission(request, kind.model, pk)
+    conditions.check_unchanged(request, kind.tag(submission))
+    return submission
 
 
 @extend_schema_view(**RUNS.detail_schema())
@@ -299,6 +319,7 @@ class RunDetail(SubmissionDetail):
     def delete(self, request: Request, **key: UUID) -> Response:
         if "reason" not in request.query_params:
             return super().delete(request, **key)
+
         serializer = RemovalSerializer(data={"reason": request.query_params["reason"]})
         serializer.is_valid(raise_exception=True)
         with transaction.atomic():
@@ -311,6 +332,7 @@ class RunDetail(SubmissionDetail):
                 cancel=cancel_evaluations,
                 origin=origin_of(request),
             )
+
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -332,23 +354,26 @@ class SubmissionRestore(APIView):
     without_body = ("POST",)
 
     def post(self, request: Request, **key: UUID) -> Response:
-        made = withdrawn_submission(request, self.kind.model, key[self.kind.model.KEY])
-        restore(submission=made, enqueue=restore_evaluations, origin=origin_of(request))
-        return self.kind.response(request, visible_submission(request, self.kind.model, made.pk))
+        submission = withdrawn_submission(request, self.kind.model, key[self.kind.model.KEY])
+        restore(submission=submission, enqueue=restore_evaluations, origin=origin_of(request))
+        return self.kind.response(
+            request, visible_submission(request, self.kind.model, submission.pk)
+        )
 
 
 @extend_schema_view(post=extend_schema(request=None, responses=RUNS.shape))
 class RunRestore(SubmissionRestore):
-    """Bring a withdrawn run back, with its evaluations; 409 if its file is deleted or its tag taken by now. The members
-    of its team may, or where organisers took it out of their collection, these."""
+    """Bring a withdrawn run back, with its evaluations; 409 if its file is deleted or its tag taken
+    by now. The members of its team may, or where organisers took it out of their collection,
+    these."""
 
     kind = RUNS
 
 
 @extend_schema_view(post=extend_schema(request=None, responses=SESSION_SETS.shape))
 class SessionSetRestore(SubmissionRestore):
-    """Bring a withdrawn session set back, with its evaluations; 409 if its file is deleted or its tag taken by now. The
-    members of its team may."""
+    """Bring a withdrawn session set back, with its evaluations; 409 if its file is deleted or its
+    tag taken by now. The members of its team may."""
 
     kind = SESSION_SETS
 
@@ -360,10 +385,10 @@ class SubmissionFile(APIView):
 
     @extend_schema(responses=FILE)
     def get(self, request: Request, **key: UUID) -> HttpResponseBase:
-        found = visible_submission(request, self.kind.model, key[self.kind.model.KEY])
-        if isinstance(found, Run):
-            check_file_released(found, request.user)
-        return download(found.sha256, found.file_name)
+        submission = visible_submission(request, self.kind.model, key[self.kind.model.KEY])
+        if isinstance(submission, Run):
+            check_file_released(submission, request.user)
+        return download(submission.sha256, submission.file_name)
 
 
 class RunFile(SubmissionFile):
@@ -383,7 +408,7 @@ class RunKnown(APIView):
 
     @extend_schema(responses=FILE)
     def get(self, request: Request, run: UUID) -> HttpResponseBase:
-        found = visible_run(request, run)
-        if not found.known_sha256:
-            raise Http404(f"run {found.tag} came without known documents")
-        return download(found.known_sha256, f"{found.tag}.known")
+        visible = visible_run(request, run)
+        if not visible.known_sha256:
+            raise Http404(f"run {visible.tag} came without known documents")
+        return download(visible.known_sha256, f"{visible.tag}.known")

@@ -1,4 +1,4 @@
-"""The API of artifacts: files beside a run. They are only ever sent as attachments that no browser opens."""
+"""The API of artifacts: files of a run, always sent as attachments that browsers do not open."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from runs.web.parameters import KnownFields
 from runs.web.shapes import Url, shape
 from runs.web.uploads import MultiPartParser, RawFileParser, query_fields
 
-# The bytes that a form may have beside the file.
-_FORM_ROOM = 1024 * 1024
-_NO_NAME = re.compile(r"[^A-Za-z0-9_ .+=@()-]+")
-_WRONG_NAME = (
-    "a name has 1 to 200 letters A-Z a-z, digits, blanks and _ . + = @ ( ) -, begins with a letter, digit or _, and "
-    "has an ending"
+# The bytes that a form may have in addition to the file.
+_FORM_BYTES = 1024 * 1024
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_ .+=@()-]+")
+_NAME_MESSAGE = (
+    "a name has 1 to 200 letters A-Z a-z, digits, blanks and _ . + = @ ( ) -, begins with a "
+    "letter, digit or _, and has an ending"
 )
 
 
@@ -54,24 +54,31 @@ class ArtifactUploadSerializer(KnownFields, serializers.Serializer[Any]):
 
     file = serializers.FileField(allow_empty_file=True)
     name = serializers.RegexField(
-        rf"\A{NAME_RULE}\Z", required=False, default="", error_messages={"invalid": _WRONG_NAME},
+        rf"\A{NAME_RULE}\Z",
+        required=False,
+        default="",
+        error_messages={"invalid": _NAME_MESSAGE},
         help_text="default: the name of the file",
-    )  # fmt: skip
+    )
 
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Take the name from the file, where none is given."""
+        """Take the name from the file by default."""
         return {**fields, "name": fields["name"] or name_of_file(fields["file"].name)}
 
 
 def name_of_file(name: str) -> str:
-    """Return the name for an artifact whose file has this name: what a name may not have becomes a hyphen."""
-    return _NO_NAME.sub("-", name).lstrip(" .+=@()-")[-200:] or "file"
+    """Return the name of an artifact for that of its file, with hyphens for other characters."""
+    return _NOT_IN_NAMES.sub("-", name).lstrip(" .+=@()-")[-200:] or "file"
 
 
-def artifact_answer(found: models.Artifact, request: Request) -> Artifact:
-    url = reverse("artifact", args=[found.run_id, found.name], request=request)
+def artifact_answer(artifact: models.Artifact, request: Request) -> Artifact:
+    url = reverse("artifact", args=[artifact.run_id, artifact.name], request=request)
     return Artifact(
-        name=found.name, url=url, sha256=found.sha256, size=found.size, created_at=found.created_at
+        name=artifact.name,
+        url=url,
+        sha256=artifact.sha256,
+        size=artifact.size,
+        created_at=artifact.created_at,
     )
 
 
@@ -86,9 +93,8 @@ def attach_upload(
 def check_body_size(request: Request) -> None:
     """Refuse a body that is too large before it is read."""
     length = str(request.META.get("CONTENT_LENGTH") or "0")
-    check_artifact_size(
-        max(0, int(length) - _FORM_ROOM) if length.isascii() and length.isdigit() else 0
-    )
+    if length.isascii() and length.isdigit():
+        check_artifact_size(max(0, int(length) - _FORM_BYTES))
 
 
 class ArtifactList(AnswerList[models.Artifact]):
@@ -115,11 +121,12 @@ class ArtifactList(AnswerList[models.Artifact]):
         parameters=query_fields(ArtifactUploadSerializer),
     )
     def post(self, request: Request, run: UUID) -> Response:
-        found = owned_run(request, run)
+        owned = owned_run(request, run)
         check_body_size(request)
         with upload_fields(request, ArtifactUploadSerializer) as fields:
-            made, new = attach_upload(request, found, fields)
-        data = artifact_answer(made, request)
+            artifact, new = attach_upload(request, owned, fields)
+
+        data = artifact_answer(artifact, request)
         code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
         return Response(data, code, headers={"Location": data["url"]})
 
@@ -135,14 +142,14 @@ class ArtifactDetail(APIView):
         }
     )
     def get(self, request: Request, run: UUID, artifact: str) -> FileResponse:
-        found = _the(visible_run(request, run), artifact)
-        content = StoredFile(found.sha256)
+        attachment = _artifact(visible_run(request, run), artifact)
         response = FileResponse(
-            content,
+            StoredFile(attachment.sha256),
             as_attachment=True,
-            filename=found.name,
+            filename=attachment.name,
             content_type="application/octet-stream",
         )
+
         response.block_size = 1024 * 1024
         response["X-Content-Type-Options"] = "nosniff"
         response["Content-Security-Policy"] = "sandbox; default-src 'none'"
@@ -150,13 +157,15 @@ class ArtifactDetail(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, run: UUID, artifact: str) -> Response:
-        delete_artifact(artifact=_the(owned_run(request, run), artifact), origin=origin_of(request))
+        delete_artifact(
+            artifact=_artifact(owned_run(request, run), artifact), origin=origin_of(request)
+        )
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _the(run: Run, name: str) -> models.Artifact:
-    found = models.Artifact.objects.filter(run=run, name=name, deleted_at=None).first()
-    if found is None:
+def _artifact(run: Run, name: str) -> models.Artifact:
+    artifact = models.Artifact.objects.filter(run=run, name=name, deleted_at=None).first()
+    if artifact is None:
         raise Http404(f"run {run.tag} has no file {name!r}")
-    found.run = run
-    return found
+    artifact.run = run
+    return artifact

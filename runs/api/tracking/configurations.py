@@ -1,4 +1,4 @@
-"""The API of configurations: how runs were made, side by side, and what changed since a baseline."""
+"""The API of configurations: how runs were made, side by side, and changes since a baseline."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ AnyValues = Annotated[
 PARAMETERS = [
     OpenApiParameter(
         "runs",
-        description=f"run ids separated by commas, {MIN_RUNS} to {MAX_RUNS}; default: those of filter",
+        description=f"run ids separated by commas, {MIN_RUNS} to {MAX_RUNS}; "
+        "default: those of filter",
     ),
     OpenApiParameter(
         "filter", description="the runs that a filter of the leaderboard selects; default: all"
@@ -88,7 +89,8 @@ class ChangesOfRun(TypedDict):
 
 
 class ConfigurationsOfRuns(TypedDict):
-    """How runs were made. Numbers that agree in 12 digits are equal; nothing is converted, and case counts."""
+    """How runs were made. Numbers that agree in 12 digits are equal; nothing is converted, and case
+    counts."""
 
     collection: str
     baseline: UUID | None
@@ -105,7 +107,8 @@ class ConfigurationsOfRuns(TypedDict):
 
 
 class ConfigurationsView(APIView):
-    """The parameters in which runs differ, those they share, and with a baseline what changed in each run since."""
+    """The parameters in which runs differ, those they share, and with a baseline what changed in
+    each run since."""
 
     problems = (403,)
 
@@ -115,33 +118,39 @@ class ConfigurationsView(APIView):
         parameters=PARAMETERS,
     )
     def get(self, request: Request, collection: str) -> Response:
-        found = visible_collection(request, collection)
-        asked = text_of(request.query_params)
-        note_filter(request, found, asked.get("filter", ""))
-        return Response(
-            _answer(found, read_in_snapshot(lambda: configurations_in(asked, found, request.user)))
+        visible = visible_collection(request, collection)
+        parameters = text_of(request.query_params)
+        note_filter(request, visible, parameters.get("filter", ""))
+        configurations = read_in_snapshot(
+            lambda: configurations_in(parameters, visible, request.user)
         )
+
+        return Response(_answer(visible, configurations))
 
 
 def configurations_in(
     parameters: Mapping[str, str], collection: Collection, reader: Any
 ) -> Configurations:
-    """Return the configurations that a query string asks for: of `runs`, which may be named by labels, or of those
-    that `filter` selects."""
+    """Return the configurations that a query string asks for.
+
+    They are of `runs`, which may be named by labels, or of the runs that `filter` selects.
+    """
     runs = [
         _run_id(text, "runs", collection, reader)
         for text in parameters.get("runs", "").split(",")
         if text.strip()
     ]
-    text, baseline = parameters.get("filter", "").strip(), parameters.get("baseline", "")
-    if runs and text:
+
+    filter_text, baseline = parameters.get("filter", "").strip(), parameters.get("baseline", "")
+    if runs and filter_text:
         message = "runs names the runs and filter selects them: give only one of them"
         raise InvalidInput(message, code="repeated_parameter", pointer="filter")
+
     return read_configurations(
         collection=collection,
         reader=reader,
         runs=runs,
-        filter=text,
+        filter=filter_text,
         baseline=_run_id(baseline, "baseline", collection, reader) if baseline else None,
     )
 
@@ -150,52 +159,54 @@ def _run_id(text: str, name: str, collection: Collection, reader: Any) -> str:
     text = text.strip()
     if text.startswith(PREFIX):
         return str(find_labelled(collection=collection, reader=reader, text=text, pointer=name))
+
     try:
         return str(UUID(text))
     except ValueError as error:
         raise InvalidInput(f"{text[:40]!r} is not the id of a run", pointer=name) from error
 
 
-def _answer(collection: Collection, found: Configurations) -> ConfigurationsOfRuns:
-    left_out = zip(found.runs, found.left_out, strict=True)
+def _answer(collection: Collection, configurations: Configurations) -> ConfigurationsOfRuns:
     answer = ConfigurationsOfRuns(
         collection=collection.slug,
-        baseline=found.baseline.pk if found.baseline else None,
-        compared=found.compared,
+        baseline=configurations.baseline.pk if configurations.baseline else None,
+        compared=configurations.compared,
         runs=[
             ConfiguredRun(id=run.pk, team=run.team.slug, tag=run.tag, left_out=number)
-            for run, number in left_out
+            for run, number in zip(configurations.runs, configurations.left_out, strict=True)
         ],
-        differ=[_of_runs(one) for one in found.differ],
+        differ=[_parameter_of_runs(parameter) for parameter in configurations.differ],
         same=[
-            SharedParameter(name=one.name, unit=one.unit, value=one.values[0]) for one in found.same
+            SharedParameter(name=parameter.name, unit=parameter.unit, value=parameter.values[0])
+            for parameter in configurations.same
         ],
-        ignored=[_of_runs(one) for one in found.ignored],
+        ignored=[_parameter_of_runs(parameter) for parameter in configurations.ignored],
     )
-    if found.baseline:
-        changes = ((run.pk, found.changes(place)) for place, run in enumerate(found.runs) if place)
-        answer["changes"] = [_changes(run, changed) for run, changed in changes]
+
+    if configurations.baseline:
+        # The baseline is the first run.
+        answer["changes"] = [
+            _changes_of_run(run.pk, configurations.changes(place))
+            for place, run in enumerate(configurations.runs)
+            if place
+        ]
+
     return answer
 
 
-def _of_runs(one: ComparedParameter) -> ParameterOfRuns:
-    return ParameterOfRuns(name=one.name, unit=one.unit, values=list(one.values))
+def _parameter_of_runs(parameter: ComparedParameter) -> ParameterOfRuns:
+    return ParameterOfRuns(name=parameter.name, unit=parameter.unit, values=list(parameter.values))
 
 
-def _changes(run: UUID, changes: list[Change]) -> ChangesOfRun:
-    return ChangesOfRun(
-        run=run,
-        changed=[
-            ChangedParameter(name=one.name, before=one.before, after=one.after)
-            for one in changes
-            if one.kind == "changed"
-        ],
-        added=[
-            ParameterOfOne(name=one.name, value=one.after) for one in changes if one.kind == "added"
-        ],
-        removed=[
-            ParameterOfOne(name=one.name, value=one.before)
-            for one in changes
-            if one.kind == "removed"
-        ],
-    )
+def _changes_of_run(run: UUID, changes: list[Change]) -> ChangesOfRun:
+    answer = ChangesOfRun(run=run, changed=[], added=[], removed=[])
+    for change in changes:
+        name, before, after = change.name, change.before, change.after
+        if change.kind == "changed":
+            answer["changed"].append(ChangedParameter(name=name, before=before, after=after))
+        elif change.kind == "added":
+            answer["added"].append(ParameterOfOne(name=name, value=after))
+        elif change.kind == "removed":
+            answer["removed"].append(ParameterOfOne(name=name, value=before))
+
+    return answer

@@ -1,4 +1,4 @@
-"""The API that edits the metadata of stored runs, one or many at once, and that reads earlier edits."""
+"""The API that edits the metadata of stored runs, one or many at once, and reads earlier edits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from metrics.services.boards.matching import matching_runs
 from runs.api import answers
 from runs.api.serializers import MetadataEditSerializer
-from runs.api.submissions.submissions import RUNS, locked
+from runs.api.submissions.submissions import RUNS, lock_submission
 from runs.errors import InvalidInput, NotAllowed
 from runs.models import Collection, ParameterKey, Run, Scope, Team
 from runs.services.tracking.edits import (
@@ -99,14 +99,15 @@ class RunMetadata(APIView):
     def put(self, request: Request, run: UUID) -> Response:
         """Replace the metadata of a run as a whole."""
         with transaction.atomic():
-            found = locked(request, RUNS, run)
+            locked_run = lock_submission(request, RUNS, run)
             serializer = MetadataSerializer(data=request.data)
             serializer.is_valid(raise_exception=True)
             metadata: dict[str, Any] = serializer.validated_data["metadata"]
-            replace_metadata(run=found, metadata=metadata, origin=origin_of(request))
-        changed = visible_run(request, run)
-        response = RUNS.response(request, changed)
-        response["ETag"] = RUNS.tag(changed)
+            replace_metadata(run=locked_run, metadata=metadata, origin=origin_of(request))
+
+        updated = visible_run(request, run)
+        response = RUNS.response(request, updated)
+        response["ETag"] = RUNS.tag(updated)
         return response
 
 
@@ -115,19 +116,25 @@ class RunHistory(APIView):
 
     @extend_schema(responses=shape(EditHistory))
     def get(self, request: Request, run: UUID) -> Response:
-        found = visible_run(request, run)
-        named = may_see_actors(request.user, found)
+        visible = visible_run(request, run)
+        names_shown = may_see_actors(request.user, visible)
         edits = [
             RunEdit(
                 time=edit.time,
-                actor=edit.actor if named else None,
+                actor=edit.actor if names_shown else None,
                 changes=[
-                    ChangedValue(space=one.space, name=one.name, before=one.before, after=one.after)
-                    for one in edit.changes
+                    ChangedValue(
+                        space=change.space,
+                        name=change.name,
+                        before=change.before,
+                        after=change.after,
+                    )
+                    for change in edit.changes
                 ],
             )
-            for edit in history_of(found)
+            for edit in history_of(visible)
         ]
+
         return Response(EditHistory(run=str(run), edits=edits))
 
 
@@ -147,79 +154,97 @@ class RunsMetadata(APIView):
 
     @extend_schema(request=MetadataEditSerializer, responses=shape(EditedRuns))
     def patch(self, request: Request, collection: str) -> Response:
-        """Change the metadata of many runs, all or none: merge `metadata` into each, and `rename` keys."""
+        """Change the metadata of many runs, all or none: merge `metadata` into each, and `rename`
+        keys."""
         serializer = MetadataEditSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        asked = serializer.validated_data
-        runs, edits = edit_many(request, visible_collection(request, collection), asked)
+        body = serializer.validated_data
+        runs, edits = edit_many(request, visible_collection(request, collection), body)
         return Response(
             EditedRuns(
-                dry_run=asked["dry_run"],
+                dry_run=body["dry_run"],
                 runs=runs,
                 changed=len(edits),
-                results=list(map(_edited, edits)),
+                results=[_edited_run(edit) for edit in edits],
             )
         )
 
 
 def edit_many(
-    request: Request, collection: Collection, asked: dict[str, Any]
+    request: Request, collection: Collection, body: dict[str, Any]
 ) -> tuple[int, list[Edit]]:
-    """Change the metadata of the runs that a body names, or with `dry_run` none; return their number and the changes of
-    those that it changes."""
-    _check(asked)
+    """Change the metadata of the runs that a body names, or with `dry_run` of none.
+
+    Return the number of these runs, and the edits that change one.
+    """
+    _check_body(body)
     with transaction.atomic():
-        runs = list(_chosen(request, collection, asked))
-        patch, names = asked.get("metadata"), asked.get("rename")
-        edits = [
-            edit
-            for edit in edit_runs(collection=collection, runs=runs, patch=patch, names=names)
-            if edit.differing
-        ]
-        if not asked["dry_run"]:
-            save_edits(collection, edits, origin_of(request))
-    return len(runs), edits
+        runs = list(_lock_runs(request, collection, body))
+        edits = edit_runs(
+            collection=collection,
+            runs=runs,
+            patch=body.get("metadata"),
+            names=body.get("rename"),
+        )
+
+        changing = [edit for edit in edits if edit.differing]
+        if not body["dry_run"]:
+            save_edits(collection, changing, origin_of(request))
+
+    return len(runs), changing
 
 
-def _check(asked: dict[str, Any]) -> None:
+def _check_body(body: dict[str, Any]) -> None:
     """Raise InvalidInput unless the body says which runs, in one way, and what to do."""
-    if ("runs" in asked) == ("filter" in asked):
-        message = "say which runs: their ids in runs, or a filter that selects some of yours; give one of the two"
+    if ("runs" in body) == ("filter" in body):
+        message = (
+            "say which runs: their ids in runs, or a filter that selects some of yours; "
+            "give one of the two"
+        )
         raise InvalidInput(message, code="required", pointer="/runs")
-    if "metadata" not in asked and "rename" not in asked:
+
+    if "metadata" not in body and "rename" not in body:
         message = 'say what to change: metadata to merge, or rename, such as {"old": "new"}'
         raise InvalidInput(message, code="required", pointer="/metadata")
-    if len(asked.get("runs", ())) > MAX_RUNS:
-        raise _too_many(len(asked["runs"]))
+
+    if len(body.get("runs", ())) > MAX_RUNS:
+        raise _too_many(len(body["runs"]))
 
 
-def _chosen(request: Request, collection: Collection, asked: dict[str, Any]) -> QuerySet[Run]:
-    """Return the runs to change, locked. Raise InvalidInput for an id of no visible run and for too many runs,
-    NotAllowed for a run of another team."""
-    seen = Run.objects.visible_to(request.user).filter(collection=collection)
-    if "filter" in asked:
-        note_filter(request, collection, asked["filter"])
-        own = seen.owned_by(request.user)
-        wanted = list(
-            matching_runs(collection, asked["filter"], request.user, own).values_list(
+def _lock_runs(request: Request, collection: Collection, body: dict[str, Any]) -> QuerySet[Run]:
+    """Return the runs to change, and lock their rows.
+
+    Raise InvalidInput for too many runs and for an id that is not of a visible run, NotAllowed for
+    a run of another team.
+    """
+    visible = Run.objects.visible_to(request.user).filter(collection=collection)
+    if "filter" in body:
+        note_filter(request, collection, body["filter"])
+        own = visible.owned_by(request.user)
+        pks = list(
+            matching_runs(collection, body["filter"], request.user, own).values_list(
                 "pk", flat=True
             )
         )
-        if len(wanted) > MAX_RUNS:
-            raise _too_many(len(wanted))
+        if len(pks) > MAX_RUNS:
+            raise _too_many(len(pks))
     else:
-        wanted = list(dict.fromkeys(asked["runs"]))
-        known = set(seen.filter(pk__in=wanted).values_list("pk", flat=True))
-        if missing := [pk for pk in wanted if pk not in known]:
+        pks = list(dict.fromkeys(body["runs"]))
+        visible_pks = set(visible.filter(pk__in=pks).values_list("pk", flat=True))
+        if missing := [pk for pk in pks if pk not in visible_pks]:
             message = f"{missing[0]} is no run of collection {collection.slug}"
             raise InvalidInput(message, code="unknown_run", pointer="/runs")
-        owned = set(seen.owned_by(request.user).filter(pk__in=wanted).values_list("pk", flat=True))
-        if others := [pk for pk in wanted if pk not in owned]:
+
+        own_pks = set(
+            visible.owned_by(request.user).filter(pk__in=pks).values_list("pk", flat=True)
+        )
+        if others := [pk for pk in pks if pk not in own_pks]:
             raise NotAllowed(
                 f"run {others[0]} belongs to another team; only its members may change it"
             )
+
     # In the order of their keys, so that two requests never wait for each other.
-    return Run.objects.select_for_update().filter(pk__in=wanted, deleted_at=None).order_by("pk")
+    return Run.objects.select_for_update().filter(pk__in=pks, deleted_at=None).order_by("pk")
 
 
 def _too_many(count: int) -> InvalidInput:
@@ -230,10 +255,11 @@ def _too_many(count: int) -> InvalidInput:
     )
 
 
-def _edited(edit: Edit) -> EditedRun:
+def _edited_run(edit: Edit) -> EditedRun:
     changes = [
         ChangedValue(space=SPACES[column], name=name, before=before, after=after)
         for column, pairs in edit.differing.items()
         for name, (before, after) in pairs.items()
     ]
+
     return EditedRun(run=str(edit.run.pk), tag=edit.run.tag, changes=changes)

@@ -37,7 +37,7 @@ from runs.web.parameters import KnownFields
 from runs.web.shapes import OneOf, Url, shape
 
 _Visibility = models.Experiment.Visibility
-_SHOWN_TO = "`team`: the members of its team; `collection`: everyone who sees all of its runs"
+_VISIBILITY = "`team`: the members of its team; `collection`: everyone who sees all of its runs"
 
 
 class Experiment(TypedDict):
@@ -47,7 +47,7 @@ class Experiment(TypedDict):
     slug: Annotated[str, "as in the filter experiment:slug"]
     name: str
     goal: str
-    visibility: Annotated[str, OneOf(_Visibility.choices), _SHOWN_TO]
+    visibility: Annotated[str, OneOf(_Visibility.choices), _VISIBILITY]
     baseline: Annotated[UUID | None, "one of its runs, with which the others are compared"]
     count: Annotated[int, "its runs that the caller sees"]
     created_at: datetime
@@ -121,33 +121,34 @@ class ExperimentRunsSerializer(KnownFields, serializers.Serializer[Any]):
     )
 
 
-def experiment_answer(request: Request, found: Any) -> Experiment:
-    """Return the description of an experiment as `experiments_of` finds it."""
+def experiment_answer(request: Request, experiment: Any) -> Experiment:
+    """Return the answer for an experiment that `experiments_of` returned."""
     return Experiment(
-        id=found.pk,
-        url=reverse("experiment", args=[found.pk], request=request),
-        team=found.team.slug,
-        slug=found.slug,
-        name=found.name,
-        goal=found.goal,
-        visibility=found.visibility,
-        baseline=found.shown_baseline,
-        count=found.run_count,
-        created_at=found.created_at,
+        id=experiment.pk,
+        url=reverse("experiment", args=[experiment.pk], request=request),
+        team=experiment.team.slug,
+        slug=experiment.slug,
+        name=experiment.name,
+        goal=experiment.goal,
+        visibility=experiment.visibility,
+        baseline=experiment.shown_baseline,
+        count=experiment.run_count,
+        created_at=experiment.created_at,
     )
 
 
 def _with_runs(request: Request, pk: UUID) -> ExperimentWithRuns:
-    found = visible_experiment(request, pk)
-    pairs = ExperimentRun.objects.filter(seen_by(request.user, "run__"), experiment=found)
-    named = pairs.values_list(
+    experiment = visible_experiment(request, pk)
+    members = ExperimentRun.objects.filter(seen_by(request.user, "run__"), experiment=experiment)
+    rows = members.values_list(
         "run", "run__collection__slug", "run__team__slug", "run__tag", "added_at"
     )
     runs = [
-        GroupedRun(id=run, collection=of, team=team, tag=tag, added_at=at)
-        for run, of, team, tag, at in named
+        GroupedRun(id=run, collection=collection, team=team, tag=tag, added_at=added_at)
+        for run, collection, team, tag, added_at in rows
     ]
-    return ExperimentWithRuns(**experiment_answer(request, found), runs=runs)
+
+    return ExperimentWithRuns(**experiment_answer(request, experiment), runs=runs)
 
 
 class ExperimentFilter(django_filters.FilterSet):  # type: ignore[misc]
@@ -157,17 +158,17 @@ class ExperimentFilter(django_filters.FilterSet):  # type: ignore[misc]
     run = django_filters.UUIDFilter(method="with_run")
     collection = django_filters.CharFilter(method="with_collection")
 
-    def with_run(self, found: QuerySet[Any], name: str, value: UUID) -> QuerySet[Any]:
-        """Return those that have a run, if the caller sees it."""
-        seen = ExperimentRun.objects.filter(seen_by(self.request.user, "run__"), run=value)
-        return found.filter(pk__in=seen.values("experiment"))
+    def with_run(self, experiments: QuerySet[Any], name: str, value: UUID) -> QuerySet[Any]:
+        """Return the experiments that have a run, if the caller sees it."""
+        members = ExperimentRun.objects.filter(seen_by(self.request.user, "run__"), run=value)
+        return experiments.filter(pk__in=members.values("experiment"))
 
-    def with_collection(self, found: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        """Return those that have a run of a collection, if the caller sees it."""
-        seen = ExperimentRun.objects.filter(
+    def with_collection(self, experiments: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        """Return the experiments that have a run of a collection, if the caller sees it."""
+        members = ExperimentRun.objects.filter(
             seen_by(self.request.user, "run__"), run__collection__slug=value
         )
-        return found.filter(pk__in=seen.values("experiment"))
+        return experiments.filter(pk__in=members.values("experiment"))
 
 
 def _may_create(request: Request, body: Any) -> bool:
@@ -175,7 +176,8 @@ def _may_create(request: Request, body: Any) -> bool:
 
 
 class ExperimentList(AnswerList[models.Experiment]):
-    """The experiments that the caller sees, newest first; POST creates one of one of the caller's teams."""
+    """The experiments that the caller sees, newest first; POST creates one of one of the caller's
+    teams."""
 
     serializer_class = shape(Experiment)
     scopes = {"POST": Scope.SUBMIT}
@@ -198,23 +200,29 @@ class ExperimentList(AnswerList[models.Experiment]):
     def post(self, request: Request) -> Response:
         serializer = ExperimentSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
-        asked = serializer.validated_data
-        fields = {name: asked[name] for name in ("slug", "goal", "visibility")}
-        fields["name"] = asked.get("name") or asked["slug"]
-        user, origin = cast(User, request.user), origin_of(request)
+        body = serializer.validated_data
+        fields = {name: body[name] for name in ("slug", "goal", "visibility")}
+        fields["name"] = body.get("name") or body["slug"]
+
         with transaction.atomic():
-            made = create_experiment(
-                team=asked["team"], user=user, fields=fields, runs=asked["runs"], origin=origin
+            experiment = create_experiment(
+                team=body["team"],
+                user=cast(User, request.user),
+                fields=fields,
+                runs=body["runs"],
+                origin=origin_of(request),
             )
-            data = _with_runs(request, made.pk)
+
+            data = _with_runs(request, experiment.pk)
             response = Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)
+
         return response
 
 
 class ExperimentDetail(APIView):
-    """One experiment with its runs; PATCH changes its name, goal, visibility and baseline, DELETE deletes it and no
-    run."""
+    """One experiment with its runs; PATCH changes its name, goal, visibility and baseline, DELETE
+    deletes it and no run."""
 
     scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
 
@@ -224,20 +232,23 @@ class ExperimentDetail(APIView):
 
     @extend_schema(request=ExperimentChangeSerializer, responses=shape(ExperimentWithRuns))
     def patch(self, request: Request, experiment: UUID) -> Response:
-        found = visible_experiment(request, experiment)
+        visible = visible_experiment(request, experiment)
         serializer = ExperimentChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
-        user, origin = cast(User, request.user), origin_of(request)
         change_experiment(
-            experiment=found, user=user, changes=serializer.validated_data, origin=origin
+            experiment=visible,
+            user=cast(User, request.user),
+            changes=serializer.validated_data,
+            origin=origin_of(request),
         )
+
         return Response(_with_runs(request, experiment))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, experiment: UUID) -> Response:
-        found = visible_experiment(request, experiment)
+        visible = visible_experiment(request, experiment)
         delete_experiment(
-            experiment=found, user=cast(User, request.user), origin=origin_of(request)
+            experiment=visible, user=cast(User, request.user), origin=origin_of(request)
         )
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -249,12 +260,15 @@ class ExperimentRuns(APIView):
 
     @extend_schema(request=ExperimentRunsSerializer, responses=shape(ExperimentWithRuns))
     def post(self, request: Request, experiment: UUID) -> Response:
-        found = visible_experiment(request, experiment)
+        visible = visible_experiment(request, experiment)
         serializer = ExperimentRunsSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        asked = serializer.validated_data
-        user, origin = cast(User, request.user), origin_of(request)
         change_runs(
-            experiment=found, user=user, add=asked["add"], remove=asked["remove"], origin=origin
+            experiment=visible,
+            user=cast(User, request.user),
+            add=serializer.validated_data["add"],
+            remove=serializer.validated_data["remove"],
+            origin=origin_of(request),
         )
+
         return Response(_with_runs(request, experiment))

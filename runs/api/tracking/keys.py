@@ -1,4 +1,4 @@
-"""The API of what organisers say of a parameter or a cost; `metrics.api.tracking.parameters` lists them."""
+"""The API that describes a parameter or a cost; `metrics.api.tracking.parameters` lists them."""
 
 from __future__ import annotations
 
@@ -31,25 +31,24 @@ class Key(TypedDict):
 
 
 class ParameterDetail(APIView):
-    """What organisers say of a parameter or a cost: its unit, a note, and whether it says how a run was made."""
+    """What organisers say of a parameter or a cost: its unit, a note, and whether it says how a run
+    was made."""
 
     scopes = {"PATCH": Scope.MANAGE}
 
     @extend_schema(request=ParameterKeySerializer, responses=shape(Key))
     def patch(self, request: Request, collection: str, space: str, parameter: str) -> Response:
-        found = managed_collection(request, collection)
+        managed = managed_collection(request, collection)
         with transaction.atomic():
-            seen = visible_keys(visible_board(found, request.user), space).filter(name=parameter)
-            key = (
-                ParameterKey.objects.select_for_update()
-                .filter(pk__in=list(seen.values_list("pk", flat=True)))
-                .first()
-            )
+            visible = visible_keys(visible_board(managed, request.user), space)
+            pks = list(visible.filter(name=parameter).values_list("pk", flat=True))
+            key = ParameterKey.objects.select_for_update().filter(pk__in=pks).first()
             if key is None:
                 raise Http404(f"no run of collection {collection} has {space}:{parameter[:60]}")
             serializer = ParameterKeySerializer(key, request.data, partial=True)
             serializer.is_valid(raise_exception=True)
             change_key(key=key, changes=serializer.validated_data, origin=origin_of(request))
+
         return Response(key_of(key))
 
 

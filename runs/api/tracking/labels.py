@@ -28,7 +28,7 @@ from runs.web.parameters import KnownFields
 from runs.web.permissions import Access
 from runs.web.shapes import shape
 
-_MOVES_SHOWN = 100
+_MAX_MOVES = 100
 _TEAM = OpenApiParameter(
     "team", OpenApiTypes.STR, description="the team whose label it is, if several have one"
 )
@@ -61,13 +61,13 @@ class MovedLabel(Label):
     moves: Annotated[list[Move], "latest first, at most 100"]
 
 
-def label_answer(found: models.Label) -> Label:
+def label_answer(label: models.Label) -> Label:
     return Label(
-        name=found.name,
-        team=found.team.slug,
-        run=found.run_id,
-        tag=found.run.tag,
-        moved_at=found.moved_at,
+        name=label.name,
+        team=label.team.slug,
+        run=label.run_id,
+        tag=label.run.tag,
+        moved_at=label.moved_at,
     )
 
 
@@ -87,8 +87,8 @@ class LabelSerializer(KnownFields, serializers.Serializer[Any]):
     expected = serializers.UUIDField(
         required=False,
         allow_null=True,
-        help_text="the run that the label names now, null for a label that is not there; 409 if this is not so. Left "
-        "out: whatever it names",
+        help_text="the run that the label names now, null for a label that is not there; "
+        "409 if this is not so. Left out: whatever it names",
     )
     note = serializers.CharField(
         max_length=300, required=False, default="", allow_blank=True, validators=[check_text]
@@ -96,7 +96,8 @@ class LabelSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 class LabelList(AnswerList[models.Label]):
-    """The labels of a collection that the caller sees: of blind collections those of the caller's own teams."""
+    """The labels of a collection that the caller sees: of blind collections those of the caller's
+    own teams."""
 
     serializer_class = shape(Label)
     answer = staticmethod(label_answer)
@@ -106,13 +107,14 @@ class LabelList(AnswerList[models.Label]):
     def get_queryset(self) -> QuerySet[models.Label]:
         if getattr(self, "swagger_fake_view", False):
             return self.queryset
-        found = visible_collection(self.request, self.kwargs["collection"])
-        seen = models.Label.objects.visible_to(self.request.user).filter(collection=found)
-        return seen.select_related("team", "run").order_by("name", "team__slug")
+        collection = visible_collection(self.request, self.kwargs["collection"])
+        labels = models.Label.objects.visible_to(self.request.user).filter(collection=collection)
+        return labels.select_related("team", "run").order_by("name", "team__slug")
 
 
 class LabelDetail(APIView):
-    """One label with its past; PUT lets it name a run, DELETE deletes it. Members of its team may."""
+    """One label with its past; PUT lets it name a run, DELETE deletes it. Members of its team
+    may."""
 
     signed_in = True
     scopes = {"PUT": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
@@ -120,9 +122,9 @@ class LabelDetail(APIView):
 
     @extend_schema(responses=shape(MovedLabel), parameters=[_TEAM])
     def get(self, request: Request, collection: str, label: str) -> Response:
-        found = _own_label(request, visible_collection(request, collection), label)
-        past = LabelMove.objects.filter(
-            collection=found.collection_id, team=found.team_id, name=found.name
+        own_label = _find_own_label(request, visible_collection(request, collection), label)
+        history = LabelMove.objects.filter(
+            collection=own_label.collection_id, team=own_label.team_id, name=own_label.name
         )
         moves = [
             Move(
@@ -132,70 +134,81 @@ class LabelDetail(APIView):
                 by=move.by.username if move.by else None,
                 note=move.note,
             )
-            for move in past.select_related("by")[:_MOVES_SHOWN]
+            for move in history.select_related("by")[:_MAX_MOVES]
         ]
-        return Response(MovedLabel(**label_answer(found), moves=moves))
+
+        return Response(MovedLabel(**label_answer(own_label), moves=moves))
 
     @extend_schema(request=LabelSerializer, responses={200: shape(Label), 201: shape(Label)})
     def put(self, request: Request, collection: str, label: str) -> Response:
-        found = visible_collection(request, collection)
+        visible = visible_collection(request, collection)
         serializer = LabelSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        asked = serializer.validated_data
-        run = owned_run(request, asked["run"])
-        if run.collection_id != found.pk:
-            raise Http404(f"collection {found.slug} has no run {run.pk}")
-        if asked.get("team", run.team.slug) != run.team.slug:
+        body = serializer.validated_data
+        run = owned_run(request, body["run"])
+        if run.collection_id != visible.pk:
+            raise Http404(f"collection {visible.slug} has no run {run.pk}")
+
+        if body.get("team", run.team.slug) != run.team.slug:
             message = f"run {run.tag} is team {run.team.slug}'s; a team labels its own runs"
             raise InvalidInput(message, pointer="/team")
-        made, new = move_label(
+
+        moved, new = move_label(
             run=run,
             name=label,
             user=cast(User, request.user),
-            expected=asked.get("expected", ANY),
-            note=asked["note"],
+            expected=body.get("expected", ANY),
+            note=body["note"],
             origin=origin_of(request),
         )
-        return Response(label_answer(made), status.HTTP_201_CREATED if new else status.HTTP_200_OK)
+
+        return Response(label_answer(moved), status.HTTP_201_CREATED if new else status.HTTP_200_OK)
 
     @extend_schema(responses={204: None}, parameters=[_TEAM, _EXPECTED])
     def delete(self, request: Request, collection: str, label: str) -> Response:
-        found = _own_label(request, visible_collection(request, collection), label)
-        expected = _expected_in(request)
+        own_label = _find_own_label(request, visible_collection(request, collection), label)
+        text = request.query_params.get("expected", "")
+        try:
+            expected = UUID(text) if text else None
+        except ValueError:
+            raise InvalidInput(
+                f"expected={text[:40]}: this is not the id of a run", pointer="expected"
+            ) from None
+
         delete_label(
-            label=found, user=cast(User, request.user), expected=expected, origin=origin_of(request)
+            label=own_label,
+            user=cast(User, request.user),
+            expected=expected,
+            origin=origin_of(request),
         )
+
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _own_label(request: Request, collection: Collection, name: str) -> models.Label:
-    """Return a label of the caller's teams, of `team` where that is given. Raise NotAllowed where it may only be seen,
-    InvalidInput (`ambiguous_label`) where several teams have it."""
-    seen = models.Label.objects.visible_to(request.user).filter(collection=collection, name=name)
+def _find_own_label(request: Request, collection: Collection, name: str) -> models.Label:
+    """Return a label of the caller's teams, of the parameter `team` if the request has it.
+
+    Raise NotAllowed for a label that the caller may only see, InvalidInput (`ambiguous_label`) if
+    several of the caller's teams have it.
+    """
+    visible = models.Label.objects.visible_to(request.user).filter(collection=collection, name=name)
     if slug := request.query_params.get("team"):
-        seen = seen.filter(team__slug=slug)
-    labels = list(seen.select_related("team", "run", "collection").order_by("team__slug"))
+        visible = visible.filter(team__slug=slug)
+    labels = list(visible.select_related("team", "run", "collection").order_by("team__slug"))
     if not labels:
         raise Http404(f"there is no label {name!r} in collection {collection.slug}")
-    own = set(Team.objects.visible_to(request.user).values_list("pk", flat=True))
-    mine = [label for label in labels if label.team_id in own]
-    if not mine:
+
+    own_teams = set(Team.objects.visible_to(request.user).values_list("pk", flat=True))
+    own = [label for label in labels if label.team_id in own_teams]
+    if not own:
         raise NotAllowed(f"only members of team {labels[0].team} can do this with its label {name}")
-    if len(mine) > 1:
-        teams = ", ".join(label.team.slug for label in mine[:10])
+
+    if len(own) > 1:
+        teams = ", ".join(label.team.slug for label in own[:10])
         raise InvalidInput(
             f"teams {teams} have a label {name!r}; name one with team=",
             code="ambiguous_label",
             pointer="team",
         )
-    return mine[0]
 
-
-def _expected_in(request: Request) -> UUID | None:
-    text = request.query_params.get("expected", "")
-    try:
-        return UUID(text) if text else None
-    except ValueError:
-        raise InvalidInput(
-            f"expected={text[:40]}: this is not the id of a run", pointer="expected"
-        ) from None
+    return own[0]

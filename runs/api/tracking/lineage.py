@@ -107,14 +107,18 @@ class RunParentList(APIView):
     @extend_schema(request=ParentsSerializer, responses=shape(RunParents))
     def put(self, request: Request, run: UUID) -> Response:
         with transaction.atomic():
-            found = _locked(request, run)
+            locked_run = _lock_run(request, run)
             serializer = ParentsSerializer(data=request.data)
             serializer.is_valid(raise_exception=True)
             parents = serializer.validated_data["parents"]
             replace_parents(
-                run=found, parents=parents, reader=request.user, origin=origin_of(request)
+                run=locked_run,
+                parents=parents,
+                reader=request.user,
+                origin=origin_of(request),
             )
-        return Response(_parents(request, found))
+
+        return Response(_parents(request, locked_run))
 
 
 class RunLinkList(APIView):
@@ -130,13 +134,14 @@ class RunLinkList(APIView):
     @extend_schema(request=LinksSerializer, responses=shape(RunLinks))
     def put(self, request: Request, run: UUID) -> Response:
         with transaction.atomic():
-            found = _locked(request, run)
+            locked_run = _lock_run(request, run)
             serializer = LinksSerializer(data=request.data)
             serializer.is_valid(raise_exception=True)
             replace_links(
-                run=found, links=serializer.validated_data["links"], origin=origin_of(request)
+                run=locked_run, links=serializer.validated_data["links"], origin=origin_of(request)
             )
-        return Response(_links(found))
+
+        return Response(_links(locked_run))
 
 
 class RunTreeView(APIView):
@@ -144,11 +149,22 @@ class RunTreeView(APIView):
 
     @extend_schema(responses=shape(RunTree))
     def get(self, request: Request, run: UUID) -> Response:
-        found = visible_run(request, run)
-        tree = read_tree(found, request.user)
-        nodes = [
-            _node(tree.runs[pk], level) for pk, level in tree.levels.items() if pk in tree.runs
-        ]
+        visible = visible_run(request, run)
+        tree = read_tree(visible, request.user)
+        nodes = []
+        for pk, level in tree.levels.items():
+            # Runs that the caller does not see have a level, too.
+            if node := tree.runs.get(pk):
+                nodes.append(
+                    TreeNode(
+                        run=node.pk,
+                        team=node.team.slug,
+                        tag=node.tag,
+                        collection=node.collection.slug,
+                        level=level,
+                    )
+                )
+
         edges = [
             TreeEdge(
                 child=edge.child,
@@ -159,16 +175,12 @@ class RunTreeView(APIView):
             )
             for edge in tree.edges
         ]
-        return Response(RunTree(run=found.pk, nodes=nodes, edges=edges, left_out=tree.left_out))
+
+        return Response(RunTree(run=visible.pk, nodes=nodes, edges=edges, left_out=tree.left_out))
 
 
-def _node(run: Run, level: int) -> TreeNode:
-    return TreeNode(
-        run=run.pk, team=run.team.slug, tag=run.tag, collection=run.collection.slug, level=level
-    )
-
-
-def _locked(request: Request, pk: UUID) -> Run:
+def _lock_run(request: Request, pk: UUID) -> Run:
+    """Return a run that the caller may change, and lock its row."""
     Run.objects.select_for_update().filter(pk=pk).values_list("pk").first()
     return owned_run(request, pk)
 
@@ -183,7 +195,7 @@ def _parents(request: Request, run: Run) -> RunParents:
 
 def _links(run: Run) -> RunLinks:
     links = [
-        RunLinkAnswer(kind=one.kind, url=one.url, commit=one.commit, title=one.title)
-        for one in links_of(run)
+        RunLinkAnswer(kind=link.kind, url=link.url, commit=link.commit, title=link.title)
+        for link in links_of(run)
     ]
     return RunLinks(run=run.pk, links=links)

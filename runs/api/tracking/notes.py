@@ -46,9 +46,9 @@ def _may_write_of_collection(user: Any, collection: Any) -> bool:
 
 @dataclass(frozen=True)
 class Subject:
-    """One kind of what notes are about: how a request finds it, and who may write about it."""
+    """One kind of subject of notes: how a request finds it, and who may write about it."""
 
-    see: Callable[[HttpRequest | Request, Any], models.Model]
+    find: Callable[[HttpRequest | Request, Any], models.Model]
     may_write: Callable[[Any, Any], bool]
 
 
@@ -84,30 +84,28 @@ def note_answers(user: Any, subject: Any, notes: Iterable[Note]) -> list[NoteAns
     notes = list(notes)
     if not notes:
         return []
-    named = Team.objects.visible_to(user).filter(pk=subject.team_id).exists() or _organises(
-        user, subject
-    )
-    return [
-        NoteAnswer(
-            id=note.pk,
-            text=note.text,
-            author=note.author.username
-            if note.author and (named or note.author_id == user.pk)
-            else None,
-            own=user.pk is not None and note.author_id == user.pk,
-            created_at=note.created_at,
-            edited_at=note.edited_at,
-        )
-        for note in notes
-    ]
 
-
-def _organises(user: Any, subject: Any) -> bool:
+    # Names of authors are for the subject's team and the organisers of its collection.
+    names_shown = Team.objects.visible_to(user).filter(pk=subject.team_id).exists()
     collection = getattr(subject, "collection_id", None)
-    return (
-        collection is not None
-        and Collection.objects.managed_by(user).filter(pk=collection).exists()
-    )
+    if collection is not None and not names_shown:
+        names_shown = Collection.objects.managed_by(user).filter(pk=collection).exists()
+
+    answers = []
+    for note in notes:
+        own = user.pk is not None and note.author_id == user.pk
+        answers.append(
+            NoteAnswer(
+                id=note.pk,
+                text=note.text,
+                author=note.author.username if note.author and (names_shown or own) else None,
+                own=own,
+                created_at=note.created_at,
+                edited_at=note.edited_at,
+            )
+        )
+
+    return answers
 
 
 def check_may_write(user: Any, kind: str, subject: Any) -> None:
@@ -117,23 +115,19 @@ def check_may_write(user: Any, kind: str, subject: Any) -> None:
 
 
 def own_note(request: HttpRequest | Request, pk: UUID) -> Note:
-    """Return a note about what the user sees, which the user may still write about."""
-    found = (
-        Note.objects.visible_to(request.user)
-        .select_related(*SUBJECTS, "author")
-        .filter(pk=pk)
-        .first()
-    )
-    if found is None:
+    """Return a visible note about a subject that the user may still write about."""
+    notes = Note.objects.visible_to(request.user).select_related(*SUBJECTS, "author")
+    note = notes.filter(pk=pk).first()
+    if note is None:
         raise Http404(f"there is no note {pk}")
-    check_may_write(request.user, found.kind, found.subject)
-    return found
+    check_may_write(request.user, note.kind, note.subject)
+
+    return note
 
 
 def _may_write_again(request: Request, body: Any, **key: Any) -> bool:
-    return (
-        Note.objects.visible_to(request.user).filter(pk=body["id"], author=request.user.pk).exists()
-    )
+    visible = Note.objects.visible_to(request.user)
+    return visible.filter(pk=body["id"], author=request.user.pk).exists()
 
 
 class NoteList(AnswerList[Note]):
@@ -145,17 +139,17 @@ class NoteList(AnswerList[Note]):
     queryset = Note.objects.none()
 
     def subject(self) -> Any:
-        return SUBJECTS[self.kind].see(self.request, self.kwargs[self.kind])
+        return SUBJECTS[self.kind].find(self.request, self.kwargs[self.kind])
 
     def get_queryset(self) -> QuerySet[Note]:
         if getattr(self, "swagger_fake_view", False):
             return Note.objects.none()
-        self.found = self.subject()
-        return Note.objects.about(self.found).select_related("author")
+        self.about = self.subject()
+        return Note.objects.about(self.about).select_related("author")
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
-        return self.get_paginated_response(note_answers(request.user, self.found, page))
+        return self.get_paginated_response(note_answers(request.user, self.about, page))
 
     @extend_schema(
         request=NoteSerializer,
@@ -168,20 +162,20 @@ class NoteList(AnswerList[Note]):
         check_may_write(request.user, self.kind, subject)
         serializer = NoteSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        author, origin = cast(User, request.user), origin_of(request)
 
-        def answered(note: Note) -> Response:
+        def response(note: Note) -> Response:
             (data,) = note_answers(request.user, subject, [note])
             return Response(data, status.HTTP_201_CREATED)
 
         note = write_note(
             subject=subject,
-            author=author,
+            author=cast(User, request.user),
             text=serializer.validated_data["text"],
-            origin=origin,
-            accept=lambda made: idempotency.remember(request, lambda: answered(made)),
+            origin=origin_of(request),
+            accept=lambda note: idempotency.remember(request, lambda: response(note)),
         )
-        return answered(note)
+
+        return response(note)
 
 
 class RunNotes(NoteList):
@@ -198,7 +192,8 @@ class CollectionNotes(NoteList):
 
 
 class ExperimentNotes(NoteList):
-    """The notes about an experiment, latest first; POST adds one, which whoever may change it may do."""
+    """The notes about an experiment, latest first; POST adds one, which whoever may change it may
+    do."""
 
     kind = "experiment"
 
@@ -211,12 +206,13 @@ class NoteDetail(APIView):
 
     @extend_schema(request=NoteSerializer, responses=shape(NoteAnswer))
     def patch(self, request: Request, note: UUID) -> Response:
-        found = own_note(request, note)
+        own = own_note(request, note)
         serializer = NoteSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         text, origin = serializer.validated_data["text"], origin_of(request)
-        changed = change_note(note=found, author=request.user, text=text, origin=origin)
-        return Response(note_answers(request.user, found.subject, [changed])[0])
+        updated = change_note(note=own, author=request.user, text=text, origin=origin)
+
+        return Response(note_answers(request.user, own.subject, [updated])[0])
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, note: UUID) -> Response:

@@ -1,4 +1,4 @@
-"""What can be said of systems, and changing them: of the API and of the page of a system."""
+"""Answers and changes of systems, for the API and for the page of a system."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class System(TypedDict):
     created_at: datetime
 
 
-def system_answer(found: models.System, versions: int) -> System:
+def system_answer(system: models.System, versions: int) -> System:
     return System(
-        team=found.team.slug,
-        slug=found.slug,
-        name=found.name,
-        description=found.description,
+        team=system.team.slug,
+        slug=system.slug,
+        name=system.name,
+        description=system.description,
         versions=versions,
-        created_at=found.created_at,
+        created_at=system.created_at,
     )
 
 
@@ -78,44 +78,55 @@ class SystemChangeSerializer(KnownFields, serializers.Serializer[Any]):
         max_length=20_000, required=False, allow_blank=True, validators=[check_text]
     )
     add = serializers.ListField(
-        child=serializers.UUIDField(), required=False, max_length=MAX_VERSIONS,
-        help_text="runs of the system's team that become its next versions, in the order of their submission",
-    )  # fmt: skip
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=MAX_VERSIONS,
+        help_text="runs of the system's team that become its next versions, "
+        "in the order of their submission",
+    )
     remove = serializers.ListField(
-        child=serializers.UUIDField(), required=False, max_length=MAX_VERSIONS,
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=MAX_VERSIONS,
         help_text="runs that are no versions of it any more; the others keep their numbers",
-    )  # fmt: skip
+    )
 
 
-def change_by(request: Request, team: str, system: str, given: Any) -> models.System:
-    """Change a system of the caller's teams as a request says: describe it, add and remove versions."""
+def change_system_from(request: Request, team: str, system: str, data: Any) -> models.System:
+    """Change a system of the caller's teams as a request says: its description and versions."""
     with transaction.atomic():
-        seen = owned_system(request, team, system)
-        found = (
-            models.System.objects.select_for_update(of=("self",))
-            .select_related("team")
-            .get(pk=seen.pk)
-        )
-        serializer = SystemChangeSerializer(data=given)
+        owned = owned_system(request, team, system)
+        rows = models.System.objects.select_for_update(of=("self",)).select_related("team")
+        row = rows.get(pk=owned.pk)
+
+        serializer = SystemChangeSerializer(data=data)
         serializer.is_valid(raise_exception=True)
         changes, origin = dict(serializer.validated_data), origin_of(request)
-        added, removed = (
-            _runs_of(request, found, changes.pop(name, []), name) for name in ("add", "remove")
-        )
-        change_system(system=found, changes=changes, origin=origin)
-        remove_versions(system=found, runs=removed, origin=origin)
-        add_versions(system=found, runs=added, origin=origin)
-    return found
+        added = _runs_of(request, row, changes.pop("add", []), "add")
+        removed = _runs_of(request, row, changes.pop("remove", []), "remove")
+
+        change_system(system=row, changes=changes, origin=origin)
+        remove_versions(system=row, runs=removed, origin=origin)
+        add_versions(system=row, runs=added, origin=origin)
+
+    return row
 
 
-def _runs_of(request: Request, system: models.System, wanted: list[UUID], name: str) -> list[Run]:
-    """Return the runs of these ids. Raise InvalidInput for one that the caller does not see, or of another team."""
-    seen = Run.objects.visible_to(request.user).filter(pk__in=wanted).select_related("team")
-    found = {run.pk: run for run in seen}
-    for pk in wanted:
-        if pk not in found:
+def _runs_of(request: Request, system: models.System, pks: list[UUID], name: str) -> list[Run]:
+    """Return the runs with these ids.
+
+    Raise InvalidInput for one that the caller does not see, or that belongs to another team.
+    """
+    visible = Run.objects.visible_to(request.user).filter(pk__in=pks).select_related("team")
+    runs = {run.pk: run for run in visible}
+    for pk in pks:
+        if pk not in runs:
             raise InvalidInput(f"there is no run {pk}", code="unknown_run", pointer=f"/{name}")
-        if found[pk].team_id != system.team_id:
-            message = f"run {found[pk].tag} is team {found[pk].team}'s; the versions of a system are of its own team"
+        if runs[pk].team_id != system.team_id:
+            message = (
+                f"run {runs[pk].tag} is team {runs[pk].team}'s; "
+                "the versions of a system are of its own team"
+            )
             raise InvalidInput(message, pointer=f"/{name}")
-    return list(found.values())
+
+    return list(runs.values())

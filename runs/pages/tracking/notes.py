@@ -104,7 +104,7 @@ class NotesPage(FormPage):
 
     def subject(self, request: Request, **key: Any) -> Any:
         """Return what the notes are about, which the reader sees."""
-        return SUBJECTS[self.kind].see(request, key[self.kind])
+        return SUBJECTS[self.kind].find(request, key[self.kind])
 
     def _page(
         self, request: Request, subject: Any, edit: str = "", refused: Refusal | None = None

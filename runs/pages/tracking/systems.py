@@ -13,7 +13,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from runs.api.tracking.systems import change_by
+from runs.api.tracking.systems import change_system_from
 from runs.errors import InvalidInput
 from runs.models import Run, Scope, System
 from runs.web.access import owned_system
@@ -47,7 +47,7 @@ class SystemChangePage(FormPage):
                 raise InvalidInput("select the runs first", pointer="/runs")
             else:
                 given = {action: chosen}
-            change_by(request, team, system, given)
+            change_system_from(request, team, system, given)
         except (EvalHubError, APIException) as error:
             return _page(request, found, refusal_of(error))
         messages.success(request._request, _DONE[action])
