@@ -56,6 +56,7 @@ def main() -> None:
     if command in ("--help", "-h", "help") and len(sys.argv) < 3:
         sys.stdout.write(_HELP)
         return
+
     if command in _SERVERS:
         # Nothing of what these load first is garbage. They collect when all is loaded.
         gc.disable()
@@ -63,10 +64,12 @@ def main() -> None:
         from runs.formats.scanning.memory import keep_freed_memory
 
         keep_freed_memory()
+
     if command not in _LOCAL:
         # Digests of passwords, sessions and blind judgements are in the files of the service:
         # nobody else reads them.
         os.umask(0o077)
+
     module, _, function = _LOCAL.get(command, _SERVICE).partition(":")
     try:
         getattr(import_module(module), function)(sys.argv)
@@ -89,13 +92,18 @@ def _sentence(error: Exception) -> str | None:
     text = str(error)
     if isinstance(error, ImproperlyConfigured):
         return f"evalhub: {text}"
+
     # As SQLite says it of a file cut short or overwritten, of one that never was a database, and of
     # a damaged schema. For every other error Django has a class below DatabaseError.
     damaged = type(error) is db.DatabaseError or says_damaged(error)
     if damaged and not settings.EVALHUB_DATABASE_URL:
         return damaged_database(text)
     if away.is_full(error):
-        return f"evalhub: no space is left on the disk ({text}). Free some, then run the command again."
+        return (
+            f"evalhub: no space is left on the disk ({text}). Free some, then run the command "
+            "again."
+        )
+
     return (
         _of_database(error, text)
         if isinstance(error, db.DatabaseError | db.InterfaceError)
@@ -116,16 +124,25 @@ def _of_database(error: Exception, text: str) -> str | None:
             f"evalhub: there is no database {name}. Is EVALHUB_DATA right? If this install is new: "
             "Run evalhub migrate first."
         )
+
     if away.is_not_migrated(error):
-        return f"evalhub: the database is not that of this version ({text.splitlines()[0]}). Run evalhub migrate first."
+        return (
+            f"evalhub: the database is not that of this version ({text.splitlines()[0]}). Run "
+            "evalhub migrate first."
+        )
     if away.is_read_only(error):
-        return f"evalhub: the database is read-only ({text.splitlines()[0]}). Is it a standby, or its disk read-only?"
+        return (
+            f"evalhub: the database is read-only ({text.splitlines()[0]}). Is it a standby, or "
+            "its disk read-only?"
+        )
     if not isinstance(error, db.OperationalError | db.InterfaceError):
         return None
+
     where = "EVALHUB_DATABASE_URL" if settings.EVALHUB_DATABASE_URL else name
     # psycopg tries with TLS and without, and says the same of both.
     reason = " ".join(" ".join(dict.fromkeys(text.splitlines())).split())
     what = "refuses the connection" if "FATAL:" in text else "does not answer"
+
     return f"evalhub: the database {what} ({reason}). Check {where}."
 
 

@@ -28,6 +28,7 @@ def login(args: argparse.Namespace) -> int:
         if args.url
         else read_config(profile=args.profile).url
     )
+
     if args.token_file:
         token = read_config(url=url, token_file=args.token_file).token
     elif sys.stdin.isatty():
@@ -35,22 +36,28 @@ def login(args: argparse.Namespace) -> int:
         token = getpass.getpass("Token: ").strip()
     else:
         token = sys.stdin.readline().strip()
+
     if not token:
         raise WrongOption(
             "no token was given; create one on the page of your tokens, and paste it when asked"
         )
+
     with Hub(Config(url, token, profile)) as hub:
         me = hub.me()
+
     values = {"url": url, "token": token, "insecure": "true" if args.insecure else ""}
     path = write_profile(profile, values)
     teams = ", ".join(f"{team['slug']} ({team['role']})" for team in me.teams)
     scopes, expires = ", ".join(me.token["scopes"]), me.token["expires_at"] or "never"
     say(
-        f"Logged in to {url} as {me.username}. Teams: {teams}. Scopes: {scopes}. Expires: {expires}. Kept in {path}."
+        f"Logged in to {url} as {me.username}. Teams: {teams}. Scopes: {scopes}. Expires: "
+        f"{expires}. Kept in {path}."
     )
+
     for name in ("EVH_URL", "EVH_TOKEN"):
         if os.environ.get(name):
             say(f"{name} is set and comes before the profile; unset it to use what was kept.")
+
     return DONE
 
 
@@ -64,9 +71,11 @@ def logout(args: argparse.Namespace) -> int:
         )
         with Hub(kept) as hub:
             hub.request("DELETE", f"tokens/{hub.me().token['key']}/")
+
     path = write_profile(profile, {"token": ""})
     say(
-        f"The token of profile {profile} is {'revoked and ' if args.revoke else ''}gone from {path}."
+        f"The token of profile {profile} is {'revoked and ' if args.revoke else ''}gone from "
+        f"{path}."
     )
     return DONE
 
@@ -85,6 +94,7 @@ def whoami(args: argparse.Namespace) -> int:
             "scopes": scopes,
         }
         show(args, [{**row, "expires_at": token.get("expires_at")}], hub, upright=True)
+
     return DONE
 
 
@@ -93,6 +103,7 @@ def open_page(args: argparse.Namespace) -> int:
         page = hub.collection(args.name).page
         if run_id_in(args.name) or args.collection:
             page = hub.run(args.name, args.collection).page
+
     sys.stdout.write(f"{page}\n")
     webbrowser.open(page)
     return DONE
@@ -107,6 +118,7 @@ def api(args: argparse.Namespace) -> int:
         if not text.startswith("@"):
             raise WrongOption(f"-F {pair}: write it as K=@FILE; write another field as -f K=V")
         files[name] = sys.stdin.buffer.read() if text == "@-" else Path(text[1:])
+
     body = None
     if args.input:
         text = (
@@ -116,15 +128,18 @@ def api(args: argparse.Namespace) -> int:
             body = json.loads(text)
         except ValueError as error:
             raise WrongOption(f"--input {args.input} is not JSON: {error}") from error
+
     reading = args.method.upper() in ("GET", "HEAD", "DELETE") or body is not None
     sent: dict[str, Any] = {"params": fields if reading else None, "files": files, "key": args.key}
     if files:
         sent["fields"] = fields
     elif not reading:
         body = fields
+
     path = args.path.partition("/api/v1/")[2] or args.path
     with commands.hub_of(args) as hub:
         response = hub.request(args.method, path, json=body, **sent)
+
     sys.stdout.buffer.write(response.content + (b"" if response.content.endswith(b"\n") else b"\n"))
     return DONE
 
@@ -146,8 +161,10 @@ def mcp(args: argparse.Namespace) -> int:
         raise EvalHubError(
             "evh mcp needs another library: pip install 'evalhub-client[mcp]'"
         ) from error
+
     config = read_config(url=args.url, profile=args.profile, token_file=args.token_file)
     # Somebody waits for each answer.
     with Hub(config, retry_for=20.0) as hub:
         server(hub, allow_submit=args.allow_submit).run("stdio")
+
     return DONE

@@ -45,6 +45,7 @@ class Agreement(Listed):
                 len({row["measure"] for row in rows}),
             )
             return f"{runs} runs and {measures} measures: every value is EvalHub's."
+
         return "\n".join(
             f"{row['run']}, {row['measure']}: {row['reason']}" for row in self.differences
         )
@@ -71,12 +72,14 @@ def beside(
         for topic in common
         if None not in (known[topic], ours[topic])
     ]
+
     differing = [topic for topic in common if not agree(known[topic], ours[topic])]
     reasons = _of_topics(known, values, measure, differing, explain)
     if not (differing and _digits(known, ours)):
         reasons += _of_means(
             _value(theirs.mean), mean, known, ours, values.raw["means"][measure]["aggregate"]
         )
+
     return {
         "run": run,
         "measure": name,
@@ -111,6 +114,7 @@ def _of_topics(
     ours = values.of(measure)
     if digits := _digits(known, ours):
         return [f"values there are rounded to {digits} decimals"] if differing else []
+
     undefined = {
         topic["topic_id"]: topic.get("undefined", {}).get(measure) for topic in values.raw["topics"]
     }
@@ -119,6 +123,7 @@ def _of_topics(
         if explain
         else {}
     )
+
     grouped: dict[str, list[str]] = {}
     for topic in differing:
         if ours[topic] is None:
@@ -127,13 +132,17 @@ def _of_topics(
             why = "no value there, where the topic is not judged"
         else:
             why = told.get(topic, "")
+
         grouped.setdefault(why, []).append(topic)
+
     reasons = [f"{_topics(topics)}: {why}" for why, topics in grouped.items() if why]
     if unknown := grouped.get(""):
         first = unknown[0]
         reasons.append(
-            f"{_topics(unknown)}: {UNEXPLAINED}; {first} has {known[first]} there, {ours[first]} here"
+            f"{_topics(unknown)}: {UNEXPLAINED}; {first} has {known[first]} there, {ours[first]} "
+            "here"
         )
+
     return reasons
 
 
@@ -151,6 +160,7 @@ def _of_means(
         return ["its mean there is not a number: topics without judgements are in it"]
     if mean is None:
         return ["no mean here"]
+
     counted = [topic for topic, value in known.items() if value is not None]
     total = sum(value for value in known.values() if value is not None)
     averages = {"sum": total, "mean": total / len(counted)} if counted else {}
@@ -158,8 +168,10 @@ def _of_means(
         digits := _decimals([theirs], [mean])
     ):
         return [f"the mean there is rounded to {digits} decimals"]
+
     if not known:
         return ["only means are known there, so that no topic can be compared"]
+
     outside = [topic for topic in counted if topic not in ours]
     left_out = [
         topic for topic, value in ours.items() if value is not None and topic not in counted
@@ -167,17 +179,21 @@ def _of_means(
     reasons = []
     if outside:
         reasons.append(f"{_topics(outside)}: in the mean there, not judged here")
+
     if left_out:
         shared = [value for topic in counted if (value := ours.get(topic)) is not None]
         over = f", over which EvalHub's mean is {sum(shared) / len(shared):.6g}" if shared else ""
         reasons.append(
-            f"the mean there is over {len(counted)} topics{over}, here over {len(counted) + len(left_out)}"
+            f"the mean there is over {len(counted)} topics{over}, here over "
+            f"{len(counted) + len(left_out)}"
         )
+
     if not reasons:
         others = [
             how for how, number in averages.items() if agree(theirs, number) and how != aggregate
         ]
         reasons += [f"it is the {how} over topics there, the {aggregate} here" for how in others]
+
     return reasons
 
 
@@ -192,6 +208,7 @@ def _decimals(theirs: list[float], ours: list[float]) -> int | None:
     """Return the number of decimals that makes of our values all of theirs, None where they are none or the same."""
     if all(map(agree, theirs, ours)):
         return None
+
     for digits in _ROUNDED_TO:
         half = 0.5 * 10**-digits * (1 + 1e-6)
         if all(
@@ -199,6 +216,7 @@ def _decimals(theirs: list[float], ours: list[float]) -> int | None:
             for value, own in zip(theirs, ours, strict=True)
         ):
             return digits
+
     return None
 
 

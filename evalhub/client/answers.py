@@ -27,6 +27,7 @@ class Answer:
         # Of a copy that is still being made there is no `raw` yet.
         if name.startswith("_") or name == "raw":
             raise AttributeError(name)
+
         try:
             return self.raw[name]
         except KeyError:
@@ -150,6 +151,7 @@ class Coverage(Answer):
     def rows(self) -> list[dict[str, Any]]:
         answered = [topic["values"] for topic in self.raw["topics"] if topic["values"][RETRIEVED]]
         counts = {"answered": len(answered), "judged": self.raw["coverage"]["judged"]}
+
         rows = []
         for measure, mean in self.raw["means"].items():
             # A sum or a geometric mean is not what the other programs print.
@@ -164,6 +166,7 @@ class Coverage(Answer):
                         **counts,
                     }
                 )
+
         return rows
 
     def __str__(self) -> str:
@@ -171,6 +174,7 @@ class Coverage(Answer):
         for row in self.rows():
             if row["answered"] >= row["judged"]:
                 continue
+
             topics = f"{row['answered']} topic{'s' * (row['answered'] != 1)}"
             mean = row["mean_of_answered"]
             beir = (
@@ -178,8 +182,10 @@ class Coverage(Answer):
                 if mean is None
                 else f"BEIR would print {row['measure']} {text_of(mean)}"
             )
+
             ours = "no mean" if row["mean"] is None else text_of(row["mean"])
             lines.append(f"{self.tag}: {beir} ({topics}), EvalHub {ours} ({row['judged']})")
+
         return "\n".join(lines)
 
 
@@ -192,8 +198,10 @@ class Board(Drawn):
         parts = [super().source(), f"{self.raw.get('ranked')} ranked runs"]
         if made := self.raw.get("statistics"):
             parts.append(
-                f"{made['test']} test of {made['measure']}, {made['correction'] or 'no further'} correction"
+                f"{made['test']} test of {made['measure']}, {made['correction'] or 'no further'} "
+                "correction"
             )
+
         return ", ".join(parts)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -204,12 +212,15 @@ class Board(Drawn):
         flat |= {measure: value["mean"] for measure, value in row["values"].items()}
         if "entry_status" in row:
             flat["entry_status"] = row["entry_status"]
+
         standing = row.get("statistics") or {}
         if standing.get("tier") is not None:
             flat["tier"] = standing["tier"]
+
         if standing.get("baseline"):
             shown = ("difference", "low", "high", "p_adjusted", "mark")
             flat |= {name: standing["baseline"][name] for name in shown}
+
         covered = row["coverage"]
         flat |= {
             "answered": covered["answered"],
@@ -230,6 +241,7 @@ class Comparison(Drawn):
             f"tests {', '.join(self.raw.get('tests', []))}",
             f"alpha {self.raw.get('alpha')}",
         ]
+
         parts += [
             f"{measure['topics']['used']} topics of {measure['measure']}"
             for measure in self.raw["measures"]
@@ -249,11 +261,13 @@ class Comparison(Drawn):
                     "b": b,
                     "difference": pair["difference"],
                 }
+
                 last = {name: pair[name] for name in ("wins", "ties", "losses")}
                 for end in ("a", "b"):
                     # A server of before has neither.
                     covered = coverage.get(pair[end]) or {}
                     last |= {f"{name}_{end}": covered.get(name) for name in ("answered", "judged")}
+
                 on_judged = pair.get("on_judged") or {}
                 for test, verdict in pair["tests"].items():
                     shown = ("low", "high", "p_value", "p_adjusted", "verdict", "withheld")
@@ -268,6 +282,7 @@ class Comparison(Drawn):
                             "on_judged_p_adjusted": alone.get("p_adjusted"),
                         }
                     )
+
         return rows
 
 
@@ -299,6 +314,7 @@ class Curves(Answer):
             for place, rank in enumerate(self.raw["ranks"]):
                 row = {"measure": curve["measure"], "rank": rank}
                 rows.append(row | {name: curve[name][place] for name in shown})
+
         return rows
 
 
@@ -325,8 +341,10 @@ class SessionBoard(Placed):
                 "tag": made["tag"],
                 "system": row["system"],
             }
+
             flat |= {measure: value["mean"] for measure, value in row["values"].items()}
             rows.append(
                 {**flat, "sessions": row["sessions"], "code": row["code"], "id": made["id"]}
             )
+
         return rows

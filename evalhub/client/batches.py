@@ -48,6 +48,7 @@ class Batch:
                 {"tag": path, "state": state, "id": "", "error": str(error)}
                 for path, error in errors.items()
             ]
+
         return rows
 
 
@@ -58,6 +59,7 @@ class Journal:
         self._path = Path(path) if path else None
         self._lock = threading.Lock()
         self._known: dict[str, dict[str, Any]] = {}
+
         if self._path and self._path.exists():
             whole = self._path.read_bytes()
             for line in whole.split(b"\n"):
@@ -67,6 +69,7 @@ class Journal:
                     # The last line may have been cut short with its writer.
                     continue
                 self._known.setdefault(entry["file"], {}).update(entry)
+
             if whole and not whole.endswith(b"\n"):
                 self._append(b"\n")
 
@@ -110,7 +113,9 @@ def files_of(sources: str | Path | Iterable[str | Path]) -> list[Path]:
             )  # an absolute pattern works, too
             if not matched:
                 raise BadSource(f"{one}: there is no such file")
+
             found += [path for path in matched if path.is_file()]
+
     return list(dict.fromkeys(found))
 
 
@@ -118,11 +123,14 @@ def check_files(files: list[Path]) -> None:
     """Raise BadSource for files that are no runs, and for several that would get one tag."""
     if strange := [str(path) for path in files if not is_run(path)]:
         raise BadSource(
-            f"nothing was sent, as the first line of these is not that of a run: {', '.join(strange)}"
+            "nothing was sent, as the first line of these is not that of a run: "
+            f"{', '.join(strange)}"
         )
+
     tags: dict[str, list[str]] = {}
     for path in files:
         tags.setdefault(tag_of_file(path), []).append(str(path))
+
     if doubled := {tag: paths for tag, paths in tags.items() if len(paths) > 1}:
         listed = "; ".join(f"{tag}: {', '.join(paths)}" for tag, paths in doubled.items())
         raise BadSource(f"nothing was sent, as several files would get one tag: {listed}")
@@ -157,6 +165,7 @@ def submit_batch(
         identity = json.dumps(
             [hub.url, collection.slug, team, fields, str(path.resolve()), content]
         )
+
         entry = notes.find(identity)
         if "run" in entry:
             run = Run(hub, entry["run"])
@@ -166,6 +175,7 @@ def submit_batch(
         key = entry.get("key") or uuid.uuid4().hex
         if "key" not in entry:
             notes.note(identity, key=key)
+
         run = collection.submit(
             source,
             team=team,
@@ -175,6 +185,7 @@ def submit_batch(
             dry_run=False,
             **fields,
         )
+
         names = ("id", "collection", "team", "tag", "status")
         notes.note(identity, run={name: run.raw[name] for name in names})
         return run
@@ -184,6 +195,7 @@ def submit_batch(
         if reasons:
             batch.unsent[str(path)] = reasons[0]
             return None
+
         watcher = hub.watcher
         try:
             run = submit(path)
@@ -199,16 +211,20 @@ def submit_batch(
         else:
             batch.runs.append(run)
             state = run.state
+
         if watcher:
             watcher.ended(path.name, state)
+
         return None
 
     with ThreadPoolExecutor(max(1, parallel)) as threads:
         errors = list(threads.map(attempt, files))
+
     for error in filter(None, errors):
         raise error
 
     batch.runs.sort(key=lambda run: str(run.tag))
     if timeout:
         wait_for(hub, batch.runs, timeout)
+
     return batch

@@ -35,7 +35,8 @@ _ADVICE = {
     "not_authenticated": " Run evh login.",
     "authentication_failed": " Run evh login.",
     "tag_taken": ", or --if-taken suffix",
-    "agreement_missing": "; read it with evh campaign agreements, and sign it with evh campaign sign",
+    "agreement_missing": "; read it with evh campaign agreements, and sign it with evh campaign "
+    "sign",
 }
 _RUN = "id, address, tag or team/tag"
 
@@ -76,6 +77,7 @@ def _common(default: Any = None) -> Parser:
         help="file with the token, instead of the kept one",
         **options,
     )
+
     common.add_argument(
         "--format", help=f"{', '.join(FORMATS)}, or with fields: 'json(tag,AP)'", **options
     )
@@ -83,6 +85,7 @@ def _common(default: Any = None) -> Parser:
     common.add_argument(
         "-v", "--verbose", action="store_true", help="print each request, not the token", **options
     )
+
     return common
 
 
@@ -93,6 +96,7 @@ def parser() -> Parser:
         prog="evh", description="Submit runs to EvalHub and read what came of them.", epilog=_EPILOG
     )
     top.add_argument("--version", action="version", version=f"evalhub-client {VERSION}")
+
     adders = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, run: Any, help: str, *, measures: bool = False, of: bool = False) -> Parser:
@@ -102,6 +106,7 @@ def parser() -> Parser:
         made.set_defaults(function=run, parser=made)
         if measures:
             _measures(made)
+
         if of:
             made.add_argument(
                 "-c",
@@ -109,6 +114,7 @@ def parser() -> Parser:
                 default="",
                 help="the collection of runs that are named by tag",
             )
+
         return made
 
     _add_accounts(add)
@@ -121,6 +127,7 @@ def parser() -> Parser:
     experiment_commands.add_commands(add, _within, _RUN)
     study_commands.add_commands(add, _RUN)
     campaign_commands.add_commands(add, _within)
+
     return top
 
 
@@ -138,6 +145,7 @@ def _within(made: Parser, run: Any) -> Any:
     """Return what adds commands within a command, which by itself is `run`, or needs one of them if that is None."""
     if run:
         made.set_defaults(function=run)
+
     adders = made.add_subparsers(metavar="ACTION", required=run is None)
 
     def add(name: str, function: Any, help: str) -> Parser:
@@ -154,6 +162,7 @@ def _add_accounts(add: Any) -> None:
         account_commands.login,
         "keep a token, which is requested or read from standard input",
     )
+
     made.add_argument(
         "--insecure", action="store_true", help="send the token to this address over plain http"
     )
@@ -180,6 +189,7 @@ def _add_accounts(add: Any) -> None:
         account_commands.mcp,
         "a server of the Model Context Protocol over standard input and output",
     )
+
     made.add_argument(
         "--allow-submit", action="store_true", help="with a tool that submits files of this folder"
     )
@@ -200,6 +210,7 @@ def _add_collections(add: Any) -> None:
         ),
         collection_commands.list_collections,
     )
+
     within("list", collection_commands.list_collections, "list those that you can see")
     within("show", collection_commands.show_collection, "show one").add_argument("collection")
     made = within(
@@ -207,6 +218,7 @@ def _add_collections(add: Any) -> None:
         collection_commands.import_collection,
         "make or complete one of topics and judgements",
     )
+
     made.add_argument("collection")
     made.add_argument(
         "--ir-datasets", required=True, metavar="ID", help="the dataset; its documents are not read"
@@ -228,6 +240,7 @@ def _add_collections(add: Any) -> None:
         action="store_true",
         help="judgements and values are shown when they are released",
     )
+
     made.add_argument("--daily-submissions", type=int, metavar="N", help="of each team")
     made.add_argument("--documents", type=int, metavar="N", help="size of the document collection")
     _measures(made)
@@ -236,6 +249,7 @@ def _add_collections(add: Any) -> None:
         collection_commands.list_topics,
         "list, upload or download topics; which are difficult",
     )
+
     made.add_argument("collection")
     within = _within(made, collection_commands.list_topics)
     within("list", collection_commands.list_topics, "list them")
@@ -249,6 +263,7 @@ def _add_collections(add: Any) -> None:
         choices=("trec-sgml", "trec-xml", "jsonl", "tsv"),
         help="default: what it looks like",
     )
+
     made.add_argument("--dry-run", action="store_true", help="only check the file")
     made = within("pull", collection_commands.pull_topics, "write them as lines of JSON")
     made.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
@@ -277,6 +292,7 @@ def _add_judgements(add: Any) -> None:
         collection_commands.activate_qrels,
         "activate a version: every run is evaluated again",
     )
+
     made.add_argument("version", type=int)
     made = within("pull", collection_commands.pull_qrels, "write a version into a file")
     made.add_argument("version", type=int, nargs="?", help="default: the active one")
@@ -289,6 +305,7 @@ def _add_sessions(add: Any) -> None:
         collection_commands.list_sessions,
         "session sets: list, submit, values, leaderboard",
     )
+
     made.add_argument("collection")
     within = _within(made, collection_commands.list_sessions)
     within("list", collection_commands.list_sessions, "list the session sets and their states")
@@ -306,6 +323,7 @@ def _add_sessions(add: Any) -> None:
         metavar="K=V",
         help="metadata, or auto; may be repeated",
     )
+
     made.add_argument("--dry-run", action="store_true", help="only check the file")
     made.add_argument("--wait", action="store_true", help="wait for the evaluation")
     made.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait")
@@ -314,11 +332,13 @@ def _add_sessions(add: Any) -> None:
         collection_commands.session_values,
         "means of a session set, or its values by session",
     )
+
     made.add_argument("set", help="id, tag or team/tag")
     _measures(made)
     made.add_argument("--per-session", action="store_true")
     for name in ("system", "topic", "searcher"):
         made.add_argument(f"--{name}", help=f"only sessions of this {name}")
+
     made = within(
         "leaderboard", collection_commands.session_leaderboard, "the systems by their means"
     )
@@ -334,6 +354,7 @@ def _add_runs(add: Any) -> None:
         prediction_commands.submit,
         "submit run files, those of a folder, or predictions of a library",
     )
+
     made.add_argument(
         "collection",
         help="with --from mteb the folder; with --from st left out where one is configured",
@@ -349,11 +370,13 @@ def _add_runs(add: Any) -> None:
         action="store_true",
         help="leave out documents with the id of their topic",
     )
+
     made.add_argument("--tag", help="of one run; default: that of the file, or the file's name")
     made.add_argument("--team", help="default: the configured one, or your own")
     made.add_argument("--description", default="")
     made.add_argument("--meta", action="append", default=[], metavar="K=V",
-                      help="metadata; may be repeated; auto: git commit, versions, command line")  # fmt: skip
+                      help="metadata; may be repeated; auto: git commit, versions, command "
+                           "line")  # fmt: skip
     made.add_argument("--known", metavar="FILE", help="documents that the user of one run knew")
     made.add_argument("--wait", action="store_true", help="wait for the evaluation and print means")
     made.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait")
@@ -380,6 +403,7 @@ def _add_runs(add: Any) -> None:
     made.add_argument(
         "--experiment", help="of the team, by its short name or id: the runs are put into it"
     )
+
     for name, run, does in (
         ("status", commands.status, "the states of runs, or of all of a collection"),
         ("watch", commands.watch, "follow the states until no run is on its way"),
@@ -392,6 +416,7 @@ def _add_runs(add: Any) -> None:
         else:
             made.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}, or a collection")
             made.add_argument("--team", help="runs of this team only")
+
         if name == "watch":
             made.add_argument(
                 "--timeout",
@@ -420,6 +445,7 @@ def _add_results(add: Any) -> None:
         choices=("official", "all"),
         help="of a collection with a phase; default: official",
     )
+
     made.add_argument("--limit", type=int, help="rows; default: all")
     made = add("compare", commands.compare, "compare runs, with tests", measures=True)
     made.add_argument("collection")
@@ -465,6 +491,7 @@ def _add_gate(add: Any) -> None:
         default="fail",
         help="there is no such run or label yet",
     )
+
     made.add_argument(
         "--promote", metavar="LABEL", help="let this label name the run if all rules are fine"
     )
@@ -500,8 +527,10 @@ def run(arguments: list[str]) -> int:
             args.parser.refuse(unknown)
     except SystemExit as ended:
         return int(ended.code or 0)
+
     logging.basicConfig(format="evh: %(message)s", level=logging.WARNING)
     logging.getLogger("evalhub_client").setLevel(logging.INFO if args.verbose else logging.WARNING)
+
     try:
         status: int = args.function(args)
     except EvalHubError as error:
@@ -511,6 +540,7 @@ def run(arguments: list[str]) -> int:
             "" if code == "tag_taken" and not hasattr(args, "if_taken") else _ADVICE.get(code, "")
         )
         sys.stderr.write(f"evh: {error}{helps}\n")
+
         return status_of(error)
     except BrokenPipeError:
         # Whoever read has enough; nothing is left to be written at the end.
@@ -523,4 +553,5 @@ def run(arguments: list[str]) -> int:
         # A file that cannot be read or written.
         sys.stderr.write(f"evh: {error}\n")
         return status_of(EvalHubError())
+
     return status

@@ -202,8 +202,10 @@ class Collection(Studied):
         """Return the leaderboard: all rows, or the first `rows`. `filter`, `statistics`, `baseline`, `sort`, ..."""
         if measures:
             parameters["measures"] = ",".join(map(str, measures))
+
         if parameters.get("baseline"):
             (parameters["baseline"],) = self._ids([parameters["baseline"]])
+
         body = self._hub.pages(f"{self.path}leaderboard/", parameters, rows)
 
         question = {name: parameters[name] for name in _ON_BOARDS if name in parameters}
@@ -217,6 +219,7 @@ class Collection(Studied):
         question = {name: value for name, value in parameters.items() if value is not None}
         if runs:
             question["runs"] = self._ids(runs)
+
         if question.get("baseline"):
             (question["baseline"],) = self._ids([question["baseline"]])
 
@@ -239,15 +242,18 @@ class Collection(Studied):
                 raise EvalHubError(
                     f"the comparison failed: {status['error_code']}: {status['error_message']}"
                 )
+
             if waited >= timeout:
                 raise TimedOut(
                     [],
                     timeout,
                     f"the comparison is not made after {timeout:g} s; {status['url']} has it later",
                 )
+
             if waited or status["state"] != "compared":
                 time.sleep(1.0)
                 waited += 1.0
+
             body = self._hub.read(f"comparisons/{status['id']}/")
 
         if stored := body.get("comparison"):
@@ -255,6 +261,7 @@ class Collection(Studied):
             path = f"comparisons/{stored['id']}/"
             charts = partial(self._hub.draw, f"{path}charts/")
             return Comparison(body, f"{self._hub.url}/{path}", charts)
+
         query = {
             name: value for name, value in parameters_of(question).items() if name not in _PAGING
         }
@@ -292,12 +299,15 @@ class Collection(Studied):
         it is moved only if that is so; otherwise Conflict with the code `label_moved`."""
         if not _LABEL.fullmatch(name):
             raise BadRule(
-                f"{name!r} cannot be the name of a label, which has up to 40 letters, digits, '.', '_' and '-'"
+                f"{name!r} cannot be the name of a label, which has up to 40 letters, digits, "
+                "'.', '_' and '-'"
             )
+
         (run_id,) = self._ids([run])
         body: dict[str, Any] = {"run": run_id, "note": note}
         if expected is not ANY:
             body["expected"] = expected
+
         return Answer(self._hub.send(Call("PUT", f"{self.path}labels/{name}/", json=body)).json())
 
     def unlabel(self, name: str, team: str | None = None) -> None:

@@ -53,6 +53,7 @@ def import_collection(args: argparse.Namespace) -> int:
             [ir_datasets.import_collection(hub, args.collection, args.ir_datasets, **how)],
             hub,
         )
+
     return DONE
 
 
@@ -62,17 +63,20 @@ def create_collection(args: argparse.Namespace) -> int:
         "documents": args.documents,
         "measures": args.measure,
     }
+
     fields |= {
         "description": args.description,
         "daily_submissions": args.daily_submissions,
         "blind": args.blind,
     }
+
     with commands.hub_of(args) as hub:
         fields["team"] = args.team or hub.config.team
         sent = {name: value for name, value in fields.items() if value}
         made = hub.create_collection(args.collection, name=args.name or "", **sent)
         show(args, made.info().rows(), hub, upright=True)
         say(f"{made.page}")
+
     return DONE
 
 
@@ -91,6 +95,7 @@ def upload_qrels(args: argparse.Namespace) -> int:
             "iteration": args.iteration,
             "dry_run": args.dry_run,
         }
+
         found = hub.collection(args.collection).upload_qrels(
             Path(args.file), activate=not args.keep_active, **how
         )
@@ -109,6 +114,7 @@ def upload_qrels(args: argparse.Namespace) -> int:
         else:
             show(args, [{name: found.raw[name] for name in _VERSION}], hub)
             _warn(found.raw["warnings"].get("warnings", []))
+
     return DONE
 
 
@@ -127,10 +133,13 @@ def pull_qrels(args: argparse.Namespace) -> int:
             raise NotFound(
                 404,
                 {
-                    "detail": f"collection {args.collection} shows no active judgements; name a version"
+                    "detail": f"collection {args.collection} shows no active judgements; name a "
+                    "version"
                 },
             )
+
         _write(args.to, collection.qrels(version).file())
+
     return DONE
 
 
@@ -151,6 +160,7 @@ def upload_topics(args: argparse.Namespace) -> int:
             hub,
         )
         _warn(found.raw["warnings"].get("warnings", []))
+
     return DONE
 
 
@@ -167,6 +177,7 @@ def list_sessions(args: argparse.Namespace) -> int:
             [row for made in hub.collection(args.collection).sessions.all() for row in made.rows()],
             hub,
         )
+
     return DONE
 
 
@@ -179,19 +190,24 @@ def submit_sessions(args: argparse.Namespace) -> int:
             "format": args.log_format,
             "judged_by": args.judged_by,
         }
+
         how |= {
             "description": args.description,
             "metadata": metadata_in(args.meta),
             "dry_run": args.dry_run,
         }
+
         found = sessions.submit(Path(args.file), **how)
         if args.dry_run:
             names = ("tag", "format", "sessions", "queries", "topics", "searchers", "systems")
             show(args, [{"file": args.file, **{name: found.raw[name] for name in names}}], hub)
             return DONE
+
         if args.wait:
             found.wait(args.timeout)
+
         show(args, found.rows(), hub)
+
     return DONE
 
 
@@ -201,10 +217,12 @@ def session_values(args: argparse.Namespace) -> int:
         for name in ("system", "topic", "searcher")
         if getattr(args, name) is not None
     }
+
     with commands.hub_of(args) as hub:
         found = hub.collection(args.collection).sessions.values(args.set, *args.measure, **selected)
         rows = [{"measure": name, **mean} for name, mean in found.means.items()]
         show(args, found.rows() if args.per_session else rows, hub)
+
     return DONE
 
 
@@ -215,6 +233,7 @@ def session_leaderboard(args: argparse.Namespace) -> int:
             *args.measure, rows=args.limit, **asked
         )
         show(args, found.rows(), hub)
+
     return DONE
 
 
@@ -224,6 +243,7 @@ def pull(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         collection = hub.collection(args.collection or hub.config.collection)
         runs = [collection.run(name) for name in args.runs] or collection.runs()
+
         manifest: dict[str, Any] = {
             "url": hub.url,
             "collection": collection.info().raw,
@@ -246,16 +266,21 @@ def pull(args: argparse.Namespace) -> int:
                 raise EvalHubError(
                     f"{run.team}/{run.tag} is not a name for a file; nothing more was written"
                 )
+
             _keep_run(run, f"runs/{run.team}/{run.tag}", keep)
             manifest["runs"].append(run.raw)
+
         if manifest["collection"]["topics"]:
             keep("topics.jsonl", _topic_lines(collection.topics()))
+
         version = manifest["collection"]["active_qrels"]
         if version:
             keep(f"qrels-{version}.qrels", collection.qrels(version).file())
+
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2), encoding="utf-8")
     say(
-        f"{len(runs)} runs and {len(manifest['files'])} files are in {folder}; manifest.json lists them."
+        f"{len(runs)} runs and {len(manifest['files'])} files are in {folder}; manifest.json "
+        "lists them."
     )
     return DONE
 
@@ -266,9 +291,11 @@ def _keep_run(run: Run, name: str, keep: Any) -> None:
         raise EvalHubError(
             f"run {run.team}/{run.tag} arrived damaged: its SHA-256 is not {run.sha256}"
         )
+
     keep(f"{name}.run", content)
     if run.known_sha256:
         keep(f"{name}.known", run.known())
+
     if run.state == "evaluated":
         try:
             keep(f"{name}.values.json", json.dumps(run.values().raw).encode())

@@ -55,10 +55,12 @@ def show(
             "".join(f"{next((row[name] for name in names if name in row), '')}\n" for row in rows)
         )
         return
+
     asked = args.format or (hub.config.format if hub else "")
     asked = asked or ("table" if sys.stdout.isatty() else "tsv")
     if not rows and check_format(asked)[1] == "table":
         say("There is nothing to show.")
+
     sys.stdout.write(rendered(rows, asked, upright=upright))
 
 
@@ -75,13 +77,17 @@ def metadata_in(pairs: list[str]) -> dict[str, Any]:
         if pair == "auto":
             found = {**gather_metadata(), **found}
             continue
+
         if not sign or not name:
             raise WrongOption(f"--meta {pair}: write it as K=V, or auto")
+
         try:
             value = json.loads(text)
         except ValueError:
             value = text
+
         found[name] = value if isinstance(value, int | float | bool) else text
+
     return found
 
 
@@ -95,6 +101,7 @@ def said_of(args: argparse.Namespace) -> dict[str, Any]:
 def submit(args: argparse.Namespace) -> int:
     if args.format:
         check_format(args.format)
+
     with hub_of(args) as hub:
         collection = hub.collection(args.collection)
         how = said_of(args)
@@ -102,16 +109,20 @@ def submit(args: argparse.Namespace) -> int:
             for name in ("tag", "known", "dry_run", "system"):
                 if getattr(args, name):
                     raise WrongOption(
-                        f"--follow submits files as they appear; leave --{name.replace('_', '-')} out"
+                        f"--follow submits files as they appear; leave --{name.replace('_', '-')} "
+                        "out"
                     )
             return _follow(args, hub, collection, how)
+
         files = files_of(args.files)
         for name in ("tag", "known", "label", "system"):
             if getattr(args, name) and len(files) > 1:
                 raise WrongOption(f"--{name} is of one run, and these are {len(files)} files")
+
         if args.dry_run:
             if len(files) > 1:
                 check_files(files)
+
             how |= {
                 "tag": args.tag,
                 "known": args.known,
@@ -119,8 +130,10 @@ def submit(args: argparse.Namespace) -> int:
                 "label": args.label,
             }
             return dry_run(args, hub, [(str(path), collection, path, how) for path in files])
+
         runs: list[Run] = []
         errors: dict[str, EvalHubError] = {}
+
         with progress(hub, len(files), args.quiet):
             if len(files) == 1:
                 how |= {
@@ -138,6 +151,7 @@ def submit(args: argparse.Namespace) -> int:
                 }
                 batch = collection.submit_all(files, **how, **sending, timeout=0.0)
                 runs, errors = batch.runs, {**batch.refused, **batch.unsent}
+
         return wait_and_report(args, hub, runs, errors)
 
 
@@ -154,8 +168,10 @@ def wait_and_report(
         except TimedOut as error:
             say(f"evh: {error}")
             late = LATE
+
     if waits and not late:
         _label(args, hub, runs)
+
     return _report(args, hub, runs, errors, means=waits) or late
 
 
@@ -192,7 +208,9 @@ def dry_run(
         else:
             row |= {field: found.raw[field] for field in names}
             row["warnings"] = " ".join(sorted(found.warnings["counts"]))
+
         rows.append(row)
+
     show(args, rows, hub)
     return REFUSED if errors else DONE
 
@@ -213,10 +231,12 @@ def _report(
         if run.status["code"]:
             row["code"] = run.status["code"]
         rows.append({**row, "id": run.id, "page": run.page})
+
     show(args, rows, hub)
     for path, error in errors.items():
         text = str(error)
         say(text if text.startswith(f"{Path(path).name}:") else f"{path}: {text}")
+
     if len(runs) + len(errors) > 1 and not args.quiet:
         there = sum(run.there for run in runs)
         counts = {
@@ -224,6 +244,7 @@ def _report(
             "already there": there,
             "refused or not sent": len(errors),
         }
+
         states = {
             state: sum(run.state == state for run in runs)
             for state in dict.fromkeys(run.state for run in runs)
@@ -232,6 +253,7 @@ def _report(
             f"{count} {what}" for what, count in {**counts, **states}.items() if count
         )
         say(f"{len(runs) + len(errors)} files: {counted}.")
+
     if errors:
         return worst_of(errors.values())
     return NOT_EVALUATED if any(run.state in _ENDED_BADLY for run in runs) else DONE
@@ -253,12 +275,14 @@ def _figures(hub: Hub, runs: list[Run]) -> dict[str, dict[str, Any]]:
             for run in done
             if run.id in found
         }
+
     figures = {}
     for run in done:
         means: Means = run.means()
         if means.coverage["answered"] < means.coverage["judged"]:
             say(str(run.coverage(*means)).partition("\n")[0])
         figures[run.id] = _figure(dict(means), means.coverage, run.means(_JUDGED)[_JUDGED])
+
     return figures
 
 
@@ -271,6 +295,7 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, 
     sizes: dict[Path, int] = {}
     done: set[Path] = set()
     say("Waiting for files; Ctrl-C ends this.")
+
     while True:
         found = [
             path for one in args.files for path in (files_of(one) if Path(one).exists() else [])
@@ -286,6 +311,7 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, 
                 # The quota is used up, or the server is away: no other file would be taken either.
                 for reason in batch.unsent.values():
                     raise reason
+
                 (row,) = batch.rows()
                 if args.wait and args.label:
                     try:
@@ -294,10 +320,13 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, 
                         # The label stays with the run before it, and the next file is waited for.
                         say(f"evh: {error}")
                         batch.runs.clear()
+
                 # What the journal knows was labelled before.
                 _label(args, hub, [run for run in batch.runs if not run.there])
+
             sys.stdout.write(f"{row['state']}\t{row['tag']}\t{row['id'] or row['error']}\n")
             sys.stdout.flush()
+
         sizes = now
         time.sleep(_LOOKS)
 
@@ -310,6 +339,7 @@ def _runs_of(args: argparse.Namespace, hub: Hub) -> list[Run]:
         if not slug:
             raise WrongOption("name runs, or a collection")
         return hub.collection(slug).runs(**filters)
+
     name = args.runs[0]
     if len(args.runs) == 1 and not args.collection and not run_id_in(name) and "/" not in name:
         if hub.config.collection:
@@ -318,6 +348,7 @@ def _runs_of(args: argparse.Namespace, hub: Hub) -> list[Run]:
             except NotFound:
                 pass
         return hub.collection(name).runs(**filters)
+
     return [hub.run(name, args.collection) for name in args.runs]
 
 
@@ -336,6 +367,7 @@ def watch(args: argparse.Namespace) -> int:
             counts: dict[str, int] = {}
             for run in runs:
                 counts[run.state] = counts.get(run.state, 0) + 1
+
             summary = (
                 ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
                 or "no runs"
@@ -347,13 +379,16 @@ def watch(args: argparse.Namespace) -> int:
             # What is on its way comes first: a screen may be too small for all.
             rows.sort(key=lambda row: row["state"] not in ON_THE_WAY)
             table.show(rendered(rows, "table"), summary)
+
             waiting = [run for run in runs if run.state in ON_THE_WAY]
             if not waiting:
                 table.clear()
                 show(args, [row for run in runs for row in run.rows()], hub)
                 return NOT_EVALUATED if any(run.state in _ENDED_BADLY for run in runs) else DONE
+
             if time.monotonic() >= deadline:
                 raise TimedOut(waiting, args.timeout)
+
             time.sleep(_LOOKS)
             refresh_states(hub, waiting)
 
@@ -362,9 +397,11 @@ def wait(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
         runs = [hub.run(name, args.collection) for name in args.runs]
         wait_for(hub, runs, args.timeout)
+
         for run in runs:
             if run.state in _ENDED_BADLY:
                 raise EvaluationFailed(run)
+
     return DONE
 
 
@@ -384,15 +421,19 @@ def leaderboard(args: argparse.Namespace) -> int:
             "sort": args.sort,
             "entries": args.entries,
         }
+
         board = hub.collection(args.collection).leaderboard(*args.measure, rows=args.limit, **asked)
         show(args, board.rows(), hub)
         if board.provisional:
             say("Some runs are still to be evaluated; ranks may change.")
+
         entries = board.raw.get("entries")
         if entries and entries["shown"] == "official" and entries["others"]:
             say(
-                f"{entries['official']:,} official; --entries all shows {entries['others']:,} others."
+                f"{entries['official']:,} official; --entries all shows {entries['others']:,} "
+                "others."
             )
+
     return DONE
 
 
@@ -404,14 +445,17 @@ def compare(args: argparse.Namespace) -> int:
             "baseline": args.baseline,
             "correction": args.correction,
         }
+
         kept = {name: value for name, value in asked.items() if value}
         found = hub.collection(args.collection).compare(*args.runs, timeout=args.timeout, **kept)
         show(args, found.rows(), hub)
         for caution in found.cautions:
             say(f"{caution['code']}: {caution['message']}")
+
         for measure in found.measures:
             for caution in measure["cautions"]:
                 say(f"{measure['measure']}: {caution['code']}: {caution['message']}")
+
     return DONE
 
 
@@ -422,6 +466,8 @@ def diff(args: argparse.Namespace) -> int:
         )
         show(args, found.rows(), hub)
         say(
-            f"{args.a}: {found.wins} wins, {found.ties} ties, {found.losses} losses against {args.b}"
+            f"{args.a}: {found.wins} wins, {found.ties} ties, {found.losses} losses against "
+            f"{args.b}"
         )
+
     return DONE

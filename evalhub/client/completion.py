@@ -33,8 +33,10 @@ def write(shell: str, top: argparse.ArgumentParser) -> int:
             seen = f"complete -c evh -n '__fish_seen_subcommand_from {command}'"
             lines += [f"{seen} -l {option}" for option in options]
             lines += [f"{seen} -a '{' '.join(plain)}'"] if plain else []
+
         sys.stdout.write("\n".join(lines) + "\n")
         return 0
+
     cases = "\n".join(
         f'            {command}) words="{" ".join(words)}" ;;' for command, words in found.items()
     )
@@ -55,8 +57,10 @@ def _words(made: argparse.ArgumentParser) -> list[str]:
         words += [option for option in action.option_strings if option.startswith("--")]
         if not isinstance(action, argparse._SubParsersAction):
             words += [str(choice) for choice in action.choices or ()]
+
     for name, inner in _commands(made).items():
         words += [name, *_words(inner)]
+
     return list(dict.fromkeys(words))
 
 

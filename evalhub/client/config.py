@@ -49,6 +49,7 @@ def config_file(environment: Mapping[str, str] = os.environ, platform: str = sys
             / "evh"
             / "config.ini"
         )
+
     return (
         Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "evh" / "config.ini"
     )
@@ -69,11 +70,13 @@ def read_config(
             token = Path(token_file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise BadConfig(f"the token cannot be read from {token_file}: {error}") from error
+
     named = profile_of(profile, environment)
     kept = _profiles(config_file(environment))
     if (profile or environment.get("EVH_PROFILE")) and not kept.has_section(named):
         near = suggestion(named, kept.sections()) or f"; evh login --profile {named} makes it"
         raise BadConfig(f"there is no profile {named!r} in {config_file(environment)}{near}")
+
     own = dict(kept[named]) if kept.has_section(named) else {}
     shared = _of_folder(folder or Path.cwd())
 
@@ -87,8 +90,10 @@ def read_config(
         or shared.get("url")
         or own.get("url", "")
     )
+
     if not found:
         raise BadConfig("no server is known; run evh login --url https://HOST, or set EVH_URL")
+
     address = checked_url(found, insecure=own.get("insecure", "").lower() == "true")
     given = environment.get("EVH_TOKEN", "")
     other = environment.get("EVALHUB_TOKEN", "")
@@ -96,15 +101,18 @@ def read_config(
     if other and not other.startswith(_PREFIX):
         _log.info("EVALHUB_TOKEN is not used: a token of EvalHub begins with %s", _PREFIX)
         other = ""
+
     given = given or other
     known = same_host(address, own.get("url", ""))
     if given and not token and found == shared.get("url") and not known:
         raise BadConfig(
             f"the address {found} comes from .evh.ini alone; set EVH_URL to send your token there"
         )
+
     secret = token or given
     if not secret and known:
         secret = own.get("token", "") or _asked(own.get("token_command", ""))
+
     return Config(address, secret, named, setting("team"), setting("collection"), setting("format"))
 
 
@@ -123,6 +131,7 @@ def checked_url(text: str, *, insecure: bool = False) -> str:
         raise BadConfig(
             f"{text} would send the token unencrypted; use https, or insecure = true in the profile"
         )
+
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(_API)}"
 
 
@@ -137,16 +146,19 @@ def write_profile(profile: str, values: Mapping[str, str], path: Path | None = N
     kept = _profiles(path)
     if not kept.has_section(profile):
         kept.add_section(profile)
+
     for name, value in values.items():
         if value:
             kept.set(profile, name, value)
         else:
             kept.remove_option(profile, name)
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # The file is new, of mode 0600, and takes the name of the old one at once.
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".config-")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         kept.write(file)
+
     Path(temporary).replace(path)
     return path
 
@@ -164,6 +176,7 @@ def _profiles(path: Path) -> ConfigParser:
         pass
     except (Error, UnicodeDecodeError) as error:
         raise BadConfig(f"{path} cannot be read: {error}") from error
+
     return kept
 
 
@@ -177,12 +190,15 @@ def _of_folder(folder: Path) -> dict[str, str]:
                 kept.read_string(path.read_text(encoding="utf-8"))
             except (Error, UnicodeDecodeError) as error:
                 raise BadConfig(f"{path} cannot be read: {error}") from error
+
             found = dict(kept["default"]) if kept.has_section("default") else {}
             if wrong := sorted(set(found) - set(_SHARED)):
                 raise BadConfig(
-                    f"{path} may set {', '.join(_SHARED)}, not {', '.join(wrong)}: it is shared with others"
+                    f"{path} may set {', '.join(_SHARED)}, not {', '.join(wrong)}: it is shared "
+                    "with others"
                 )
             return found
+
     return {}
 
 
@@ -190,10 +206,12 @@ def _asked(command: str, platform: str = sys.platform) -> str:
     """Return the token that a command prints, such as `pass show evalhub`."""
     if not command:
         return ""
+
     # Paths of Windows have backslashes.
     words = shlex.split(command, posix=platform != "win32")
     try:
         done = subprocess.run(words, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise BadConfig(f"token_command of the profile failed: {error}") from error
+
     return done.stdout.strip()

@@ -38,6 +38,7 @@ def table_html(rows: Sequence[dict[str, Any]], source: str, page: str = "") -> s
     }
     styles = {name: _CELL.format(side="right" if name in numbers else "left") for name in names}
     head = "".join(f'<th style="{styles[name]}">{escape(name)}</th>' for name in names)
+
     body, tier = "", None
     for row in shown:
         line = _TIER if tier is not None and row.get("tier") not in (None, tier) else ""
@@ -47,12 +48,14 @@ def table_html(rows: Sequence[dict[str, Any]], source: str, page: str = "") -> s
             for name in names
         )
         body += f"<tr>{''.join(cells)}</tr>"
+
     more = f" ({len(rows) - len(shown)} more rows)" if len(rows) > len(shown) else ""
     link = (
         f' <a href="{escape(page)}">{escape(page)}</a>'
         if page.startswith(("http://", "https://"))
         else ""
     )
+
     foot = f"<small>{escape(source)}{more}{link}</small>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
 
@@ -71,8 +74,10 @@ class Chart:
         path = Path(path)
         if path.suffix != f".{self.form}":
             raise BadSource(
-                f"{path}: this chart is {self.form}; ask for another format, as in chart(name, 'pdf')"
+                f"{path}: this chart is {self.form}; ask for another format, as in chart(name, "
+                "'pdf')"
             )
+
         path.write_bytes(self.content)
         return path
 

@@ -67,7 +67,8 @@ class EvaluationFailed(EvalHubError):
     def __init__(self, run: Any) -> None:
         status = run.raw["status"]
         super().__init__(
-            f"the evaluation of {run.tag} ended as {status['state']}: {status['code']}: {status['reason']}"
+            f"the evaluation of {run.tag} ended as {status['state']}: {status['code']}: "
+            f"{status['reason']}"
         )
         self.run = run
 
@@ -164,6 +165,7 @@ class BadFile(Refused):
             for entry in listed[:LISTED]
         ]
         more = [f"and {len(listed) - LISTED} more"] if len(listed) > LISTED else []
+
         return "\n".join([*lines, *more]) or f"{self.source}: {self.detail}".removeprefix(": ")
 
 
@@ -189,17 +191,20 @@ def error_of(response: httpx.Response, source: str = "") -> Refused | Unavailabl
         body = response.json()
     except ValueError:
         body = {}
+
     body = body if isinstance(body, dict) else {}
     status, code = response.status_code, str(body.get("code", ""))
     if status >= 500:
         said = body.get("detail") or f"the server answered {status} {response.reason_phrase}"
         told = f" (request {body['request_id']})" if body.get("request_id") else ""
         return Unavailable(f"{said}{told}", status)
+
     if status < 400:
         where = response.headers.get("Location", "")
         return Unavailable(
             f"the server sends elsewhere ({where}); use that address in the configuration", status
         )
+
     kind = _CODES.get(code) or _KINDS.get(status, Refused)
     return kind(status, body, seconds_of(response), source)
 

@@ -17,6 +17,7 @@ def list_experiments(args: argparse.Namespace) -> int:
         found = hub.experiments(**{name: value for name, value in asked.items() if value})
         rows = [{name: row[name] for name in _LISTED} for row in found.rows()]
         commands.show(args, rows, hub)
+
     return DONE
 
 
@@ -35,6 +36,7 @@ def create_experiment(args: argparse.Namespace) -> int:
         )
         commands.show(args, made.rows(), hub)
         commands.say(made.page)
+
     return DONE
 
 
@@ -76,7 +78,8 @@ _LISTED = ("id", "team", "slug", "name", "visibility", "baseline", "count", "cre
 def add_commands(add: Any, within: Any, run: str) -> None:
     """Add the commands to the parser; `run` says how a run is named."""
     named = "short name, team/short name or id"
-    made = within(add("experiments", list_experiments, "experiments: list, show, create, add and remove runs"),
+    made = within(add("experiments", list_experiments, "experiments: list, show, create, add and remove "
+                                                       "runs"),
                   list_experiments)  # fmt: skip
     listed = made("list", list_experiments, "list those that you see")
     listed.add_argument("--team", help="of this team only")
@@ -87,6 +90,7 @@ def add_commands(add: Any, within: Any, run: str) -> None:
     created.add_argument("--name", help="default: its short name")
     created.add_argument("--goal", default="")
     created.add_argument("--team", help="default: the configured one, or your own")
+
     for name, function, does in (
         ("add", add_runs, "put runs into one"),
         ("remove", remove_runs, "take runs out"),
@@ -95,6 +99,7 @@ def add_commands(add: Any, within: Any, run: str) -> None:
         changed.add_argument("experiment", help=named)
         changed.add_argument("runs", nargs="+", metavar="RUN", help=run)
         changed.add_argument("-c", "--collection", default="", help="of runs that are named by tag")
+
     for name, function, does in (
         ("notes", list_notes, "the notes about a run or an experiment"),
         ("note", write_note, "write a note about a run or an experiment"),

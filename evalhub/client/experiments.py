@@ -71,6 +71,7 @@ def ids_of(hub: Connection, runs: Iterable[str | Run], collection: str = "") -> 
         if isinstance(run, str):
             run = run_id_in(run) or find_run(hub, collection or hub.config.collection, run)
         ids.append(run if isinstance(run, str) else str(run.id))
+
     return ids
 
 
@@ -90,9 +91,12 @@ def find_experiment(hub: Connection, name: str) -> Experiment:
         listed = hub.pages("experiments/", rows=200)
         missing = NotFound(404, {"code": "not_found", "detail": f"there is no experiment {name!r}"})
         raise missing.meant(slug, [row["slug"] for row in listed["results"]])
+
     if len(rows) > 1 and hub.config.team:
         rows = [row for row in rows if row["team"] == hub.config.team] or rows
+
     if len(rows) > 1:
         teams = ", ".join(f"{row['team']}/{slug}" for row in rows)
         raise Ambiguous(f"several teams have an experiment {slug!r}; name one of {teams}")
+
     return Experiment(hub, hub.read(f"experiments/{rows[0]['id']}/"))

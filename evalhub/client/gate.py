@@ -65,6 +65,7 @@ def question_of(
         raise ValueError(f"test is one of {', '.join(TESTS)}, not {test!r}")
     if not 0 < alpha < 0.5:
         raise ValueError(f"alpha is between 0 and 0.5, not {alpha!r}")
+
     return Question(tuple(map(parse_rule, rules)), test, alpha, timeout)
 
 
@@ -94,11 +95,13 @@ def evaluate_gate(
     decide(results, question.alpha)
     if reference:
         _find_worst(collection, candidate, reference, results)
+
     # Only the answer for one run has its number among those of its team.
     candidate.refresh()
 
     verdicts = {result.verdict for result in results}
     worst = next((verdict for verdict in (WORSE, UNDECIDED) if verdict in verdicts), FINE)
+
     return Verdict({
         "verdict": worst,
         "collection": collection.slug,
@@ -124,6 +127,7 @@ def _agreed_results(
         for run in runs:
             if run.state in ("failed", "cancelled"):
                 raise EvaluationFailed(run)
+
         try:
             results, read_under = _results(collection, candidate, baseline, question)
         except Refused as error:
@@ -133,8 +137,10 @@ def _agreed_results(
         else:
             if len(read_under) == 1:
                 return results, read_under.pop()
+
         for run in runs:
             run.refresh()
+
     raise TimedOut(runs, question.timeout)
 
 
@@ -151,6 +157,7 @@ def promote(collection: Collection, verdict: Verdict, label: str, baseline: str 
         and same_team
     ):
         fields["expected"] = reference["id"] if reference else None
+
     collection._hub.send(Call("PUT", f"{collection.path}labels/{label}/", json=fields))
 
 
@@ -167,6 +174,7 @@ def _find_baseline(
     for run in earlier:
         if stem_of(run.tag) == stem and run.state not in ("failed", "cancelled"):
             return run
+
     detail = f"team {candidate.team} has no earlier run {stem} in {collection.slug}"
     raise NotFound(404, {"code": "not_found", "detail": detail})
 
@@ -193,6 +201,7 @@ def _results(
             coverage = {"answered": answered / topics if topics else None, "k": 10}
             if len(body["means"]) > 1:
                 coverage["judged"] = judged
+
             results.append(
                 decide_least(
                     rule, mean["mean"], mean["topics"], measure["lower_is_better"], coverage
@@ -224,8 +233,11 @@ def _results(
                     raise
                 results.append(Result(rule, UNDECIDED, error.detail))
                 continue
+
             results.append(read_pair(rule, body["measures"][0], str(candidate.id), question.test))
+
         read_under.add((body["qrels"], body["engine_version"]))
+
     return results, read_under or {(candidate.status["qrels"], "")}
 
 
@@ -237,6 +249,7 @@ def _find_worst(
     for result in results:
         if result.d is None or not result.n:
             continue
+
         difference = collection.difference(candidate, baseline, result.rule.measure)
         turn = -1 if result.lower_is_better else 1
         lost = [
@@ -244,9 +257,11 @@ def _find_worst(
             for topic in difference.topics
             if topic["difference"] is not None
         ]
+
         lost = sorted((pair for pair in lost if pair[0] < 0), key=lambda pair: pair[0])[:_WORST]
         if lost and texts is None:
             texts = _texts_of_topics(collection)
+
         result.worst_topics = [
             {"topic_id": topic["topic_id"], "text": (texts or {}).get(topic["topic_id"], ""), "d": d,
              "candidate": topic["a"], "baseline": topic["b"]}
@@ -275,4 +290,5 @@ def _address(
         return str(candidate.page)
     measures = ",".join(dict.fromkeys(rule.measure for rule in question.rules))
     runs = {"runs": f"{candidate.id},{baseline.id}", "baseline": baseline.id, "measures": measures}
+
     return f"{collection.page}comparison/?{urlencode(runs, safe=',')}"

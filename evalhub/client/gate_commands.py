@@ -22,6 +22,7 @@ def gate(args: argparse.Namespace) -> int:
         raise BadRule(
             f"--alpha {args.alpha:g} is not a level; it is between 0 and 0.5, usually 0.05"
         )
+
     with commands.hub_of(args) as hub:
         collection = hub.collection(args.collection)
         options = {
@@ -30,14 +31,17 @@ def gate(args: argparse.Namespace) -> int:
             "timeout": args.timeout,
             "no_baseline": args.no_baseline,
         }
+
         verdict = collection.gate(args.run, args.baseline, args.rule, **options)
         if args.junit:
             text = verdict.junit(undecided_fails=args.undecided == "fail")
             Path(args.junit).write_text(text, encoding="utf-8")
+
         if args.markdown == "-":
             sys.stdout.write(verdict.markdown())
         elif args.markdown:
             Path(args.markdown).write_text(verdict.markdown(), encoding="utf-8")
+
         kept = args.format or hub.config.format
         if args.quiet:
             sys.stdout.write(f"{verdict.verdict}\n")
@@ -47,11 +51,13 @@ def gate(args: argparse.Namespace) -> int:
             commands.show(args, verdict.rows(), hub)
         elif args.markdown != "-":
             sys.stdout.write("\n".join([*verdict.lines(), f"  {verdict.url}"]) + "\n")
+
         if args.promote and verdict.fine:
             promote(collection, verdict, args.promote, args.baseline)
             commands.say(f"label {args.promote} names {verdict.candidate['tag']} now")
         elif args.promote:
             commands.say(f"label {args.promote} is not moved: the run is {verdict.verdict}")
+
     return status_of(verdict, args.undecided)
 
 
@@ -77,9 +83,11 @@ def label(args: argparse.Namespace) -> int:
         collection = hub.collection(args.collection)
         if args.delete == bool(args.run):
             raise BadRule("name the run that the label is to name, or give --delete")
+
         if args.delete:
             collection.unlabel(args.name, args.team)
             return DONE
+
         expected = (
             {}
             if args.expected is None
@@ -88,4 +96,5 @@ def label(args: argparse.Namespace) -> int:
         commands.show(
             args, collection.label(args.name, args.run, note=args.note, **expected).rows(), hub
         )
+
     return DONE

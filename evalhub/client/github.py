@@ -122,12 +122,15 @@ def run_step(step: Step, transport: Any = None, github: Any = None) -> int:
         step.tell("error" if fails else "notice", text)
         step.summary(f"{text}\n")
         step.output(verdict="skipped", url="", run="")
+
         return 1 if fails else 0
+
     try:
         if not token:
             raise BadConfig(
                 "the input token is empty; give it a secret of the repository that holds a token"
             )
+
         config = read_config(
             url=step.input("url") or None, token=token, environment=step.environment
         )
@@ -136,17 +139,20 @@ def run_step(step: Step, transport: Any = None, github: Any = None) -> int:
     except (EvalHubError, ValueError) as error:
         step.tell("error", str(error))
         return status_of_error(error) if isinstance(error, EvalHubError) else 2
+
     markdown = verdict.markdown()
     step.summary(markdown)
     step.output(verdict=verdict.verdict, url=verdict.url, run=verdict.candidate["id"])
     step.log("\n".join([*verdict.lines(), verdict.url]))
     if step.flag("comment") and step.pull_request:
         _comment(step, f"<!-- evalhub-gate:{verdict.collection} -->", markdown, github)
+
     status = status_of(verdict, step.input("undecided", "warn"))
     if not verdict.fine:
         found = [rule for rule in verdict.rules if rule["verdict"] != "fine"]
         reasons = [f"{rule['rule']}: {rule['verdict']}, {rule['reason']}" for rule in found]
         step.tell("error" if status else "warning", "; ".join(reasons))
+
     return status
 
 
@@ -161,6 +167,7 @@ def _gated(step: Step, hub: Hub) -> Verdict:
             else "no file matches it"
         )
         raise BadSource(f"run: {pattern!r} is to name one run file; {found}")
+
     collection = hub.collection(step.input("collection"))
     team = step.input("team") or None
     run = collection.submit(
@@ -176,6 +183,7 @@ def _gated(step: Step, hub: Hub) -> Verdict:
         timeout=float(step.input("timeout", "600")),
         no_baseline=step.input("no-baseline", "pass"),
     )
+
     label = step.input("label") or (baseline or "").removeprefix(LABEL).rpartition("/")[2]
     if step.flag("promote") and verdict.fine and step.pull_request:
         step.tell("warning", "a pull request is not promoted: its commit may never be merged")
@@ -186,6 +194,7 @@ def _gated(step: Step, hub: Hub) -> Verdict:
         except Conflict as error:
             # A later commit was promoted while this one was evaluated.
             step.tell("warning", f"label {label} was not moved: {error}")
+
     return verdict
 
 
@@ -199,6 +208,7 @@ def _comment(step: Step, marker: str, markdown: str, transport: Any) -> None:
     body = {"body": f"{marker}\n{markdown}"}
     issues = f"/repos/{repository}/issues"
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
+
     base = step.environment.get("GITHUB_API_URL") or _API
     try:
         with httpx.Client(
@@ -226,6 +236,7 @@ def _comments(client: httpx.Client, address: str, marker: str) -> list[int]:
         found += [one["id"] for one in answer if (one.get("body") or "").startswith(marker)]
         if len(answer) < _PAGE:
             break
+
     return found
 
 

@@ -55,9 +55,12 @@ class Hub(Connection):
                 raise Ambiguous(
                     f"teams {', '.join(teams)} have a system {slug!r}; name one with team="
                 )
+
             if not teams:
                 raise NotFound(404, {"code": "not_found", "detail": f"there is no system {slug!r}"})
+
             team = teams[0]
+
         return Answer(self.read(f"systems/{team}/{slug}/", parameters))
 
     def measures(self, search: str = "") -> Answer:
@@ -86,6 +89,7 @@ class Hub(Connection):
             fields["measures"] = [str(measure) for measure in fields["measures"]]
         body = {"slug": slug, "name": name or slug, **fields}
         self.send(Call("POST", "collections/", json=body, key=uuid.uuid4().hex))
+
         return Collection(self, slug)
 
     def run(self, name: str, collection: str | None = None) -> Run:
@@ -107,6 +111,7 @@ class Hub(Connection):
         fields = {"team": self.config.team, "slug": slug, **fields, "runs": ids_of(self, runs)}
         body = {name: value for name, value in fields.items() if value}
         response = self.send(Call("POST", "experiments/", json=body, key=uuid.uuid4().hex))
+
         return Experiment(self, response.json())
 
     def campaigns(self) -> Listed:
@@ -160,6 +165,7 @@ class Hub(Connection):
         # redirected.
         if not address.endswith("/") and "." not in address.rpartition("/")[2]:
             address += "/"
+
         sources = {name: read_file(file) for name, file in (files or {}).items()}
         return self.send(
             Call(

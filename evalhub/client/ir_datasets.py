@@ -40,10 +40,13 @@ def import_collection(
         raise
     except Exception as error:  # a download that fails, a file that its user is to provide, a licence not agreed to
         raise BadSource(f"ir_datasets cannot read {dataset_id}: {error}") from error
+
     if not topics and not qrels:
         raise BadSource(
-            f"{dataset_id} has neither topics nor judgements; one of the datasets below it may have them"
+            f"{dataset_id} has neither topics nor judgements; one of the datasets below it may "
+            "have them"
         )
+
     collection = hub.collection(slug)
     try:
         known = collection.info().raw
@@ -53,20 +56,24 @@ def import_collection(
             slug, name=dataset_id, **{name: value for name, value in fields.items() if value}
         )
         known = {"description": "", "level_labels": {}}
+
     digest, uploaded = hashlib.sha256(topics).hexdigest(), []
     if topics and digest not in known["description"]:
         collection.upload_topics(topics)
         uploaded.append("topics")
+
     same = hashlib.sha256(qrels).hexdigest()
     if qrels and not any(version["sha256"] == same for version in collection.qrels().rows()):
         collection.upload_qrels(qrels, note=f"ir_datasets {dataset_id}"[:500], iteration=iteration)
         uploaded.append("judgements")
+
     # Written last: a call that was cut off uploads the topics once more.
     own = known["description"].partition(_MARK)[0]
     changed = {"description": own + _about(dataset, dataset_id, digest if topics else "")}
     changed |= {"level_labels": labels} if labels and not known["level_labels"] else {}
     if any(known[name] != value for name, value in changed.items()):
         hub.request("PATCH", collection.path, json=changed)
+
     counts = {
         "topics": topics.count(b"\n"),
         "judgements": qrels.count(b"\n"),
@@ -89,6 +96,7 @@ def _about(dataset: Any, dataset_id: str, digest: str) -> str:
     parts = [f"{_MARK} {version}, {dataset_id}.", text[:_LONGEST]]
     parts += [f"To be cited: {cited} of ir_datasets' bibliography."] if cited else []
     parts += [f"SHA-256 of its topics: {digest}"] if digest else []
+
     return "\n\n".join(part for part in parts if part)
 
 
@@ -99,6 +107,7 @@ def _load(dataset_id: str) -> Any:
         raise BadSource(
             f"install ir_datasets to import from it: pip install ir-datasets ({error})"
         ) from error
+
     try:
         return ir_datasets.load(dataset_id)
     except KeyError as error:
@@ -119,6 +128,7 @@ def _topics_of(dataset: Any) -> bytes:
         lines.append(
             json.dumps({"_id": topic_id, "title": title, **rest}, ensure_ascii=False) + "\n"
         )
+
     return "".join(lines).encode()
 
 
@@ -137,22 +147,28 @@ def _qrels_of(dataset: Any, dataset_id: str) -> tuple[bytes, str]:
     fields = kind._fields
     if "iprob" in fields:
         raise BadSource(
-            f"the judgements of {dataset_id} are a sample with probabilities, which EvalHub does not evaluate"
+            f"the judgements of {dataset_id} are a sample with probabilities, which EvalHub does "
+            "not evaluate"
         )
+
     if "relevance" not in fields:
         raise BadSource(
             f"the judgements of {dataset_id} have no relevance; they have {', '.join(fields)}"
         )
+
     column = next((name for name in ("subtopic_id", "iteration") if name in fields), "")
     iteration = "subtopic" if column == "subtopic_id" else "ignore"
     if column == "iteration" and dataset_id.startswith(_ROUNDS):
         iteration = "round"
+
     lines = []
     for judgement in dataset.qrels_iter():
         level = judgement.relevance
         if int(level) != level:
             where = f"query {judgement.query_id}, document {judgement.doc_id}"
             raise BadSource(f"{dataset_id}, {where}: level {level} is not a whole number")
+
         second = str(getattr(judgement, column)) if column else "0"
         lines.append(f"{judgement.query_id} {second or 0} {judgement.doc_id} {int(level)}\n")
+
     return "".join(lines).encode(), iteration

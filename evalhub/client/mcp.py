@@ -55,6 +55,7 @@ class Tools:
             "runs",
             "measures",
         )
+
         page = [{name: row[name] for name in names} for row in found[:_MOST_ROWS]]
         return {
             "count": len(found),
@@ -82,6 +83,7 @@ class Tools:
         }
         place = self._place(collection)
         found = place.leaderboard(*(measures or []), rows=max(1, min(limit, _MOST_ROWS)), **asked)
+
         return self._page(found, place.page)
 
     def compare(
@@ -103,9 +105,11 @@ class Tools:
             "tests": tests,
             "correction": correction or None,
         }
+
         given = {name: value for name, value in asked.items() if value}
         place = self._place(collection)
         found = place.compare(*runs, limit=_MOST_ROWS, timeout=60.0, **given)
+
         return self._page(found, place.page)
 
     def run_values(
@@ -121,11 +125,13 @@ class Tools:
         place = self._place(collection) if collection else None
         found = (place.run(run) if place else self._hub.run(run)).values(*(measures or []))
         first, topics = found.measures[0], list(found.topics)
+
         if order != "topic":
             sign = 1 if order == "lowest" else -1
             known = [topic for topic in topics if topic["values"][first] is not None]
             known.sort(key=lambda topic: sign * topic["values"][first])
             topics = known + [topic for topic in topics if topic["values"][first] is None]
+
         shown = topics[: max(1, min(limit, _MOST_ROWS))]
         raw = {**found.raw, "topics": shown, "topics_in_all": len(topics)}
         return self._page(Answer(raw), f"{self._hub.url}/runs/{found.run}/")
@@ -145,6 +151,7 @@ class Tools:
             "topics": topics[: max(1, min(limit, _MOST_ROWS))],
             "topics_in_all": len(topics),
         }
+
         return self._page(Answer(raw), place.page)
 
     def explain_measure(self, measure: str) -> dict[str, Any]:
@@ -169,12 +176,14 @@ class Tools:
             "alpha": alpha,
             "power": power,
         }
+
         place = self._place(collection)
         raw = self._hub.request("GET", f"{place.path}design/", params=parameters_of(asked)).json()
         for measure in raw["measures"]:
             # One value for each pair of runs, for a chart.
             if power_found := measure.get("discriminative_power"):
                 power_found.pop("curve", None)
+
         return self._page(Answer(raw), place.page)
 
     def submit(
@@ -185,9 +194,11 @@ class Tools:
         file = (self._folder / path).resolve()
         if not file.is_relative_to(self._folder.resolve()):
             raise BadSource(f"{path} is outside {self._folder}, whose files can be submitted")
+
         place = self._place(collection)
         run = place.submit(file, tag=tag or None, description=description).wait(60)
         means = {} if run.state == "received" else dict(run.means())
+
         return {
             **run.raw,
             "means": means,
@@ -224,15 +235,18 @@ def server(hub: Hub, *, allow_submit: bool = False, folder: Path | None = None) 
     """Return the server of a hub's tools. With `allow_submit`, files of `folder`, or where it runs, can be sent."""
     made = MCPServer("evalhub", instructions=_INSTRUCTIONS, version=VERSION, log_level="WARNING")
     tools = Tools(hub, folder or Path.cwd())
+
     reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (
         tools.list_collections, tools.leaderboard, tools.compare, tools.run_values, tools.difference,
         tools.explain_measure, tools.design,
     ):  # fmt: skip
         made.add_tool(_telling(tool), annotations=reading)
+
     if allow_submit:
         writing = ToolAnnotations(
             read_only_hint=False, destructive_hint=False, idempotent_hint=True
         )
         made.add_tool(_telling(tools.submit), annotations=writing)
+
     return made

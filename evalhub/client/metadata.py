@@ -46,14 +46,17 @@ def gather_metadata(arguments: Sequence[str] | None = None) -> dict[str, Any]:
             packages[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
+
     if packages:
         found["packages"] = packages
+
     commit = _git("rev-parse", "HEAD")
     if commit:
         found |= {
             "git_commit": commit,
             "git_dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
         }
+
     return {**found, "command": command_line(sys.argv if arguments is None else arguments)}
 
 
@@ -69,7 +72,9 @@ def command_line(arguments: Sequence[str]) -> str:
             shown.append(f"{name}={_HIDDEN}")
         else:
             shown.append(_LOGIN.sub(f"{_HIDDEN}@", _TOKEN.sub(_HIDDEN, argument)))
+
         hide = secret and not sign and argument.startswith("-")
+
     return " ".join(shown)[:_LONGEST]
 
 
@@ -84,4 +89,5 @@ def _git(*arguments: str) -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
+
     return done.stdout.strip()

@@ -38,13 +38,17 @@ def log(
         name = metric_name(measure, prefix)
         if name in named:
             raise BadSource(
-                f"{named[name]} and {measure} would both be {name} in MLflow; log them with two prefixes"
+                f"{named[name]} and {measure} would both be {name} in MLflow; log them with two "
+                "prefixes"
             )
+
         named[name] = measure
+
     metrics = {name: found.numbers[measure] for name, measure in named.items()}
     tags = found.about | {f"evalhub.measure.{name}": measure for name, measure in named.items()}
     if found.undefined:
         tags["evalhub.undefined"] = ", ".join(found.undefined)
+
     mlflow.log_metrics(metrics, step=step)
     mlflow.set_tags(tags)
     return metrics

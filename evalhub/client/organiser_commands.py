@@ -38,8 +38,10 @@ def create(args: argparse.Namespace) -> int:
         show(args, [{name: made.raw[name] for name in _DRAFT}], hub)
         if not args.quiet:
             say(
-                f"Describe it in a file: evh campaign config get {args.campaign}; then evh campaign publish."
+                f"Describe it in a file: evh campaign config get {args.campaign}; then evh "
+                "campaign publish."
             )
+
     return DONE
 
 
@@ -64,10 +66,12 @@ def get_config(args: argparse.Namespace) -> int:
     """Write the configuration of a campaign into a file, or to standard output."""
     with commands.hub_of(args) as hub:
         content = hub.campaign(args.campaign).config(args.form)
+
     if args.to == "-":
         sys.stdout.write(content.decode())
     else:
         Path(args.to).write_bytes(content)
+
     return DONE
 
 
@@ -79,10 +83,12 @@ def put_config(args: argparse.Namespace) -> int:
         rows = found.rows()
         show(args, rows, hub)
         refused = [row for row in rows if not row["allowed"]]
+
         if not args.quiet:
             done = "would change" if args.dry_run else "changed"
             refusals = f", {len(refused)} not allowed: nothing would be changed" if refused else ""
             say(f"{len(rows)} {done}{refusals}.")
+
     return CONFLICT if refused else DONE
 
 
@@ -93,6 +99,7 @@ def copy(args: argparse.Namespace) -> int:
         if not (old and sign and new):
             raise WrongOption(f"--collection {pair}: write it as OLD=NEW")
         collections[old] = new
+
     fields = {"team": args.team} if args.team else {}
     with commands.hub_of(args) as hub:
         how: dict[str, Any] = {
@@ -103,6 +110,7 @@ def copy(args: argparse.Namespace) -> int:
         made = hub.campaign(args.campaign).copy(args.slug, **how, **fields)
         show(args, made.phases().rows(), hub)
         say(f"{args.slug} is a draft; see it with evh campaign config get {args.slug}.")
+
     return DONE
 
 
@@ -119,6 +127,7 @@ def plan_release(args: argparse.Namespace) -> int:
         "with_run_files": args.with_run_files,
         "note": args.note,
     }
+
     fields |= {"zone": args.zone} if args.zone else {}
     with commands.hub_of(args) as hub:
         made = (
@@ -127,6 +136,7 @@ def plan_release(args: argparse.Namespace) -> int:
         show(args, Releases({"results": [made.raw]}).rows(), hub)
         if not args.at and not args.quiet:
             say(f"It is done by evh campaign release now {made.id}.")
+
     return DONE
 
 
@@ -148,6 +158,7 @@ def packet(args: argparse.Namespace) -> int:
     """Write the results of a team in a phase into a zip file."""
     with commands.hub_of(args) as hub:
         content = hub.campaign(args.campaign).phase(args.phase).packet(args.team)
+
     path = Path(
         args.to or f"{args.campaign}-{args.phase}{f'-{args.team}' if args.team else ''}.zip"
     )
@@ -156,6 +167,7 @@ def packet(args: argparse.Namespace) -> int:
         args,
         [{"file": str(path), "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}],
     )
+
     return DONE
 
 
@@ -181,14 +193,17 @@ def pull_snapshot(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         found = hub.snapshot(args.snapshot)
         content = hub.snapshot_archive(found.code)
+
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 != found.archive_sha256:
         raise Unavailable(
             f"the archive that came has the SHA-256 {sha256}, not {found.archive_sha256}"
         )
+
     path = Path(args.to or f"{found.campaign}-s{found.number}-{found.code}.tar.zst")
     path.write_bytes(content)
     show(args, [{"file": str(path), "size": len(content), "sha256": sha256}])
+
     return DONE
 
 
@@ -242,6 +257,7 @@ def add_commands(made: Any, within: Any) -> None:
         action="store_true",
         help="only list what would change; status 9 if not all may",
     )
+
     one = made("copy", copy, "make a draft of a campaign: its configuration, forms and agreements")
     one.add_argument("campaign")
     one.add_argument("slug", help="short name of the copy")
@@ -264,6 +280,7 @@ def _add_snapshots(made: Any, within: Any) -> None:
         ),
         None,
     )
+
     frozen("list", list_snapshots, "list those that you see").add_argument("campaign")
     one = frozen("make", make_snapshot, "make one of a phase, or of all phases")
     one.add_argument("campaign")
@@ -292,6 +309,7 @@ def _add_releases(made: Any, within: Any) -> None:
         metavar="TIME",
         help="with its offset, or a day with --zone; default: by release now",
     )
+
     one.add_argument("--zone", help="AoE, UTC, Europe/Lisbon")
     one.add_argument(
         "--qrels", type=int, metavar="V", help="the version that has to be active; default: any"

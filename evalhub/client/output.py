@@ -36,24 +36,30 @@ def rendered(rows: list[dict[str, Any]], asked: str, *, upright: bool = False) -
             raise BadFormat(
                 f"there is no field {', '.join(unknown)}; the fields are {', '.join(names)}{near}"
             )
+
         names = wanted
+
     kept = [{name: row.get(name) for name in names} for row in rows]
     if match[1] == "json":
         return json.dumps(kept, indent=2, default=str) + "\n"
     if match[1] == "jsonl":
         return "".join(json.dumps(row, default=str) + "\n" for row in kept)
+
     if match[1] == "table" and upright:
         width = max(map(len, names), default=0)
         lines = [
             f"{name.ljust(width)}  {text_of(_cell(row[name]))}" for row in kept for name in names
         ]
         return "".join(f"{line.rstrip()}\n" for line in lines)
+
     if match[1] == "table":
         return _table(names, kept)
+
     out = io.StringIO()
     writer = csv.writer(out, delimiter="," if match[1] == "csv" else "\t", lineterminator="\n")
     writer.writerow(names)
     writer.writerows([_neutral(_cell(row[name])) for name in names] for row in kept)
+
     return out.getvalue()
 
 
@@ -62,9 +68,11 @@ def check_format(asked: str) -> re.Match[str]:
     match = _ASKED.fullmatch(asked.strip())
     if match and match[1] in FORMATS:
         return match
+
     near = suggestion(match[1] if match else asked, FORMATS)
     raise BadFormat(
-        f"unknown format {asked!r}; use {', '.join(FORMATS)}, or name fields, as in 'json(tag,AP)'{near}"
+        f"unknown format {asked!r}; use {', '.join(FORMATS)}, or name fields, as in "
+        f"'json(tag,AP)'{near}"
     )
 
 
@@ -77,6 +85,7 @@ def names_in(text: str) -> list[str]:
             names.append("")
         else:
             names[-1] += letter
+
     return [name.strip() for name in names if name.strip()]
 
 
@@ -93,6 +102,7 @@ def _table(names: list[str], rows: list[dict[str, Any]]) -> str:
     """Return aligned columns; numbers to the right, with four decimals."""
     if not rows:
         return ""
+
     cells = [[text_of(_cell(row[name])) for name in names] for row in rows]
     widths = [
         max(len(name), *(len(row[index]) for row in cells)) for index, name in enumerate(names)
@@ -105,4 +115,5 @@ def _table(names: list[str], rows: list[dict[str, Any]]) -> str:
         ).rstrip()
         for line in [names, *cells]
     ]
+
     return "\n".join(lines) + "\n"

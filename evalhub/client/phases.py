@@ -70,16 +70,32 @@ class PhaseInfo(Answer):
         named, state = f"phase {self.raw['phase']} of {self.raw['campaign']}", self.raw["state"]
         if state == "planned":
             opens = _instant(self.raw["opens_at"])
-            return f"{named} opens in {_length(opens - now)}, at {_written(opens)}. Before, nothing is taken."
+            return (
+                f"{named} opens in {_length(opens - now)}, at {_written(opens)}. Before, nothing "
+                "is taken."
+            )
+
         if state == "paused":
-            return f"{named} is paused: {self.raw['paused_reason']}. It closes at {_written(closes)} all the same."
+            return (
+                f"{named} is paused: {self.raw['paused_reason']}. It closes at {_written(closes)} "
+                "all the same."
+            )
+
         if state == "late":
             ends = _instant(self.raw["late_closes_at"])
-            taken = f"late entries are taken for {_length(ends - now)}, until {_written(ends)}, and stay marked as late"
+            taken = (
+                f"late entries are taken for {_length(ends - now)}, until {_written(ends)}, and "
+                "stay marked as late"
+            )
             return f"{named} closed at {_written(closes)}; {taken}."
+
         if state == "closed":
             return f"{named} closed at {_written(closes)}."
-        rule = "The last byte has to arrive before that instant, by the server's clock; the instant itself is late."
+
+        rule = (
+            "The last byte has to arrive before that instant, by the server's clock; the instant "
+            "itself is late."
+        )
         return f"{named} closes in {_length(closes - now)}, at {_written(closes)}. {rule}"
 
 
@@ -100,6 +116,7 @@ class PhaseBoard(Board):
             first = {"rank": flat.pop("rank"), "team": flat.pop("team"), "name": row["team_name"]}
             of_entry = {name: entry[name] for name in ("number", "role", "run_type", "late")}
             rows.append({**first, "tag": flat.pop("tag"), **flat, **of_entry, "entry": entry["id"]})
+
         return rows
 
 
@@ -153,8 +170,10 @@ class Phase:
         body: dict[str, Any] = {"closes_at": closes_at, "reason": reason, "team": team}
         if zone:
             body["zone"] = zone
+
         if confirm:
             body["confirm"] = True
+
         return PhaseInfo(self._hub.send(Call("POST", f"{self.path}extend/", json=body)).json())
 
     def cancel_extension(self, closes_at: str, reason: str, *, team: str | None = None) -> None:
@@ -247,6 +266,7 @@ class Phase:
             "priority": priority,
             "answers": answers or {},
         }
+
         fields = {name: value for name, value in fields.items() if value not in ("", None, {})}
         if isinstance(source, Run):
             fields.pop("description", None)
@@ -259,12 +279,14 @@ class Phase:
             "metadata": metadata_of(metadata),
             "dry_run": dry_run or None,
         }
+
         form = {
             name: json.dumps(value) if isinstance(value, dict) else value
             for name, value in fields.items()
         }
         call = Call("POST", path, fields=parameters_of(form), files={"file": file}, key=key)
         body = self._hub.send(call).json()
+
         return Check(body) if dry_run else Entry(body)
 
     def entries(self) -> Entries:
@@ -339,6 +361,7 @@ class Phase:
         for row in rows:
             if row["tag"] == entry:
                 return str(row["id"])
+
         missing = NotFound(
             404,
             {"code": "not_found", "detail": f"phase {self.slug} has no entry {entry!r} of yours"},
@@ -362,4 +385,5 @@ def _length(left: timedelta) -> str:
         count, seconds = divmod(seconds, length)
         if count or (unit == "s" and not parts):
             parts.append(f"{count} {unit}")
+
     return " ".join(parts[:2])

@@ -18,10 +18,12 @@ def submit(args: argparse.Namespace) -> int:
     if args.library:
         with commands.hub_of(args) as hub:
             return _submit_predictions(args, hub, commands.said_of(args))
+
     if args.collections or args.drop_identical:
         raise WrongOption(
             "--collections and --drop-identical are for predictions, with --from mteb or --from st"
         )
+
     if not args.files:
         raise WrongOption("name the files or folders to submit: evh submit C FILE...")
     return commands.submit(args)
@@ -32,17 +34,22 @@ def _predictions_of(args: argparse.Namespace, hub: Hub) -> list[Prediction]:
     if args.library == "mteb":
         if args.files or not args.collections:
             raise WrongOption("write evh submit --from mteb FOLDER --collections map.toml")
+
         predictions, left = read_mteb(args.collection, read_map(args.collections), args.tag)
         if left:
             say(f"Not in {args.collections}, so not sent: {', '.join(left)}.")
+
         return predictions
+
     # With a configured collection the file may stand alone.
     slug, path = hub.config.collection, args.collection
     if args.files:
         slug, path = args.collection, args.files[0]
+
     if len(args.files) > 1 or not slug or not args.tag:
         raise WrongOption(
-            "write evh submit C --from st FILE --tag MODEL: the file does not say whose rankings it has"
+            "write evh submit C --from st FILE --tag MODEL: the file does not say whose rankings "
+            "it has"
         )
     return [Prediction(path, slug, args.tag, read_sentence_transformers(path), {})]
 
@@ -50,9 +57,11 @@ def _predictions_of(args: argparse.Namespace, hub: Hub) -> list[Prediction]:
 def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any]) -> int:
     if args.known or args.follow:
         raise WrongOption("--known and --follow are for run files, not for predictions")
+
     predictions = _predictions_of(args, hub)
     if args.label and len(predictions) > 1:
         raise WrongOption(f"--label is of one run, and these are {len(predictions)}")
+
     sending = []
     for one in predictions:
         about = {
@@ -63,8 +72,10 @@ def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any])
         }
         about["metadata"] = {**one.metadata, **how["metadata"]}
         sending.append((one.name, hub.collection(one.collection), one.results, about))
+
     if args.dry_run:
         return dry_run(args, hub, sending)
+
     runs: list[Run] = []
     errors: dict[str, EvalHubError] = {}
     for name, collection, results, about in sending:
@@ -74,4 +85,5 @@ def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any])
             errors[name] = error
             if args.stop or isinstance(error, QuotaExceeded | Unavailable):
                 break
+
     return wait_and_report(args, hub, runs, errors)

@@ -45,9 +45,12 @@ def read_sentence_transformers(path: str | Path) -> Results:
             raise BadSource(
                 f"{path}:{number}: a line of predictions has {shape}: {error!r}"
             ) from error
+
         if topic in results:
             raise BadSource(f"{path}:{number}: query {topic} is there twice")
+
         results[topic] = ranking
+
     return results
 
 
@@ -62,15 +65,18 @@ def read_map(path: str | Path) -> dict[str, str]:
             raise BadSource(
                 f"{path} can be read with Python 3.11, or where tomli is installed"
             ) from error
+
     try:
         found: dict[str, str] = toml.loads(_text_of(path))
     except ValueError as error:
         raise BadSource(f"{path} is not TOML: {error}") from error
+
     for task, collection in found.items():
         if not isinstance(collection, str):
             raise BadSource(
                 f'{path}: {task} is not the name of a collection; write {task} = "collection"'
             )
+
     return found
 
 
@@ -87,22 +93,27 @@ def read_mteb(
     """
     made: list[Prediction] = []
     names: dict[Path, list[str]] = {}
+
     met: set[str] = set()
     for path in sorted(Path(folder).rglob(f"*{_OF_MTEB}")):
         task = path.name.removesuffix(_OF_MTEB)
         for subset, split, about, results in _parts_of(path):
             part = f"{task}/{subset}/{split}"
             names.setdefault(path.parent, []).append(part)
+
             for name in (name for name in collections if f"{part}/".startswith(f"{name}/")):
                 about |= {"mteb_task": task, "mteb_subset": subset, "mteb_split": split}
                 made.append(
                     Prediction(name, collections[name], tag or _tag_of(about, path), results, about)
                 )
                 met.add(part)
+
     if not names:
         raise BadSource(
-            f"{folder} has no file *{_OF_MTEB}; mteb.evaluate(..., prediction_folder=...) writes them"
+            f"{folder} has no file *{_OF_MTEB}; mteb.evaluate(..., prediction_folder=...) writes "
+            "them"
         )
+
     for inner, parts in names.items():
         for name in collections:
             meant = [part for part in parts if f"{part}/".startswith(f"{name}/")]
@@ -110,9 +121,11 @@ def read_mteb(
                 raise BadSource(
                     f"{name} means several runs in {inner}: {', '.join(meant)}; name each of them"
                 )
+
     if missing := sorted(set(collections) - {prediction.name for prediction in made}):
         known = ", ".join(sorted({part for parts in names.values() for part in parts}))
         raise BadSource(f"{folder} has no predictions of {', '.join(missing)}; it has {known}")
+
     return made, sorted({part for parts in names.values() for part in parts} - met)
 
 
@@ -121,6 +134,7 @@ def _parts_of(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Results]]:
     try:
         content = json.loads(_text_of(path))
         meta = content.pop(_META)
+
         about = {"model": str(meta["model_name"]), "revision": str(meta["revision"] or "")}
         for subset, splits in content.items():
             for split, results in splits.items():
@@ -136,6 +150,7 @@ def _tag_of(about: dict[str, Any], path: Path) -> str:
     if about["model"] == _NO_NAME:
         raise BadSource(f"{path} does not say which model it is of: MTEB found no name; give a tag")
     known = "" if revision in _NO_REVISION else f"-{revision[:_REVISION_LETTERS]}"
+
     return tag_of_name(about["model"])[: 64 - len(known)] + known
 
 

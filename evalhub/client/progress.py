@@ -46,10 +46,13 @@ class Bars:
     def ended(self, name: str, state: str) -> None:
         with self._lock:
             task = self._tasks.pop(name, None)
+
         if task is not None:
             self._bars.remove_task(task)
+
         if self._all is not None:
             self._bars.advance(self._all)
+
         if state in ("refused", "not sent"):
             self._bars.console.print(f"{name}: {state}", markup=False, highlight=False)
 
@@ -68,6 +71,7 @@ def progress(
     if quiet or not wanted(out):
         yield
         return
+
     try:
         if find_spec("rich"):
             from rich.console import Console
@@ -102,10 +106,12 @@ class Table:
                 self._out.write(f"{summary}\n")
             self._last = summary
             return
+
         self.clear()
         (width, height), lines = _terminal_size(), text.splitlines()
         if len(lines) > height - 2:
             lines = [*lines[: height - 3], f"... and {len(lines) - height + 3} more"]
+
         self._out.write("".join(f"{line[: width - 1]}\n" for line in [*lines, summary]))
         self._out.flush()
         self._lines = len(lines) + 1

@@ -64,8 +64,10 @@ class EvalHub:
         verdict = self.hub.collection(run.collection).gate(run, baseline, rules, **options)
         if verdict.worse:
             pytest.fail(verdict.markdown(), pytrace=False)
+
         if verdict.undecided:
             warnings.warn("\n".join(verdict.lines()), GateUndecided, stacklevel=3)
+
         return verdict
 
 

@@ -21,6 +21,7 @@ def to_ranx(run: Run) -> Any:
         columns = line.split()
         if columns and not columns[0].startswith("#"):
             results.setdefault(columns[0], {})[columns[2]] = float(columns[4])
+
     return ranx.Run(results, name=run.tag)
 
 
@@ -36,6 +37,7 @@ def to_ranx_qrels(collection: Collection, version: int | None = None) -> Any:
     number = version or collection.info().active_qrels
     if number is None:
         raise EvalHubError(f"collection {collection.slug} shows no judgements")
+
     judgements: dict[str, dict[str, int]] = {}
     for line in collection.qrels_file(number).decode().splitlines():
         columns = line.split()
@@ -43,4 +45,5 @@ def to_ranx_qrels(collection: Collection, version: int | None = None) -> Any:
             topic, document, level = columns[0], columns[2], int(columns[3])
             levels = judgements.setdefault(topic, {})
             levels[document] = max(level, levels.get(document, 0))
+
     return ranx.Qrels(judgements, name=collection.slug)

@@ -42,7 +42,10 @@ ROUNDING = 1e-12
 _KINDS = (NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST)
 _NUMBER = re.compile(r"[-+.0-9][-+.0-9eE]*%?")
 _BRACKETS = re.compile(r"\([^()]*\)")
-_FORM = "MEASURE no-worse-than MARGIN, MEASURE no-significant-drop, MEASURE no-drop or MEASURE at-least X"
+_FORM = (
+    "MEASURE no-worse-than MARGIN, MEASURE no-significant-drop, MEASURE no-drop or MEASURE "
+    "at-least X"
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ def parse_rule(text: str | Rule) -> Rule:
     """Return the rule of a text such as `nDCG@10 no-worse-than 0.01`; BadRule says what is wrong with it."""
     if isinstance(text, Rule):
         return text
+
     words = text.split()
     given = words.pop() if len(words) > 1 and _NUMBER.fullmatch(words[-1]) else None
     kind = words.pop() if len(words) > 1 and words[-1] in _KINDS else NO_WORSE
@@ -74,23 +78,28 @@ def parse_rule(text: str | Rule) -> Rule:
     # Blanks belong to a measure within its brackets only.
     if not measure or " " in _BRACKETS.sub("", measure):
         raise BadRule(f"{text!r} is not a rule; write {_FORM}")
+
     if given is None:
         if kind in (NO_WORSE, AT_LEAST):
             missing = "a margin, such as 0.01 or 2%" if kind == NO_WORSE else "a number"
             raise BadRule(f"{text!r}: {kind} needs {missing}; rules are {_FORM}")
         return Rule(measure, kind)
+
     if kind == NO_DROP:
         raise BadRule(f"{text!r}: no-drop takes no number; {NO_WORSE} takes a margin")
+
     relative = given.endswith("%")
     try:
         number = float(given.removesuffix("%")) / (100 if relative else 1)
     except ValueError:
         raise BadRule(f"{text!r}: {given} is not a number") from None
+
     if not math.isfinite(number) or (kind != AT_LEAST and number <= 0):
         raise BadRule(f"{text!r}: a margin is a number above 0; for none, write no-drop")
     if relative and (kind == AT_LEAST or number >= 1):
         raise BadRule(
-            f"{text!r}: {'at-least takes a number' if kind == AT_LEAST else 'a share is below 100%'}"
+            f"{text!r}: "
+            f"{'at-least takes a number' if kind == AT_LEAST else 'a share is below 100%'}"
         )
     return Rule(measure, kind, number, relative)
 
@@ -131,9 +140,11 @@ class Result:
             for name, value in vars(self).items()
             if name not in ("rule", "lower_is_better", "unmeasured", "on_judged")
         }
+
         alone = self.on_judged
         shown = ("verdict", "d", "low", "high", "n", "p_value", "p_adjusted")
         told["on_judged"] = alone and {name: getattr(alone, name) for name in shown}
+
         return {
             "rule": str(self.rule),
             "measure": self.rule.measure,
@@ -151,6 +162,7 @@ def read_pair(rule: Rule, compared: dict[str, Any], candidate: str, test: str) -
         raise EvalHubError(
             "this server is too old for a gate: its version/ does not have the feature gate"
         )
+
     (pair,) = compared["pairs"]
     means = {mean["run"]: mean["mean"] for mean in compared["means"]}
     coverage = {mean["run"]: mean.get("coverage") or {} for mean in compared["means"]}
@@ -166,25 +178,30 @@ def read_pair(rule: Rule, compared: dict[str, Any], candidate: str, test: str) -
     )
     if rule.number is not None:
         result.margin = rule.number * abs(result.baseline_mean) if rule.relative else rule.number
+
     if result.margin and rule.kind == NO_WORSE:
         # n' = ceil(((t(1 - alpha) + t(power)) s_d / MARGIN)^2), from what n topics detect.
         result.topics_needed = math.ceil(result.n * (result.detectable / result.margin) ** 2 - 1e-9)
+
     if left := compared["topics"]["left_out"]:
         result.caution(
             "topics_left_out", f"{left} topics have no value of one of the runs and do not count"
         )
+
     if pair["deviation"] == 0:
         # Without spread there is no interval: d alone decides.
         result.low = result.high = result.d
         result.caution(
             "constant_difference", "the difference is the same on every topic; it alone decides"
         )
+
     if alone := pair.get("on_judged"):
         told = alone["tests"][test]
         result.on_judged = _numbers(rule, compared, candidate, pair, told, alone["difference"])
         result.on_judged.margin = result.margin
         if told["withheld"] == "no_spread":
             result.on_judged.low = result.on_judged.high = result.on_judged.d
+
     return result
 
 
@@ -203,6 +220,7 @@ def _numbers(
     low, high = ends if turn > 0 else reversed(ends)
     result = Result(rule, d=turn * difference, low=low, high=high, n=compared["topics"]["used"])
     result.p_value, result.lower_is_better = told["p_value"], compared["lower_is_better"]
+
     return result
 
 
@@ -233,15 +251,18 @@ def _decide(results: list[Result], alpha: float) -> None:
         for result in results
         if result.rule.kind == NO_SIGNIFICANT_DROP and result.d is not None
     ]
+
     # A difference without spread is certain, none at all is none.
     values = [
         (float(not result.d) if result.p_value is None else result.p_value) for result in about_p
     ]
     for result, adjusted in zip(about_p, holm(values), strict=True):
         result.p_adjusted = adjusted
+
     for result in results:
         if result.rule.kind == AT_LEAST or result.d is None:
             continue
+
         if result.rule.kind == NO_DROP:
             worse = result.d < -ROUNDING
             _say(
@@ -291,7 +312,11 @@ def _decide_margin(result: Result) -> None:
         needed = result.topics_needed or 0
         more = f"where there is no difference, {needed:,} topics would decide in 8 of 10 cases"
         if needed <= result.n:
-            more = "so many topics decide in 8 of 10 cases where there is no difference; there may be a small one"
+            more = (
+                "so many topics decide in 8 of 10 cases where there is no difference; there may "
+                "be a small one"
+            )
+
         result.reason += f"; {more}"
 
 
@@ -300,6 +325,7 @@ def _decide_significance(result: Result, alpha: float) -> None:
     worse = d < -ROUNDING and p is not None and p < alpha
     told = "no p" if p is None else "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     _say(result, WORSE if worse else FINE, f"{d:+.4f}, {told} corrected")
+
     if (
         result.detectable is not None
         and result.margin is not None
@@ -326,6 +352,7 @@ def decide_least(
     result = Result(rule, n=topics, candidate_mean=mean, margin=None)
     result.coverage = {"candidate": coverage} if coverage else {}
     least, covered = rule.number or 0.0, coverage or {}
+
     answered, judged = covered.get("answered"), covered.get("judged")
     if answered is not None and answered < LEAST_ANSWERED:
         _say(result, UNDECIDED, f"the run answered {100 * answered:.0f}% of the topics")
@@ -342,6 +369,7 @@ def decide_least(
             WORSE if worse else FINE,
             f"the mean is {mean:.4f}, required at {bound} {least:.4f}",
         )
+
     return result
 
 
@@ -352,4 +380,5 @@ def holm(p_values: list[float]) -> list[float]:
     for place, index in enumerate(order):
         largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))
         adjusted[index] = largest
+
     return adjusted

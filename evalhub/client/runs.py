@@ -53,6 +53,7 @@ class Submission(Answer):
         queue = status.get("queue") or {}
         flat = {name: self.raw[name] for name in ("id", "collection", "team", "tag")}
         flat |= {name: status[name] for name in ("state", "since", "code", "reason")}
+
         return [{**flat, "position": queue.get("position"), "waits_for": queue.get("waits_for")}]
 
     def __repr__(self) -> str:
@@ -223,7 +224,9 @@ def refresh_states(hub: Connection, submissions: Sequence[Submission]) -> float:
         states = {state.pop("id"): state for state in response.json()["runs"]}
         for run in part:
             run.raw["status"] = {**run.raw["status"], **states.get(run.raw["id"], withdrawn)}
+
         hint = max(hint, seconds_of(response) or 0.0)
+
     return hint
 
 
@@ -245,6 +248,7 @@ def wait_for(hub: Connection, runs: Sequence[Submission], timeout: float) -> Non
             for run in waiting
             if (run.raw["status"]["queue"] or {}).get("waits_for") == "no_worker_alive"
         ]
+
         if without_worker and waited > _SAY_AFTER and not warned:
             _log.warning(
                 "no worker is alive to evaluate %s; tell the operator. Still waiting.",
@@ -257,6 +261,7 @@ def wait_for(hub: Connection, runs: Sequence[Submission], timeout: float) -> Non
         pause = min(_LONGER * pause, _LONGEST_PAUSE)
         if waiting and waited + delay > timeout:
             raise TimedOut(waiting, timeout)
+
         if waiting:
             time.sleep(delay)
 
@@ -270,6 +275,7 @@ def find_run(hub: Connection, collection: str, name: str, team: str | None = Non
         raise Ambiguous(
             f"{name!r} is not an id; name the collection of this tag, on the command line with -c"
         )
+
     if name.startswith(LABEL):
         return _find_labelled(hub, collection, name.removeprefix(LABEL), team)
 
@@ -277,6 +283,7 @@ def find_run(hub: Connection, collection: str, name: str, team: str | None = Non
     team = slug or team
     params = {"tag": tag, **({"team": team} if team else {})}
     listed = hub.pages(f"collections/{collection}/runs/", params)
+
     runs = [Run(hub, raw) for raw in listed["results"] if raw["tag"] == tag]
     if not runs:
         missing = NotFound(
@@ -284,9 +291,11 @@ def find_run(hub: Connection, collection: str, name: str, team: str | None = Non
         )
         listed = hub.pages(f"collections/{collection}/runs/", rows=200)
         raise missing.meant(tag, [raw["tag"] for raw in listed["results"]])
+
     if len(runs) > 1:
         teams = ", ".join(sorted(f"{run.team}/{run.tag}" for run in runs))
         raise Ambiguous(f"several runs are called {tag!r}: {teams}; name one of them so")
+
     return runs[0]
 
 
@@ -296,18 +305,22 @@ def _find_labelled(hub: Connection, collection: str, name: str, team: str | None
     slug, _, label = name.rpartition("/")
     team = slug or team or hub.config.team
     params = {"name": label, **({"team": team} if team else {})}
+
     labels = hub.pages(f"collections/{collection}/labels/", params)["results"]
 
     if len(labels) > 1:
         own = {row["slug"] for row in hub.read("me/")["teams"]}
         labels = [row for row in labels if row["team"] in own] or labels
+
     if not labels:
         raise NotFound(
             404, {"code": "not_found", "detail": f"collection {collection} has no label {name!r}"}
         )
+
     if len(labels) > 1:
         teams = ", ".join(f"{LABEL}{row['team']}/{label}" for row in labels)
         raise Ambiguous(f"several teams have a label {label!r}; name one of {teams}")
+
     return Run(hub, hub.read(f"runs/{labels[0]['run']}/"))
 
 
@@ -316,6 +329,7 @@ def run_id_in(name: str) -> str:
     parts = [part for part in name.partition("?")[0].split("/") if part]
     text = parts[parts.index("runs") + 1] if "runs" in parts[:-1] else name
     digits = text.replace("-", "")
+
     return (
         text
         if len(text) == 36 and len(digits) == 32 and set(digits.lower()) <= set("0123456789abcdef")

@@ -146,6 +146,7 @@ class Connection:
         """Return the first page of a list with the rows of all others, or with the first `rows`."""
         params = {"limit": min(rows or _ROWS_OF_A_PAGE, _ROWS_OF_A_PAGE), **(params or {})}
         body = self.read(path, params)
+
         page = body
 
         while page.get("next") and (rows is None or len(body[of]) < rows):
@@ -172,6 +173,7 @@ class Connection:
         while True:
             wait = 0.0
             failure: Refused | Unavailable
+
             start = time.monotonic()
 
             try:
@@ -191,6 +193,7 @@ class Connection:
             wait = max(wait, _DRAWS.uniform(0, min(_LONGEST, 0.5 * 2**tries)))
             if not _may_repeat(call, failure, tries) or time.monotonic() + wait > deadline:
                 raise failure
+
             time.sleep(wait)
 
     def _try(self, call: Call) -> httpx.Response:
@@ -213,6 +216,7 @@ class Connection:
                 options["headers"]["Content-Type"] = call.content_type
             elif call.json is not None:
                 options["json"] = call.json
+
             return self._http().request(call.method, call.path, **options)
 
     def _http(self) -> httpx.Client:
@@ -224,8 +228,10 @@ class Connection:
                     "X-Evalhub-Client": VERSION,
                     "Accept": "application/json",
                 }
+
                 if self.config.token:
                     headers["Authorization"] = f"Bearer {self.config.token}"
+
                 self._client = httpx.Client(
                     base_url=f"{self.url}/api/v1/",
                     headers=headers,
@@ -234,6 +240,7 @@ class Connection:
                     transport=self._transport,
                     follow_redirects=False,
                 )
+
             return self._client
 
     def _log_answer(self, response: httpx.Response, seconds: float) -> None:
@@ -247,6 +254,7 @@ class Connection:
             1000 * seconds,
             response.headers.get("X-Request-ID"),
         )
+
         least = response.headers.get("X-Evalhub-Least-Client", "")
         if not self._warned and _numbers(least) > _numbers(VERSION):
             self._warned = True
@@ -268,6 +276,7 @@ def parameters_of(values: dict[str, Any]) -> dict[str, str]:
             parameters[name] = ",".join(map(str, value))
         elif value is not None:
             parameters[name] = str(value)
+
     return parameters
 
 
@@ -278,6 +287,7 @@ def _may_repeat(call: Call, failure: Refused | Unavailable, tries: int) -> bool:
         return failure.code in _PASSING or (failure.status == 408 and call.repeatable)
     if not call.repeatable:
         return False
+
     return (
         failure.status is None
         or failure.status in _AGAIN

@@ -45,6 +45,7 @@ class _HubEvaluator:
             raise TypeError(
                 f"inner is an InformationRetrievalEvaluator, which ranks documents, not {inner!r}"
             )
+
         self.inner, self._name, self._options = inner, name, options
         self.runs: list[Run] = []
         self.greater_is_better = inner.greater_is_better
@@ -72,12 +73,14 @@ class _HubEvaluator:
         except OSError as error:
             self._note(error)
             return self.inner(model, output_path, epoch, steps, *args, **more)
+
         with folder as temporary:
             inner, file = self.inner, vars(self.inner).get("predictions_file")
             wanted = inner.write_predictions and output_path
             # A file that its user did not ask for is written elsewhere and not kept.
             if not wanted:
                 inner.predictions_file = str(Path(temporary, "predictions.jsonl"))
+
             own, inner.write_predictions = inner.write_predictions, True
             try:
                 scores = inner(model, output_path or temporary, epoch, steps, *args, **more)
@@ -86,12 +89,14 @@ class _HubEvaluator:
                 inner.write_predictions, inner.predictions_file = own, file
                 if file is None:
                     del inner.predictions_file
+
             try:
                 # Every process of a distributed training evaluates; one of them tells.
                 if os.environ.get("RANK", "0") == "0":
                     self._submit(pattern, model, epoch, steps)
             except Exception as error:
                 self._note(error)
+
         self.primary_metric = getattr(inner, "primary_metric", None)
         return scores
 
@@ -104,6 +109,7 @@ class _HubEvaluator:
             or getattr(known, "base_model", "")
             or "model"
         )
+
         about = {"model": called, "epoch": epoch, "steps": steps}
         names = self.inner.score_function_names
         for name in names:
@@ -119,6 +125,7 @@ class _HubEvaluator:
                 "score_function": name,
                 **(options.get("metadata") or {}),
             }
+
             tag = tag_of_name(called)[: 64 - len(end)] + end
             self.runs.append(self._collection.submit(results, tag=tag, **options))
 
@@ -134,14 +141,17 @@ def __getattr__(name: str) -> Any:
     """Make the class when it is asked for, with the base class of the library that is installed."""
     if name != "HubEvaluator":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
     try:
         from sentence_transformers.base.evaluation import SentenceEvaluator
     except ImportError:  # before version 6
         from sentence_transformers.evaluation import SentenceEvaluator
+
     made = type(
         name,
         (_HubEvaluator, SentenceEvaluator),
         {"__module__": __name__, "__doc__": _HubEvaluator.__doc__},
     )
+
     globals()[name] = made
     return made

@@ -90,6 +90,7 @@ class Sessions:
             "metadata": json.dumps(values) if values else "",
             "dry_run": "true" if dry_run else "",
         }
+
         call = Call(
             "POST",
             self.path,
@@ -97,6 +98,7 @@ class Sessions:
             files={"file": read_file(source)},
             key=key or uuid.uuid4().hex,
         )
+
         body = self._hub.send(call).json()
         return Check(body) if dry_run else SessionSet(self._hub, body)
 
@@ -115,6 +117,7 @@ class Sessions:
         for session_set in sets:
             if session_set.tag == tag:
                 return session_set
+
         missing = NotFound(
             404,
             {"code": "not_found", "detail": f"collection {self.slug} has no session set {name!r}"},

@@ -85,26 +85,33 @@ def read_source(given: Any, tag: str | None = None, *, drop_identical: bool = Fa
     """
     if isinstance(given, Source):
         return given
+
     named = None
     if isinstance(given, str | os.PathLike):
         path = Path(given)
         if not path.is_file():
             raise BadSource(f"{path}: there is no such file")
+
         if path.suffix.lower() in _RANX:
             given, named = _of_ranx(path), tag_of_name(path.name)
         else:
             given = path
+
     plain = isinstance(given, bytes | bytearray | memoryview | Path) or hasattr(given, "read")
     if plain and drop_identical:
         raise BadSource(
-            "drop_identical is for results that are a dictionary, a table or rows, not for a run file"
+            "drop_identical is for results that are a dictionary, a table or rows, not for a run "
+            "file"
         )
+
     if isinstance(given, Path):
         with given.open("rb") as file:
             return _of_bytes(file, given.name, tag)
+
     if plain:
         body = given if hasattr(given, "read") else io.BytesIO(given)
         return _of_bytes(body, Path(str(getattr(given, "name", "run"))).name, tag)
+
     return _of_results(given, tag, named, drop_identical)
 
 
@@ -113,11 +120,14 @@ def _of_results(given: Any, tag: str | None, named: str | None, drop_identical: 
     if type(given).__module__.partition(".")[0] == "ranx" and hasattr(given, "to_dict"):
         named = named or getattr(given, "name", None)
         given = given.to_dict()
+
     name = tag or named or ""
     if not name or name.lower() in GENERIC:
         raise BadSource(
-            "a run that comes without a file has no name; give it a tag, as in submit(results, tag='bm25')"
+            "a run that comes without a file has no name; give it a tag, as in submit(results, "
+            "tag='bm25')"
         )
+
     results = by_topic(given)
     identical = tuple(topic for topic, ranking in results.items() if topic in ranking)
     if drop_identical:
@@ -125,6 +135,7 @@ def _of_results(given: Any, tag: str | None, named: str | None, drop_identical: 
             del results[topic][topic]
         if not any(results.values()):
             raise BadSource("no document is left: each has the id of its topic")
+
     source = _of_bytes(
         io.BytesIO("".join(six_columns(results, name)).encode()), f"{name}.run", name
     )
@@ -138,6 +149,7 @@ def _of_ranx(path: Path) -> Any:
             return json.loads(path.read_bytes())
         except ValueError as error:
             raise BadSource(f"{path} is not the JSON of a run: {error}") from error
+
     needed = "pandas" if path.suffix.lower() == ".parquet" else "ranx"
     try:
         if needed == "pandas":
@@ -152,6 +164,7 @@ def _of_ranx(path: Path) -> Any:
         raise BadSource(
             f"{path} can be read where {needed} is installed: pip install {needed} ({error})"
         ) from error
+
     try:
         return read(str(path))
     except Exception as error:  # whatever the readers raise
@@ -166,10 +179,12 @@ def read_file(given: Any) -> Source:
         raise BadSource(
             f"a {type(given).__name__} is not a file; give a path, bytes or an open file"
         )
+
     if not isinstance(given, str | os.PathLike):
         return read_source(given)
     if not Path(given).is_file():
         raise BadSource(f"{given}: there is no such file")
+
     with Path(given).open("rb") as file:
         return read_source(file)
 
@@ -187,10 +202,13 @@ def read_as_it_is(given: Any, name: str | None = None) -> Source:
     elif hasattr(given, "read"):
         name = name or Path(str(getattr(given, "name", ""))).name
         given = given.read()
+
     if not isinstance(given, bytes | bytearray | memoryview):
         raise BadSource(
-            f"a {type(given).__name__} is not a file; give a path, bytes or a file opened in binary mode"
+            f"a {type(given).__name__} is not a file; give a path, bytes or a file opened in "
+            "binary mode"
         )
+
     if not name:
         raise BadSource(
             "bytes have no name; say what the file is called, as in attach(content, 'config.yaml')"
@@ -203,6 +221,7 @@ def _of_bytes(file: IO[bytes], name: str, tag: str | None) -> Source:
     start = file.read(_COMPRESSED_FROM)
     if not start:
         raise BadSource(f"{name} is empty")
+
     packed = start.startswith((_GZIP, *_ZSTD))
     shrink = not packed and len(start) == _COMPRESSED_FROM
     digest = hashlib.sha256()
@@ -210,23 +229,28 @@ def _of_bytes(file: IO[bytes], name: str, tag: str | None) -> Source:
     body = cast(IO[bytes], tempfile.NamedTemporaryFile(prefix="evh-"))  # noqa: SIM115
     # No name and no time within: the same run is the same bytes whenever it is sent.
     writer = gzip.GzipFile("", "wb", 1, body, 0) if shrink else None
+
     piece = start
     while piece:
         digest.update(piece)
         (writer or body).write(piece)
         piece = file.read(_PIECE)
+
     if writer:
         writer.close()
+
     body.flush()
     own, sha256 = _first_tag(start), digest.hexdigest()
     if start.startswith(_GZIP):
         own, sha256 = _unpacked(body, name)
     elif packed:
         sha256 = ""
+
     if body.tell() <= _IN_MEMORY:
         body.seek(0)
         with body:
             body = io.BytesIO(body.read())
+
     return Source(name, body, tag or _named(own, name), sha256)
 
 
@@ -237,11 +261,13 @@ def _unpacked(body: IO[bytes], name: str) -> tuple[str, str]:
         with gzip.open(Path(body.name), "rb") as file:
             piece = file.read(_PIECE)
             own = _first_tag(piece)
+
             while piece:
                 digest.update(piece)
                 piece = file.read(_PIECE)
     except (OSError, EOFError, zlib.error) as error:
         raise BadSource(f"{name} is not a whole gzip file: {error}") from error
+
     return own, digest.hexdigest()
 
 
@@ -267,13 +293,16 @@ def is_run(path: Path) -> bool:
     zstandard."""
     if path.suffix.lower() in _RANX:
         return True
+
     start = _start_of(path)
     if start.startswith(_ZSTD):
         return True
+
     for line in start.splitlines():
         columns = line.split()
         if columns and not columns[0].startswith(b"#"):
             return len(columns) >= 5 and any(_NUMBER.fullmatch(column) for column in columns[3:5])
+
     return False
 
 
@@ -287,6 +316,7 @@ def _start_of(path: Path) -> bytes:
                 start = unpacked.read(_COMPRESSED_FROM)
     except (OSError, EOFError, zlib.error) as error:
         raise BadSource(f"{path} cannot be read: {error}") from error
+
     return start
 
 
@@ -318,8 +348,10 @@ def by_topic(given: Any) -> dict[str, dict[str, float]]:
         rows = (_triple(row) for row in given)
     else:
         raise BadSource(
-            f"a {type(given).__name__} is not a run; give a path, bytes, a dictionary, a table or rows"
+            f"a {type(given).__name__} is not a run; give a path, bytes, a dictionary, a table or "
+            "rows"
         )
+
     found: dict[str, dict[str, float]] = {}
     for topic, document, score in rows:
         topic, document = str(topic), str(document)
@@ -327,18 +359,23 @@ def by_topic(given: Any) -> dict[str, dict[str, float]]:
             raise BadSource(
                 f"topic {topic!r}, document {document!r}: an id is empty or has white space"
             )
+
         try:
             value = float(score)
         except (TypeError, ValueError):
             raise BadSource(
                 f"topic {topic}, document {document}: the score {score!r} is not a number"
             ) from None
+
         if not math.isfinite(value):
             raise BadSource(f"topic {topic}, document {document}: the score is {value}")
+
         ranking = found.setdefault(topic, {})
         if document in ranking:
             raise BadSource(f"topic {topic}: document {document} is there twice")
+
         ranking[document] = value
+
     if not found:
         raise BadSource("the run has no documents")
     return found
@@ -365,10 +402,12 @@ def _triple(row: Any) -> tuple[Any, Any, Any]:
     """Return topic, document and score of a tuple, or of a scored document of ir_measures or ir_datasets."""
     if hasattr(row, "query_id"):
         return row.query_id, row.doc_id, row.score
+
     try:
         topic, document, score = row
     except (TypeError, ValueError):
         raise BadSource(f"{row!r} is not a triple of topic, document and score") from None
+
     return topic, document, score
 
 

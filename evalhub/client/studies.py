@@ -34,6 +34,7 @@ class Configurations(Placed):
                 values = one.get("values") or [one["value"]] * len(names)
                 first = {"name": one["name"], "unit": one["unit"], "kind": kind}
                 rows.append({**first, **dict(zip(names, values, strict=True))})
+
         return rows
 
     def since(self) -> list[dict[str, Any]]:
@@ -48,6 +49,7 @@ class Configurations(Placed):
                     rows.append(
                         {**row, "before": values.get("before"), "after": values.get("after")}
                     )
+
         return rows
 
 
@@ -101,6 +103,7 @@ class Importance(Drawn):
                 rows.append(
                     {**first, **ends, **{name: level[name] for name in ("others", "runs", "mean")}}
                 )
+
         return rows
 
 
@@ -127,6 +130,7 @@ class Frontier(Drawn):
                 "by": names.get(one["by"], one["by"]),
             }
             rows.append({**row, "p_adjusted": one["p_adjusted"], "id": one["run"]["id"]})
+
         return rows
 
 
@@ -149,6 +153,7 @@ class Studied:
         """
         path = f"{self.path}parameters/"
         params = {**_without_empty(q=q, filter=filter), "limit": _PARAMETERS_OF_A_PAGE}
+
         body = self._hub.read(path, params)
         # Servers of earlier releases count the rows and give no address of the next page.
         while len(body["results"]) < body["count"]:
@@ -156,6 +161,7 @@ class Studied:
             if not page["results"]:
                 break
             body["results"] += page["results"]
+
         return Listed(body)
 
     def configurations(
@@ -177,6 +183,7 @@ class Studied:
         question = _without_empty(measure=measure, **parameters)
         body = self._hub.pages(f"{self.path}difficulty/", question, rows)
         shared = {name: question[name] for name in ("measure", "scores") if name in question}
+
         return Difficulty(body, self._page_of("topics/", question), partial(self.chart, **shared))
 
     def topic(
@@ -194,6 +201,7 @@ class Studied:
         question = self._question(measure=measure, **parameters)
         body = self._hub.read(f"{self.path}importance/", question)
         page = self._page_of("parameters/importance/", question)
+
         return Importance(body, page, partial(self.chart, **question))
 
     def frontier(self, measure: Any = None, cost: str | None = None, **parameters: Any) -> Frontier:
@@ -216,8 +224,10 @@ class Studied:
         question = _without_empty(**parameters)
         if "runs" in question:
             question["runs"] = ids_of(self._hub, as_list(question["runs"]), self.slug)
+
         if "baseline" in question:
             (question["baseline"],) = ids_of(self._hub, [question["baseline"]], self.slug)
+
         return question
 
 

@@ -23,7 +23,9 @@ def parameters(args: argparse.Namespace) -> int:
         rows = [{name: row[name] for name in _KEY} for row in found.rows()]
         for row in rows:
             row["values"] = [value["value"] for value in row["values"]]
+
         show(args, rows, hub)
+
     return DONE
 
 
@@ -31,13 +33,16 @@ def configurations(args: argparse.Namespace) -> int:
     """Put the parameters of runs side by side, or list what changed since the baseline."""
     if args.changes and not args.baseline:
         raise WrongOption("--changes lists what changed since --baseline RUN; name it")
+
     with commands.hub_of(args) as hub:
         how = {"baseline": args.baseline, "filter": args.filter or ""}
         found = hub.collection(args.collection).configurations(args.runs, **how)
         show(args, found.since() if args.changes else found.rows(), hub)
+
         if not args.changes:
             counts = (len(found.raw["runs"]), len(found.raw["differ"]), len(found.raw["same"]))
             say("{} runs: {} parameters differ, {} are the same.".format(*counts))
+
     return DONE
 
 
@@ -57,9 +62,11 @@ def show_topic(args: argparse.Namespace) -> int:
         show(args, found.rows(), hub)
         title = f": {found.title}" if found.title else ""
         say(
-            f"Topic {found.topic_id}{title}. {found.judged} documents are judged, {found.relevant} relevant."
+            f"Topic {found.topic_id}{title}. {found.judged} documents are judged, "
+            f"{found.relevant} relevant."
         )
         _warn(found)
+
     return DONE
 
 
@@ -71,7 +78,9 @@ def importance(args: argparse.Namespace) -> int:
         show(args, found.levels() if args.levels else found.rows(), hub)
         if found.message:
             say(found.message)
+
         _warn(found)
+
     return DONE
 
 
@@ -85,6 +94,7 @@ def frontier(args: argparse.Namespace) -> int:
         found = hub.collection(args.collection).frontier(args.measure, args.cost, **chosen)
         show(args, found.rows(), hub)
         _warn(found)
+
     return DONE
 
 
@@ -114,6 +124,7 @@ def add_commands(add: Any, run: str) -> None:
     made.add_argument("collection", nargs="?", help="default: the configured one")
     made.add_argument("--name", metavar="TEXT", help="those with this in their name")
     made.add_argument("--filter", help="of the runs that a filter of the leaderboard selects")
+
     for name, function, does in (
         ("configurations", configurations, "how runs were made, side by side"),
         ("importance", importance, "which parameters matter for a measure"),
@@ -126,6 +137,7 @@ def add_commands(add: Any, run: str) -> None:
             "--filter",
             help="the runs that a filter of the leaderboard selects: 'param:bm25.k1>0.9'",
         )
+
         if name == "configurations":
             made.add_argument(
                 "--baseline", metavar="RUN", help="the first one, which the others are held against"
@@ -137,10 +149,12 @@ def add_commands(add: Any, run: str) -> None:
             )
         else:
             made.add_argument("-m", "--measure", help="default: the collection's first")
+
         if name == "importance":
             made.add_argument(
                 "--levels", action="store_true", help="the parameters that go with the measure"
             )
+
         if name == "frontier":
             made.add_argument(
                 "--cost", help="such as latency_ms; default: the one that most runs have"

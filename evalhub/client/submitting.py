@@ -46,6 +46,7 @@ def submit_run(
     files = {"file": source}
     if known is not None:
         files["known"] = read_file(known)
+
     team = team or hub.config.team or None
     # A run without a tag of its own is called after its version of a system.
     stem = None if fields.get("system") and tag is None else source.tag
@@ -75,6 +76,7 @@ def submit_run(
                 or number >= _MOST_SUFFIXES
             ):
                 raise
+
             number, key = number + 1, uuid.uuid4().hex
         except QuotaExceeded as error:
             if not wait_for_quota or not error.wait:
@@ -86,6 +88,7 @@ def submit_run(
                 return Check(response.json())
             submission = Run(hub, response.json())
             submission.there = response.status_code == _THERE
+
             return submission
 
 
@@ -109,12 +112,15 @@ def _submission(
     """Describe the request that submits a run."""
     names = ("description", "experiment", "system", "label", "if_taken")
     form = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
+
     sent = {name: str(value) for name, value in form.items() if value}
     for name in ("metadata", *_LINEAGE):
         if fields.get(name):
             sent[name] = json.dumps(fields[name])
+
     if fields.get("dry_run"):
         sent["dry_run"] = "true"
+
     return Call("POST", path, fields=sent, files=files, key=key)
 
 
@@ -132,6 +138,7 @@ def _with_identical(
                 "dropped_identical": len(source.identical),
             },
         }
+
     if source.identical:
         number = len(source.identical)
         _log.warning(
@@ -142,6 +149,7 @@ def _with_identical(
             "its" if number == 1 else "their",
             source.identical[0],
         )
+
     return fields
 
 
@@ -149,6 +157,7 @@ def _warn_of_dropped(collection: Collection, topics: tuple[str, ...]) -> None:
     """Warn of documents that were left out and are relevant, where the judgements may be read."""
     if not topics:
         return
+
     version = collection.info().raw.get("active_qrels")
     if version is None:
         return
@@ -157,6 +166,7 @@ def _warn_of_dropped(collection: Collection, topics: tuple[str, ...]) -> None:
         judgements = collection.qrels_file(version)
     except (NotAllowed, NotFound):
         return
+
     dropped = set(topics)
     columns = (line.split() for line in judgements.decode().splitlines())
     relevant = {

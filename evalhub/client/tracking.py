@@ -33,6 +33,7 @@ def tracked(run: Run, measures: Sequence[str]) -> Tracked:
     answered, judged = means.coverage["answered"], means.coverage["judged"]
     if not judged:
         raise EvalHubError(f"no topic of {run.tag} is judged")
+
     about = {
         "evalhub.run": run.id,
         "evalhub.tag": run.tag,
@@ -43,6 +44,7 @@ def tracked(run: Run, measures: Sequence[str]) -> Tracked:
         "evalhub.sha256": run.sha256,
         "evalhub.url": run.page,
     }
+
     numbers = {name: value for name, value in found.items() if value is not None}
     undefined = [name for name, value in found.items() if value is None]
     return Tracked({**numbers, COVERAGE: answered / judged}, about, undefined)

@@ -57,6 +57,7 @@ class Verdict(Answer):
         candidate = self.raw["candidate"]
         if candidate["number"] is None:
             return ""
+
         topics = max((rule["n"] for rule in self.raw["rules"]), default=0)
         where = f"on these {topics} topics" if topics else "in this collection"
         return f"{ordinal(candidate['number'])} run of team {candidate['team']} {where}"
@@ -66,17 +67,22 @@ class Verdict(Answer):
         """Say what follows from having tried often; empty where nothing does."""
         if (self.raw["candidate"]["number"] or 0) < _MANY_RUNS:
             return ""
-        return "the best of many runs looks better than it is; before a release, compare on a blind collection"
+        return (
+            "the best of many runs looks better than it is; before a release, compare on a blind "
+            "collection"
+        )
 
     def lines(self) -> list[str]:
         """Return the verdict as sentences for a terminal."""
         against = f" against {_name(self.raw['baseline'])}" if self.raw["baseline"] else ""
         told = [
-            f"{self.raw['verdict']}: {_name(self.raw['candidate'])}{against}, qrels v{self.raw['qrels']}"
+            f"{self.raw['verdict']}: {_name(self.raw['candidate'])}{against}, qrels "
+            f"v{self.raw['qrels']}"
         ]
         for rule in self.raw["rules"]:
             told.append(f"  {rule['verdict']}: {rule['rule']}: {rule['reason']}")
             told += [f"    {caution['code']}: {caution['message']}" for caution in rule["cautions"]]
+
         told += [f"  {text}" for text in (*self.raw["notes"], self.tried, self.advice) if text]
         return told
 
@@ -86,6 +92,7 @@ class Verdict(Answer):
         candidate, baseline = self.raw["candidate"], self.raw["baseline"]
         against = f" against {_link(baseline)}" if baseline else ""
         out = [f"### {_MARKS[self.raw['verdict']]}: {_link(candidate)}{against}", ""]
+
         out += [
             "| rule | verdict | difference | interval | topics | |",
             "| --- | --- | ---: | --- | ---: | --- |",
@@ -102,6 +109,7 @@ class Verdict(Answer):
                 plain(rule["reason"]),
             )
             out.append(f"| {' | '.join(cells)} |")
+
         for rule in self.raw["rules"]:
             if rule["worst_topics"]:
                 out += ["", f"Lost most, {plain(rule['measure'])}:", ""]
@@ -110,12 +118,15 @@ class Verdict(Answer):
                     "| --- | --- | ---: | ---: | ---: |",
                 ]
                 out += [_topic_line(topic) for topic in rule["worst_topics"]]
+
             out += [f"\n{plain(caution['message'])}" for caution in rule["cautions"]]
+
         foot = [
             self.tried,
             self.advice,
             f"collection {self.raw['collection']}, qrels v{self.raw['qrels']}",
         ]
+
         out += ["", *(plain(note) + "\n" for note in self.raw["notes"])]
         out.append(
             f"{'; '.join(plain(text) for text in foot if text)}. [All numbers]({self.raw['url']})"
@@ -130,8 +141,12 @@ class Verdict(Answer):
             kind = "failure" if fails else "skipped" if rule["verdict"] == UNDECIDED else ""
             failures, skipped = failures + fails, skipped + (kind == "skipped")
             inside = f"<{kind} message={_attribute(rule['reason'])}/>" if kind else ""
-            name = f"classname={_attribute('evalhub.' + self.raw['collection'])} name={_attribute(rule['rule'])}"
+            name = (
+                f"classname={_attribute('evalhub.' + self.raw['collection'])} "
+                f"name={_attribute(rule['rule'])}"
+            )
             cases.append(f"  <testcase {name}>{inside}</testcase>\n")
+
         counts = f'tests="{len(cases)}" failures="{failures}" skipped="{skipped}" errors="0"'
         told = escape(_CONTROL.sub("", "\n".join(self.lines())))
         return (
@@ -164,7 +179,10 @@ def _link(run: dict[str, Any]) -> str:
 
 def _topic_line(topic: dict[str, Any]) -> str:
     values = [f"{topic[name]:.4f}" for name in ("baseline", "candidate")]
-    return f"| {plain(topic['topic_id'])} | {plain(topic['text'])} | {' | '.join(values)} | {topic['d']:+.4f} |"
+    return (
+        f"| {plain(topic['topic_id'])} | {plain(topic['text'])} | {' | '.join(values)} | "
+        f"{topic['d']:+.4f} |"
+    )
 
 
 def _attribute(text: str) -> str:

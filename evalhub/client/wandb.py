@@ -27,10 +27,12 @@ def log(run: Run, measures: Sequence[str] = (), prefix: str = "") -> dict[str, f
     active = wandb.run
     if active is None:
         raise BadSource("no W&B run is active; call wandb.init() first")
+
     found = tracked(run, measures)
     numbers = {f"{prefix}{name}": value for name, value in found.numbers.items()}
     active.summary.update(numbers)
     active.config.update(
         {f"{prefix}{name}": value for name, value in found.about.items()}, allow_val_change=True
     )
+
     return numbers

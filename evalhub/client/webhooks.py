@@ -46,9 +46,11 @@ def verify(
     given = {str(name).lower(): str(value) for name, value in headers.items()}
     if missing := [name for name in _NAMES if not given.get(name)]:
         raise BadSignature(f"the request has no header {missing[0]}")
+
     message_id, stamp, signed = (given[name] for name in _NAMES)
     if not (stamp.isascii() and stamp.isdecimal() and len(stamp) <= 15):
         raise BadSignature("webhook-timestamp is not a number of seconds")
+
     content = body.encode() if isinstance(body, str) else bytes(body)
     expected = hmac.digest(key, f"{message_id}.{stamp}.".encode() + content, hashlib.sha256)
     # Every signature is compared, so that the time it takes tells nothing.
@@ -59,10 +61,12 @@ def verify(
         raise BadSignature(
             f"the request was signed more than {tolerance:g} s ago, or ahead of this clock"
         )
+
     try:
         event = json.loads(content)
     except ValueError as error:
         raise BadSignature("the body is not JSON") from error
+
     if not isinstance(event, dict):
         raise BadSignature("the body is not an event")
     return event
@@ -75,6 +79,7 @@ def _key_of(secret: str) -> bytes:
         key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError) as error:
         raise BadConfig(f"the secret of a webhook is {_PREFIX} and base64") from error
+
     if not key:
         raise BadConfig("the secret of the webhook is empty")
     return key
@@ -90,4 +95,5 @@ def _signatures(header: str) -> list[bytes]:
                 found.append(base64.b64decode(text, validate=True))
             except (binascii.Error, ValueError):
                 continue
+
     return found

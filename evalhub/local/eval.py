@@ -56,6 +56,7 @@ def main(argv: list[str]) -> None:
         status = _FAILED
     except KeyboardInterrupt:
         status = _INTERRUPTED
+
     raise SystemExit(status)
 
 
@@ -74,6 +75,7 @@ def _parse_and_run(arguments: list[str]) -> int:
         )
         _say(f"{parser().format_usage()}evalhub eval: error: {error.message}{more}")
         return _WRONG_USE
+
     return _Command(options, requests, measures).run()
 
 
@@ -91,6 +93,7 @@ class _Command:
         """Evaluate every run and write the values. Return the exit status."""
         options = self.options
         names = [options.qrels, *options.runs, *filter(None, [options.scale, options.known])]
+
         files = {name: LocalFile(name, _LIMITS) for name in names}
         try:
             size = sum(self._size(file) for file in files.values())
@@ -99,6 +102,7 @@ class _Command:
         finally:
             for file in files.values():
                 file.close()
+
         return _FAILED if self.failed else 0
 
     def _size(self, file: LocalFile) -> int:
@@ -113,12 +117,16 @@ class _Command:
         if options.scale:
             with self._reported(files[options.scale]):
                 scale = read_zscores(files[options.scale].open)
+
         if options.known:
             known = self._known(files[options.known], judgements)
+
         if judgements is None or self.failed:
             return
+
         self._check_gains(files[options.qrels], judgements)
         found = (self._sheet(files[name], judgements, scale, known) for name in options.runs)
+
         sheets = (sheet for sheet in found if sheet)
         for text in EXPORTS[options.format](
             sheets, by_topic=options.by_topic, summary=options.summary
@@ -135,7 +143,9 @@ class _Command:
             )
             self._check(file, summary.report)
             self._check_subtopics(file, summary)
+
             return summary.judgements
+
         return None
 
     def _known(self, file: LocalFile, judgements: Judgements | None) -> KnownDocuments | None:
@@ -147,7 +157,9 @@ class _Command:
             ):
                 other = _other_case(summary.topics, judgements.topic_ids, "in the file")
                 _say(f"{file.name}: warning: none of its topics has judgements{other}")
+
             return summary.known
+
         return None
 
     def _sheet(
@@ -164,12 +176,15 @@ class _Command:
             self._check(file, summary.report)
             if known:
                 view = mark_known(view, judgements, known)
+
             answers = Answers(
                 view, judgements.topic_ids, summary.tag or "", self._settings(), scale
             )
             self._check_topics(file, answers, summary.topics)
             topics = [judgements.topic_ids[topic].decode() for topic in answers.shown.tolist()]
+
             return Sheet(file.name, topics, self._columns(file, answers), scale is not None)
+
         return None
 
     def _columns(self, file: LocalFile, answers: Answers) -> list[Column]:
@@ -178,6 +193,7 @@ class _Command:
         each: list[tuple[str, list[Request], list[Measure]]] = [
             (one.entry.name, [one], []) for one in self.requests
         ]
+
         each += [(measure.name, [], [measure]) for measure in self.measures]
         for name, requests, measures in each:
             try:
@@ -185,9 +201,11 @@ class _Command:
             except Exception as error:  # a fault of one measure, which says nothing of the others
                 self.failed = True
                 _say(f"{file.name}: {name} cannot be computed: {type(error).__name__}: {error}")
+
         for column in found:
             if column.undefined:
                 _say(f"{file.name}: warning: {_missing_values(column)}")
+
         return found
 
     def _settings(self) -> Settings:
@@ -209,7 +227,8 @@ class _Command:
                     f"; {warning.count:,} in total" if warning.count > 1 and warning.lines else ""
                 )
                 _say(
-                    f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}{more}"
+                    f"{_place(file.name, warning.line)}: warning: {warning.code}: "
+                    f"{warning.message}{more}"
                 )
 
     def _check_gains(self, file: LocalFile, judgements: Judgements) -> None:
@@ -218,6 +237,7 @@ class _Command:
         cautions = [caution for measure in self.measures for caution in measure.cautions(levels)]
         for request in self.requests:
             cautions += request.gains.cautions(levels, request.names[0]) if request.gains else []
+
         for caution in cautions:
             _say(f"{file.name}: warning: {caution.code}: {caution.message}")
 
@@ -228,7 +248,8 @@ class _Command:
         )
         if names and qrels.judgements.subtopics is None:
             _say(
-                f"{file.name}: warning: no subtopics for {names}: each topic is its only one; see --iteration"
+                f"{file.name}: warning: no subtopics for {names}: each topic is its only one; see "
+                "--iteration"
             )
 
     def _check_topics(self, file: LocalFile, answers: Answers, topics: Iterable[str]) -> None:
@@ -239,12 +260,15 @@ class _Command:
             )
             if not len(answers.shown):
                 raise EvalHubError(problem)
+
             _say(f"{file.name}: warning: {problem}")
+
         missing = len(answers.topic_ids) - int(answers.answered.sum())
         if missing and not self.options.complete:
             total = len(answers.topic_ids)
             _say(
-                f"{file.name}: warning: {missing} of {total} judged topics have no results and are left out; see -c"
+                f"{file.name}: warning: {missing} of {total} judged topics have no results and "
+                "are left out; see -c"
             )
 
     @contextmanager
@@ -271,6 +295,7 @@ def _missing_values(column: Column) -> str:
         if column.defined
         else f"has no value for any of {topics} topics"
     )
+
     reasons = "; ".join(
         f"{REASONS[reason]} ({count})" for reason, count in column.undefined.items()
     )
@@ -296,6 +321,7 @@ def _other_case(topics: Iterable[str], judged: list[bytes], where: str = "in the
 def _say_problems(name: str, report: FileReport) -> None:
     for problem in report.problems:
         _say(f"{_place(name, problem.line)}: {problem.code}: {problem.message}")
+
     shown = [problem.code for problem in report.problems]
     for code, count in report.problem_counts.items():
         if count > shown.count(code):

@@ -42,8 +42,10 @@ class LocalFile:
             os.path.isfile(name) or os.path.isdir(name) or not os.path.exists(name)
         ):
             return open(name, "rb")
+
         if self._kept is None:
             self._kept = _read(name, limit)
+
         if len(self._kept) > limit:
             raise FileTooLarge(f"more than {limit:,} bytes from a pipe; use a file instead")
         return io.BytesIO(self._kept)

@@ -41,12 +41,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        "evalhub eval", description=_DESCRIPTION, epilog=_MEASURES, allow_abbrev=False, add_help=False,
-        usage="%(prog)s [-q] [-c] [-n] [-J] [-m MEASURE] [-l N] [-M N] [-N N] [-Z FILE] [more] QRELS RUN [RUN ...]",
+        "evalhub "
+        "eval", description=_DESCRIPTION, epilog=_MEASURES, allow_abbrev=False, add_help=False,
+        usage="%(prog)s [-q] [-c] [-n] [-J] [-m MEASURE] [-l N] [-M N] [-N N] [-Z FILE] [more] "
+              "QRELS RUN [RUN ...]",
         # Every option is tried on a formatter, which would load what finds out how wide the
         # terminal is.
         formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=_ANY_WIDTH),
     )  # fmt: skip
+
     made.add_argument("qrels", metavar="QRELS", help="judgements: topic iteration document level")
     made.add_argument(
         "runs", metavar="RUN", nargs="+", help="runs: topic Q0 document rank score tag"
@@ -54,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     _add_trec_eval(made)
     _add_own(made)
     made.formatter_class = argparse.RawDescriptionHelpFormatter
+
     return made
 
 
@@ -67,6 +71,7 @@ def _add_trec_eval(to: argparse.ArgumentParser) -> None:
         version=f"evalhub eval, engine {ENGINE_VERSION}",
         help="show the version and exit",
     )
+
     add(
         "-q",
         "--query_eval_wanted",
@@ -74,6 +79,7 @@ def _add_trec_eval(to: argparse.ArgumentParser) -> None:
         dest="by_topic",
         help="also print the values of each topic",
     )
+
     add(
         "-m",
         "--measure",
@@ -82,8 +88,10 @@ def _add_trec_eval(to: argparse.ArgumentParser) -> None:
         dest="measures",
         help="a measure, see below",
     )
+
     add("-c", "--complete_rel_info_wanted", action="store_true", dest="complete",
-        help="average over all topics of QRELS; one without results counts 0 instead of being left out")  # fmt: skip
+        help="average over all topics of QRELS; one without results counts 0 instead of being left "
+             "out")  # fmt: skip
     add("-l", "--level_for_rel", type=_number(0, MAX_LEVEL), default=1, metavar="N", dest="level",
         help="lowest level that counts as relevant (default 1)")  # fmt: skip
     add(
@@ -93,28 +101,34 @@ def _add_trec_eval(to: argparse.ArgumentParser) -> None:
         dest="summary",
         help="print no values over all topics",
     )
+
     add("-J", "--Judged_docs_only", action="store_true", dest="judged_only",
-        help="leave documents that are unjudged, or judged at a level below 0, out before ranking")  # fmt: skip
+        help="leave documents that are unjudged, or judged at a level below 0, out before "
+             "ranking")  # fmt: skip
     add("-M", "--Max_retrieved_per_topic", type=_number(1, 10**9), metavar="N", dest="depth",
         help="use the first N documents of each topic")  # fmt: skip
     add("-N", "--Number_docs_in_coll", type=_number(0, 10**12), default=0, metavar="N", dest="documents",
         help="number of documents in the collection, for measures that need it")  # fmt: skip
     add("-Z", "--Zscore", metavar="FILE", dest="scale",
         help="deviations from the means in FILE: topic measure mean deviation")  # fmt: skip
+
     for flags, known in (
         (("-R", "--Rel_info_format"), "qrels"),
         (("-T", "--Results_format"), "trec_results"),
     ):
         add(*flags, choices=[known], help=argparse.SUPPRESS)
+
     add("-o", "--Output_old_results_format", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_own(to: argparse.ArgumentParser) -> None:
     add = to.add_argument_group("more").add_argument
     add("--compat", choices=VERSIONS, default="10",
-        help="the version of trec_eval to follow (default 10); 9.0.8 compares scores as float32")  # fmt: skip
+        help="the version of trec_eval to follow (default 10); 9.0.8 compares scores as "
+             "float32")  # fmt: skip
     add("--format", choices=list(EXPORTS), default="trec_eval",
-        help="trec_eval's text (default), or run, measure, topic and value at full precision")  # fmt: skip
+        help="trec_eval's text (default), or run, measure, topic and value at full "
+             "precision")  # fmt: skip
     add("--iteration", choices=ITERATIONS,
         help="what the second column of QRELS is, for measures of subtopics: subtopics, rounds of judging, or nothing "
         "(default: subtopics where a topic judges a document in two iterations, else nothing)")  # fmt: skip
@@ -142,6 +156,7 @@ class _number:  # noqa: N801 - argparse names a type by its class in messages
             and self._low <= int(text) <= self._high
         ):
             return int(text)
+
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a whole number from {self._low} to {self._high}"
         )

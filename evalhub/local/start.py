@@ -20,6 +20,7 @@ def main(argv: list[str]) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(_OBJECTS)
     use_large_pages()
+
     try:
         from evalhub.local import eval as command
 

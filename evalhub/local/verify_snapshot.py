@@ -36,22 +36,27 @@ def main(argv: list[str]) -> None:
     parser.add_argument(
         "--sha256", help="that of the manifest, as the paper cites it; the first digits are enough"
     )
+
     options = parser.parse_args(argv[2:])
     try:
         content = options.file.read_bytes()
     except OSError as error:
         sys.stderr.write(f"evalhub verify-snapshot: cannot read {options.file}: {error.strerror}\n")
         raise SystemExit(_WRONG_USE) from error
+
     try:
         files = read_archive(content)
     except ValueError as error:
         sys.stderr.write(f"evalhub verify-snapshot: {options.file}: {error}\n")
         raise SystemExit(_FAILED) from error
+
     found = list(problems(files, (options.sha256 or "").lower().removeprefix("sha256:")))
     for problem in found:
         sys.stderr.write(f"{problem}\n")
+
     if found:
         raise SystemExit(_FAILED)
+
     sys.stdout.write(_summary(files))
     raise SystemExit(0)
 
@@ -63,8 +68,10 @@ def read_archive(content: bytes) -> dict[str, bytes]:
             plain = stream.read(_MOST_BYTES + 1)
     except zstandard.ZstdError as error:
         raise ValueError(f"not a file of Zstandard, or damaged: {error}") from error
+
     if len(plain) > _MOST_BYTES:
         raise ValueError("more than 4 GB: not an archive of a snapshot")
+
     files: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as tar:
@@ -75,6 +82,7 @@ def read_archive(content: bytes) -> dict[str, bytes]:
                 files[member.name] = held.read()
     except tarfile.TarError as error:
         raise ValueError(f"not a tar file, or damaged: {error}") from error
+
     return files
 
 
@@ -84,27 +92,35 @@ def problems(files: dict[str, bytes], cited: str = "") -> Iterator[str]:
     if text is None:
         yield "manifest.json is missing"
         return
+
     sha256 = hashlib.sha256(text).hexdigest()
     if not sha256.startswith(cited):
         yield f"manifest.json has the SHA-256 {sha256}, which does not begin with {cited}"
+
     if not is_canonical(text):
         yield "manifest.json is not in canonical form (RFC 8785)"
+
     named = _named(text)
     if named is None:
         yield "manifest.json does not name its files"
         return
+
     for name in sorted(named.keys() - files.keys()):
         yield f"{name} is missing"
+
     for name in sorted(files.keys() - named.keys() - _BESIDE):
         yield f"{name} is not named by the manifest"
+
     for name in sorted(named.keys() & files.keys()):
         if hashlib.sha256(files[name]).hexdigest() != named[name]:
             yield f"{name} is not the file that the manifest names"
+
     lines = files.get("SHA256SUMS", b"").decode(errors="replace").splitlines()
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     for name in sorted(files.keys() - {"SHA256SUMS"}):
         if sums.get(name) != hashlib.sha256(files[name]).hexdigest():
             yield f"{name} is not the file of SHA256SUMS"
+
     for name in sorted(sums.keys() - files.keys()):
         yield f"{name} of SHA256SUMS is missing"
 

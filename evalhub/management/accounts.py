@@ -25,16 +25,19 @@ def create_account(
         raise CommandError(
             f"there is a user {name!r} already; evalhub create_token {name} creates another token"
         )
+
     try:
         User._meta.get_field("username").clean(name, None)
     except ValidationError as error:
         raise CommandError(f"{name!r} cannot be a user name: {' '.join(error.messages)}") from error
+
     password = secrets.token_urlsafe(12)
     create = User.objects.create_superuser if administrator else User.objects.create_user
     with transaction.atomic():
         user = create(name, password=password)
         record(SYSTEM, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": administrator})
         _, token = issue_token(user=user, name="first token", scopes=scopes)
+
     return password, token
 
 

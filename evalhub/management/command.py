@@ -44,6 +44,7 @@ def placed(look: Callable[[], T]) -> T:
 def _unreachable(error: StorageUnavailable) -> CommandError:
     if isinstance(error, StoreRefuses):
         return CommandError(f"the file store {error.reason}; {_CHECK_FILES}")
+
     said = (
         error.message
         if the_store().noun in error.message

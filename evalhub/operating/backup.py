@@ -79,6 +79,7 @@ def saved_models() -> list[Model]:
         for model in apps.get_models(include_auto_created=True)
         if model._meta.label_lower not in LEFT_OUT
     ]
+
     graph = {
         model: {
             field.related_model
@@ -113,6 +114,7 @@ def write_backup(target: Path) -> dict[str, Any]:
     """
     for part in _parts_of_the_killed(target.parent):
         part.unlink(missing_ok=True)
+
     with tempfile.NamedTemporaryFile(
         dir=target.parent, prefix=_PART[0], suffix=_PART[1], delete=False
     ) as file:
@@ -126,12 +128,14 @@ def write_backup(target: Path) -> dict[str, Any]:
                 tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar,
             ):
                 manifest = _Writer(tar, target.parent).write()
+
             file.flush()
             os.fsync(file.fileno())
             os.replace(file.name, target)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
+
     return manifest
 
 
@@ -159,6 +163,7 @@ class _Writer:
         counts = {model._meta.label_lower: self._add_rows(model) for model in saved_models()}
         for sha256 in sorted(_named_files()):
             self._add_file(sha256)
+
         manifest = {
             "format": FORMAT,
             "made_at": timezone.now().isoformat(),
@@ -169,9 +174,11 @@ class _Writer:
             **self._lacking,
             "members": self._members,
         }
+
         manifest["sha256"] = manifest_digest(manifest)
         content = json.dumps(manifest, indent=1).encode()
         self._add(MANIFEST, io.BytesIO(content), len(content))
+
         return manifest
 
     def _add_rows(self, model: Model) -> int:
@@ -180,9 +187,11 @@ class _Writer:
             for row in model._base_manager.order_by("pk").iterator(_BATCH):
                 file.write(encode_row(row) + b"\n")
                 count += 1
+
             size = file.tell()
             file.seek(0)
             self._add(rows_member(model), file, size)
+
         return count
 
     def _add_file(self, sha256: str) -> None:
@@ -196,6 +205,7 @@ class _Writer:
         else:
             with file:
                 state = self._add_opened(sha256, file)
+
         if state != "sound":
             self._lacking[state].append(sha256)
 
@@ -205,6 +215,7 @@ class _Writer:
         if state in ("sound", "altered"):
             size = file.seek(0, os.SEEK_END)
             file.seek(0)
+
             try:
                 self._add(f"{'files' if state == 'sound' else 'altered'}/{sha256}", file, size)
             except Unreadable:
@@ -213,6 +224,7 @@ class _Writer:
                 self._tar.offset = end
                 cast(Any, self._tar.fileobj).seek(end)
                 cast(Any, self._tar.fileobj).truncate()
+
         return state
 
     def _add(self, name: str, content: Any, size: int) -> None:
@@ -246,6 +258,7 @@ class HashedReader:
             content = self._stream.read(size)
         except OSError as error:
             raise Unreadable(error.strerror or str(error)) from error
+
         self._hash.update(content)
         return content
 
@@ -261,6 +274,7 @@ def _named_files() -> set[str]:
     named.update(SessionSet.objects.filter(deleted_at=None).values_list("sha256", flat=True))
     named.update(Artifact.objects.live().values_list("sha256", flat=True))
     named.update(Qrels.objects.values_list("sha256", flat=True))
+
     return named
 
 
@@ -276,5 +290,7 @@ def encode_row(row: models.Model) -> bytes:
             value = str(value)
         elif isinstance(value, bytes | memoryview):
             value = base64.b64encode(value).decode()
+
         values[field.attname] = value
+
     return json.dumps(values, cls=DjangoJSONEncoder).encode()

@@ -33,10 +33,12 @@ class BoundedWork:
                 limited_work(partial(_asker, request), places) as work,
             ):
                 response: Any = self.get_response(request)
+
             if response.streaming and work.placed:
                 response.streaming_content = _Held(
                     response.streaming_content, waiting, places.pop_all()
                 )
+
             return cast(HttpResponse, response)
 
 

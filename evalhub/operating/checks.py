@@ -40,6 +40,7 @@ def check_database(**options: Any) -> Messages:
     """Refuse SQLite for several machines and on a network file system."""
     if settings.EVALHUB_DATABASE_URL:
         return []
+
     found: Messages = []
     if settings.EVALHUB_REDIS_URL:
         text = "workers on Redis with SQLite: a worker on another machine cannot share the database"
@@ -50,6 +51,7 @@ def check_database(**options: Any) -> Messages:
             if near
             else checks.Error(text, hint, id="evalhub.E001")
         )
+
     kind = file_system(settings.EVALHUB_DATA)
     if kind.startswith(_NETWORK):
         text = (
@@ -59,6 +61,7 @@ def check_database(**options: Any) -> Messages:
             "set EVALHUB_DATA to a folder on a local disk, or EVALHUB_DATABASE_URL to a PostgreSQL"
         )
         found.append(checks.Error(text, hint, id="evalhub.E002"))
+
     return found
 
 
@@ -69,6 +72,7 @@ def check_data_folder(**options: Any) -> Messages:
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         return []
+
     text = f"the data folder {folder} cannot be {'written to' if existing == folder else 'made'}"
     hint = f"let user {os.geteuid()} write to {existing}, or set EVALHUB_DATA to another folder"
     return [checks.Error(text, hint, id="evalhub.E003")]
@@ -83,6 +87,7 @@ def check_files(**options: Any) -> Messages:
             "pip install botocore",
         )
         return [checks.Error(text, hint, id="evalhub.E014")]
+
     return []
 
 
@@ -106,6 +111,7 @@ def check_mail(**options: Any) -> Messages:
     """Warn of mails whose links and ids name no host."""
     if not settings.EVALHUB_MAIL_URL or settings.EVALHUB_URL:
         return []
+
     text, hint = (
         "mails have no link, and ids without a host",
         "set EVALHUB_URL, such as https://eval.example.org",
@@ -118,6 +124,7 @@ def check_webhooks(**options: Any) -> Messages:
     """Warn of webhooks whose links lead nowhere, and of what they may reach."""
     if not settings.EVALHUB_WEBHOOKS:
         return []
+
     found: Messages = []
     if not settings.EVALHUB_URL:
         text, hint = (
@@ -125,10 +132,15 @@ def check_webhooks(**options: Any) -> Messages:
             "set EVALHUB_URL, such as https://eval.example.org",
         )
         found.append(checks.Warning(text, hint, id="evalhub.W011"))
+
     if any(_METADATA in network for network in settings.EVALHUB_WEBHOOK_ALLOW):
-        text = f"EVALHUB_WEBHOOK_ALLOW permits {_METADATA}, where clouds keep the credentials of this machine"
+        text = (
+            f"EVALHUB_WEBHOOK_ALLOW permits {_METADATA}, where clouds keep the credentials of "
+            "this machine"
+        )
         hint = "name only the networks of your receivers, such as 10.0.0.0/8"
         found.append(checks.Warning(text, hint, id="evalhub.W012"))
+
     return found
 
 
@@ -137,8 +149,12 @@ def check_lease(**options: Any) -> Messages:
     """Check that a lease outlives a few missed heartbeats and ends within the hour."""
     if _LEAST_LEASE <= settings.EVALHUB_LEASE_SECONDS <= _LONGEST_LEASE:
         return []
-    text = f"EVALHUB_LEASE_SECONDS={settings.EVALHUB_LEASE_SECONDS} is too short or too long for workers"
+    text = (
+        f"EVALHUB_LEASE_SECONDS={settings.EVALHUB_LEASE_SECONDS} is too short or too long for "
+        "workers"
+    )
     hint = f"choose {_LEAST_LEASE} to {_LONGEST_LEASE} seconds; 30 is good"
+
     return [checks.Error(text, hint, id="evalhub.E004")]
 
 
@@ -172,6 +188,7 @@ def check_redis(url: str) -> Messages:
         ]
     finally:
         client.close()
+
     return [*_check_eviction(limits), *_check_persistence(limits)]
 
 
@@ -183,6 +200,7 @@ def _check_eviction(limits: dict[str, str]) -> Messages:
         return [
             checks.Error(f"{text}: it silently evicts queued messages", hint, id="evalhub.E007")
         ]
+
     if policy != "noeviction":
         return [checks.Warning(text, hint, id="evalhub.W007")]
     return []
@@ -192,7 +210,8 @@ def _check_persistence(limits: dict[str, str]) -> Messages:
     if limits.get("appendonly") == "yes" or limits.get("save"):
         return []
     hint = "appendonly yes saves the wait; no run is lost without it"
-    return [checks.Warning("Redis keeps nothing on disk: after its restart runs wait for a lease's time", hint,
+    return [checks.Warning("Redis keeps nothing on disk: after its restart runs wait for a lease's "
+                           "time", hint,
                            id="evalhub.W008")]  # fmt: skip
 
 
@@ -202,6 +221,7 @@ def file_system(path: Path, mounts: Path = _MOUNTS) -> str:
         lines = [line.split() for line in mounts.read_text().splitlines()]
     except OSError:
         return ""
+
     path = path.resolve()
     over = [(len(point), kind) for _, point, kind, *_ in lines if path.is_relative_to(point)]
     # If several are mounted at one point, the last one is visible.

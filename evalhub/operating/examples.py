@@ -92,6 +92,7 @@ def examples() -> list[Example]:
         for second, number in enumerate(row)
         for _ in range(number)
     ]
+
     versions = [_qrels("1", [pair[side] for pair in pairs]) for side in (0, 1)]
     return [
         *ranked,
@@ -115,6 +116,7 @@ def _ranked(name: str, topics: dict[str, tuple[str, str]]) -> Example:
         levels = [int(level) for level in spelled.split()]
         qrels += _qrels(topic, [*levels, *map(int, missed.split())])
         run += _run(topic, {rank: f"d{rank}" for rank in range(1, len(levels) + 1)}, name)
+
     return Example(name, [qrels], {name: run})
 
 
@@ -128,6 +130,7 @@ def _table_1() -> Example:
             retrieved = {int(rank): f"d{number}" for number, rank in enumerate(ranks.split(), 1)}
             retrieved.pop(0, None)
             runs[tag] += _run(str(topic), retrieved, tag)
+
     return Example("table1", [qrels], runs)
 
 

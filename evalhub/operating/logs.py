@@ -109,8 +109,10 @@ class JsonFormatter(logging.Formatter):
             "message": hide_secrets(record.getMessage()),
             **_fields(record),
         }
+
         if record.exc_info:
             line["traceback"] = hide_secrets(self.formatException(record.exc_info))
+
         return _without_tokens(json.dumps(line, ensure_ascii=False, default=str))
 
 

@@ -53,10 +53,12 @@ class RequestRecord:
         response["X-Request-ID"] = request_id
         if request.path.startswith("/api/"):
             response[LEAST_CLIENT_HEADER] = LEAST_CLIENT
+
         seconds = time.perf_counter() - start
         view = request.resolver_match.view_name if request.resolver_match else "none"
         count_request(view, request.method or "", response.status_code, seconds)
         _log.info("request", extra=_said(request, view, response.status_code, seconds))
+
         return response
 
 
@@ -67,6 +69,7 @@ def _said(request: HttpRequest, view: str, status: int, seconds: float) -> dict[
     user = vars(request).get("user")
     if isinstance(user, SimpleLazyObject):
         user = getattr(request, "_cached_user", None)
+
     return {
         "method": (request.method or "")[:20],
         "path": quote(request.path[:500]),
@@ -93,9 +96,11 @@ class NoBodyForHead:
             response.content or response.status_code not in _WITHOUT_BODY
         ):
             response.setdefault("Content-Length", str(len(response.content)))
+
         if request.method == "HEAD":
             # A file that was opened for the body is closed with the answer.
             setattr(response, "streaming_content" if response.streaming else "content", b"")
+
         return cast(HttpResponse, response)
 
 
@@ -131,6 +136,7 @@ class FinalSlash:
         ):
             request.path, request.path_info = f"{request.path}/", f"{path}/"
             request.META["PATH_INFO"] = request.path_info
+
         return self.get_response(request)
 
 
@@ -155,6 +161,7 @@ class ContentSecurityPolicy:
         response = self.get_response(request)
         policy = _DOCS_POLICY if request.path == "/api/v1/docs/" else _POLICY
         response.setdefault("Content-Security-Policy", policy)
+
         return response
 
 
@@ -169,6 +176,7 @@ class PrivateAnswers:
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_cache=True)
         patch_vary_headers(response, ("Authorization", "Cookie"))
+
         return response
 
 
@@ -191,16 +199,20 @@ class NoTokenInAddress:
         in_path = _IN_PATH.search(request.path_info)
         if not in_path and not _TOKEN.search(unquote_plus(request.META.get("QUERY_STRING", ""))):
             return self.get_response(request)
+
         if in_path:
             request.path, request.path_info = (
                 _IN_PATH.sub("evh_...", path) for path in (request.path, request.path_info)
             )
             request.META["PATH_INFO"] = request.path_info
+
         for name in _LOGGED:
             request.META[name] = "" if name == "QUERY_STRING" else request.path
+
         answer: HttpResponse = token_in_address(request)
         patch_cache_control(answer, private=True, no_cache=True)
         patch_vary_headers(answer, ("Authorization", "Cookie"))
+
         return answer
 
 
@@ -222,9 +234,11 @@ class SecretOfShareLink:
             request.path_info = f"/s/{found[1]}/"
             request.path = f"{mounted_at}{request.path_info}"
             request.META["PATH_INFO"] = request.path_info
+
             for name in _LOGGED:
                 if name in request.META:
                     request.META[name] = "" if name == "QUERY_STRING" else request.path
+
         return self.get_response(request)
 
 
@@ -268,6 +282,7 @@ class AccountRate:
             return None
         account = _account_of(request)
         wait = account and RATES.take(f"account:{account}", settings.EVALHUB_LOGIN_RATE)
+
         return slow_down(request, wait) if wait else None
 
 

@@ -30,6 +30,7 @@ def exposition() -> tuple[bytes, str]:
     registry = CollectorRegistry()
     registry.register(DatabaseFigures())
     registry.register(DiskFigures())
+
     return generate_latest(registry) + request_figures(), CONTENT_TYPE_PLAIN_0_0_4
 
 
@@ -43,6 +44,7 @@ class DatabaseFigures(Collector):
             _log.warning("no metrics: %s", error)
             yield _gauge("database_up", "Whether the database responds", 0)
             return
+
         yield _gauge("database_up", "Whether the database responds", 1)
         yield from _evaluation_figures(figures)
         yield from _queue_figures(figures)
@@ -66,7 +68,8 @@ class DiskFigures(Collector):
 
 def _evaluation_figures(figures: Figures) -> Iterator[Metric]:
     yield _labelled("evaluations", "Evaluations by state", "state", dict(figures.states))
-    yield _labelled("evaluation_attempts", "Attempts spent on the evaluations now in a state", "state",
+    yield _labelled("evaluation_attempts", "Attempts spent on the evaluations now in a "
+                                           "state", "state",
                     dict(figures.attempts))  # fmt: skip
     yield _labelled(
         "evaluations_failed", "Failed evaluations by reason", "code", dict(figures.failed)
@@ -77,6 +80,7 @@ def _evaluation_figures(figures: Figures) -> Iterator[Metric]:
         "state",
         dict(figures.sessions),
     )
+
     yield _labelled(
         "comparisons", "Stored comparisons by state", "state", dict(figures.comparisons)
     )
@@ -96,17 +100,20 @@ def _queue_figures(figures: Figures) -> Iterator[Metric]:
         "How long the oldest queued evaluation waits; 0 for none",
         queue.oldest,
     )
+
     yield _gauge("queue_delayed", "Queued evaluations that wait to be tried again", queue.delayed)
     yield _gauge(
         "queue_dispatched",
         "Evaluations sent to a worker in the last minute, or held by one",
         queue.dispatched,
     )
+
     yield _gauge(
         "queue_undispatched",
         "Evaluations that are due and were not sent to a worker",
         queue.undispatched,
     )
+
     yield _gauge("leases", "Evaluations that a worker holds", figures.states["evaluating"])
     yield _gauge(
         "expired_leases",
@@ -129,13 +136,16 @@ def _dispatcher_figures(figures: Figures) -> Iterator[Metric]:
         "Those of them that cannot send messages: is Redis away or full?",
         silent,
     )
+
     failed = CounterMetricFamily(
         "evalhub_dispatcher_failed_rounds",
         "Rounds that failed since the worker started",
         labels=["worker"],
     )
+
     for last in figures.rounds:
         failed.add_metric([last.worker], last.failed)
+
     yield failed
 
 

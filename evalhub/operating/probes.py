@@ -57,6 +57,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     warnings = [] if reasons else list(_warnings())
     said = [{"code": reason.code, "detail": reason.detail} for reason in reasons]
     body = {"ready": not reasons, "reasons": said, "warnings": warnings}
+
     return _fresh(JsonResponse(body, status=503 if reasons else 200))
 
 
@@ -66,6 +67,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     token = settings.EVALHUB_METRICS_TOKEN
     if not token:
         return _fresh(HttpResponse("EVALHUB_METRICS_TOKEN is not set\n", "text/plain", 404))
+
     given = request.headers.get("Authorization", "")
     if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
         refused = HttpResponse(
@@ -73,6 +75,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         )
         refused["WWW-Authenticate"] = "Bearer"
         return _fresh(refused)
+
     content, content_type = exposition()
     return _fresh(HttpResponse(content, content_type))
 
@@ -107,6 +110,7 @@ class Standing:
             if codes == self._known:
                 return
             self._known = codes
+
         if reasons:
             _log.warning(
                 "not ready: %s", "; ".join(reason.cause or reason.detail for reason in reasons)
@@ -124,6 +128,7 @@ def _reasons() -> Iterator[Reason]:
         yield from _database_reasons()
     except DatabaseError as error:
         yield Reason("database_unavailable", "the database does not answer", str(error))
+
     try:
         try_store()
     except StorageUnavailable as error:
@@ -148,6 +153,7 @@ def _database_reasons() -> Iterator[Reason]:
             "database_read_only",
             "the database takes no changes: is it a standby, or its disk read-only?",
         )
+
     if missing:
         yield Reason("migrations_missing", f"evalhub migrate has not applied {', '.join(missing)}")
     elif not any(last.alive for last in last_rounds()):
@@ -162,6 +168,7 @@ def _read_only() -> bool:
         with connection.cursor() as cursor:
             cursor.execute("SHOW transaction_read_only")
             return bool(cursor.fetchone() == ("on",))
+
     path = connection.settings_dict["NAME"]
     return isinstance(path, Path) and path.exists() and not os.access(path, os.W_OK)
 
@@ -176,8 +183,10 @@ def _warnings() -> Iterator[dict[str, str]]:
                 trouble,
                 f"{what}: {silent} of {len(alive)} workers cannot send what is due; it waits",
             )
+
     if queue.stuck:
         yield _reason("undispatched", "evaluations are due, but none has been sent for a minute")
+
     if queue.expired_leases:
         yield _reason("expired_leases", "evaluations have lost their worker")
 

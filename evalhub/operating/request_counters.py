@@ -44,6 +44,7 @@ def request_figures() -> bytes:
     folder = os.environ.get(FIGURES_VARIABLE)
     if not folder:
         return generate_latest(_own)
+
     registry = CollectorRegistry()
     MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
     with _locked(Path(folder), fcntl.LOCK_SH):
@@ -58,6 +59,7 @@ def fold_ended_process(folder: Path, pid: int) -> None:
             ended = MmapedDict(str(folder / f"{kind}_ended.db"))  # type: ignore[no-untyped-call]
             for key, value, moment, _ in MmapedDict.read_all_values_from_file(str(path)):  # type: ignore[no-untyped-call]
                 ended.write_value(key, ended.read_value(key)[0] + value, moment)  # type: ignore[no-untyped-call]
+
             ended.close()  # type: ignore[no-untyped-call]
             path.unlink()
 

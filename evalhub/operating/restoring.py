@@ -78,6 +78,7 @@ class Backup:
                 # A damaged header hides everything after it: look for the next valid one.
                 self._file.seek(0)
                 self._tar = tarfile.open(fileobj=self._file, mode="r:", ignore_zeros=True)  # noqa: SIM115
+
             self.manifest: dict[str, Any] = json.loads(self.open(MANIFEST).read())
             self._check_manifest()
         except BadBackup as error:
@@ -94,6 +95,7 @@ class Backup:
             raise BadBackup(
                 f"has format {self.manifest['format']}; this version reads formats 1 and {FORMAT}"
             )
+
         # Backups of format 1 have no SHA-256: only this much is checked.
         kinds = {"made_at": str, "database": str, "schema": list, "rows": dict, "members": dict}
         whole = all(isinstance(self.manifest.get(key), kind) for key, kind in kinds.items())
@@ -104,6 +106,7 @@ class Backup:
             raise BadBackup(
                 "is damaged: its manifest is not the one that was written; take another backup"
             )
+
         datetime.fromisoformat(self.manifest["made_at"])
 
     def open(self, name: str) -> BinaryIO:
@@ -137,6 +140,7 @@ class Backup:
         there = {member.name for member in self._tar.getmembers()} - {MANIFEST}
         for name in sorted(there - set(self.manifest["members"])):
             yield Fault(name, "not in the manifest")
+
         for name, known in self.manifest["members"].items():
             if name not in there:
                 yield Fault(name, "missing")
@@ -144,6 +148,7 @@ class Backup:
                 yield Fault(name, "content differs from the manifest")
             elif name.startswith("files/") and not self._is_named(name):
                 yield Fault(name, "its decompressed content has a different SHA-256")
+
         for label, count in self.manifest["rows"].items():
             name = f"rows/{label}.jsonl"
             lines = sum(1 for _ in self.open(name)) if name in there else 0
@@ -158,6 +163,7 @@ class Backup:
                     size += len(content)
         except (Unreadable, tarfile.TarError):
             return False
+
         return {"size": size, "sha256": reader.sha256} == known
 
     def _is_named(self, name: str) -> bool:
@@ -168,6 +174,7 @@ class Backup:
                     pass
         except EvalHubError:
             return False
+
         return name == f"files/{reader.sha256}"
 
     def copy(self, sha256: str, file: Any) -> None:
@@ -196,17 +203,22 @@ def install(backup: Backup, lost: Collection[str] = ()) -> int:
                 backup.copy(sha256, file)
                 os.utime(file.name)
                 keep_file(Path(file.name), sha256)
+
         with transaction.atomic():
             for model in saved_models():
                 # The rows that migrate creates: content types and permissions.
                 model._base_manager.all().delete()
+
             for model in saved_models():
                 _install_rows(backup, model)
+
             ContentType.objects.clear_cache()
             queue_interrupted()
+
             with connection.cursor() as cursor:
                 for statement in connection.ops.sequence_reset_sql(no_style(), saved_models()):
                     cursor.execute(statement)
+
             rebuild_parameters()
             return settle_restored()
 
@@ -219,6 +231,7 @@ def _check_fit(backup: Backup) -> None:
         raise BadBackup(
             "this installation is not empty; restore into a new database and a new data folder"
         )
+
     theirs, ours = set(backup.manifest["schema"]), set(schema())
     if theirs != ours:
         other = ", ".join(sorted(theirs ^ ours))
@@ -232,6 +245,7 @@ def _install_rows(backup: Backup, model: Model) -> None:
     label = model._meta.label_lower
     if label not in backup.manifest["rows"]:
         return
+
     rows: list[models.Model] = []
     size = 0
     for line in backup.open(rows_member(model)):
@@ -240,11 +254,13 @@ def _install_rows(backup: Backup, model: Model) -> None:
         if len(rows) >= _ROWS or size > _BYTES:
             model._base_manager.bulk_create(rows)
             rows, size = [], 0
+
     model._base_manager.bulk_create(rows)
     count = model._base_manager.count()
     if count != backup.manifest["rows"][label]:
         raise BadBackup(
-            f"{label}: {count} rows were restored, {backup.manifest['rows'][label]} are in the manifest"
+            f"{label}: {count} rows were restored, {backup.manifest['rows'][label]} are in the "
+            "manifest"
         )
 
 
@@ -257,7 +273,9 @@ def decode_row(model: Model, values: dict[str, Any]) -> models.Model:
             value = base64.b64decode(value)
         elif value is not None and not isinstance(field, models.JSONField):
             value = (field.target_field if field.is_relation else field).to_python(value)
+
         decoded[field.attname] = value
+
     return model(**decoded)
 
 
@@ -276,4 +294,5 @@ def describe(backup: Backup) -> str:
             if minutes < 48 * 60
             else f"{minutes / 60 / 24:.0f} days old"
         )
+
     return f"{rows:,} rows and {len(backup.files):,} files of {manifest['database']}, {age}"

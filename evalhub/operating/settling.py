@@ -35,6 +35,7 @@ def settle_install() -> UUID:
     install = settle()
     note_needs()
     close_data_folder()
+
     return install
 
 
@@ -90,6 +91,7 @@ def require_known() -> None:
     some of those that one migration of this code replaces."""
     applied = MigrationRecorder(connection).applied_migrations().keys()
     known = set(_loader().disk_migrations or ())
+
     for migration in _loader().replacements.values():
         replaced = set(migration.replaces)
         known |= replaced
@@ -107,8 +109,10 @@ def require_known() -> None:
     needs = None
     if ("runs", "0012_install") in applied:
         needs = Install.objects.values_list("needs", flat=True).first()
+
     if needs and set(needs) <= {".".join(node) for node in known}:
         return
+
     names = ", ".join(sorted(".".join(node) for node in unknown)[:3])
     raise WrongPlace(
         f"the database was migrated by another version of EvalHub (this one does not know {names}). "
@@ -122,6 +126,7 @@ def missing_migrations() -> list[str]:
     applied = MigrationRecorder(connection).applied_migrations()
     graph = _loader().graph
     plan = dict.fromkeys(node for leaf in newest_migrations() for node in graph.forwards_plan(leaf))
+
     return [".".join(node) for node in plan if node not in applied]
 
 
@@ -144,11 +149,13 @@ def settle_redis(install: UUID, *, replace: bool = False) -> None:
     client = redis.Redis.from_url(
         settings.EVALHUB_REDIS_URL, socket_timeout=3, socket_connect_timeout=3
     )
+
     found = str(install)
     # Redis is unavailable, or its user may not read this key: Celery reports what it lacks.
     with contextlib.suppress(redis.RedisError), contextlib.closing(client):
         client.set(_REDIS_KEY, found, nx=not replace)
         found = cast(bytes, client.get(_REDIS_KEY) or b"").decode(errors="replace") or found
+
     if found != str(install):
         raise WrongPlace(
             f"the Redis of EVALHUB_REDIS_URL carries the messages of another install (id {found}). Give each install a "
@@ -166,9 +173,11 @@ def changed_key() -> str:
     before = Install.objects.values_list("key_check", flat=True).first()
     if before is None or before == check:
         return ""
+
     Install.objects.update(key_check=check)
     if not before:
         return ""
+
     return (
         "the secret key is another one than at the last start: everybody must log in again. Give all web servers of "
         "an install the same EVALHUB_SECRET_KEY; without it, keep secret.key in the data folder."

@@ -73,6 +73,7 @@ def simulate_collection(
         )
         for name, skill in zip(_NAMES, skills.tolist(), strict=True)
     }
+
     return Simulated(
         _topics(topic_ids),
         _qrels(topic_ids, levels[:, :judged]),
@@ -85,6 +86,7 @@ def _sessions(topic_ids: list[str], levels: Ints) -> str:
     """Simulate every searcher on every topic once, with systems in a Latin square, until enough documents are found."""
     rng = np.random.default_rng(20080330)
     names = list(_SYSTEMS)
+
     lines = []
     for searcher, topic in product(range(_SEARCHERS), range(min(_SEARCHED, len(topic_ids)))):
         system = names[(searcher + topic) % len(names)]
@@ -97,6 +99,7 @@ def _sessions(topic_ids: list[str], levels: Ints) -> str:
             "queries": queries,
         }
         lines.append(json.dumps(session) + "\n")
+
     return "".join(lines)
 
 
@@ -112,6 +115,7 @@ def _queries(
         queries.append({"text": " ".join([title, *_WORDS[: number - 1]]), "documents": documents})
         if levels[best[:10]].sum() > rng.integers(8, 22):
             break
+
     return queries
 
 
@@ -147,6 +151,7 @@ def _run(tag: str, topic_ids: list[str], scores: Floats, depth: int) -> str:
         for rank, document in enumerate(best.tolist(), 1):
             score = scores[index, document]
             lines.append(f"{topic_id} Q0 {_doc_id(index, document)} {rank} {score:.4f} {tag}\n")
+
     return "".join(lines)
 
 

@@ -57,6 +57,7 @@ def warm_cache(*, collection_id: int) -> int:
         or Run.objects.filter(collection=collection, deleted_at=None).count() < LEAST_RUNS
     ):
         return 0
+
     count, ends = 0, time.monotonic() + MOST_SECONDS
     try:
         for reader, name in product(_readers(collection), PAGES):
@@ -67,12 +68,14 @@ def warm_cache(*, collection_id: int) -> int:
             shown = Collection.objects.filter(pk=collection.pk, blind=False)
             if time.monotonic() > ends or moves.exists() or not shown.exists():
                 break
+
             count += _ask(reverse(name, args=[collection.slug]), reader) == HTTPStatus.OK
     except SoftTimeLimitExceeded:
         logger.warning("answers about %s took longer than their time limit", collection.slug)
     except Exception:
         # Whoever asks for the page will be told; here nobody waits.
         logger.exception("answers about %s could not be cached", collection.slug)
+
     return count
 
 
@@ -82,6 +85,7 @@ def _readers(collection: Collection) -> list[Any]:
     team = Membership.objects.filter(team=collection.team, user__is_active=True)
     members = team.select_related("user").order_by("pk")
     organiser = members.filter(role=Membership.Role.OWNER).first()
+
     if collection.visibility == Collection.Visibility.PUBLIC:
         reader: Any = AnonymousUser()
     elif collection.visibility == Collection.Visibility.TEAM:
@@ -89,6 +93,7 @@ def _readers(collection: Collection) -> list[Any]:
         reader = member and member.user
     else:
         reader = None
+
     return [user for user in (reader, organiser and organiser.user) if user is not None]
 
 
@@ -99,17 +104,20 @@ def _ask(address: str, reader: Any) -> int:
         or settings.ALLOWED_HOSTS[0].lstrip(".*")
         or "localhost"
     )
+
     environ = {
         "REQUEST_METHOD": "GET",
         "PATH_INFO": address,
         "HTTP_HOST": host,
         "wsgi.input": io.BytesIO(),
     }
+
     request: Any = WSGIRequest(environ)
     request.user = reader
     # Pages mark their own name among their links.
     request.resolver_match = resolve(address)
     view, _, names = request.resolver_match
+
     own = ("warming the cache", "warming the cache")
     with ExitStack() as places, attention(MOST_SECONDS, bool), limited_work(lambda: own, places):
         status: int = view(request, **names).status_code

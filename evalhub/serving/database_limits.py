@@ -24,10 +24,14 @@ def limit_statements() -> None:
     seconds = settings.EVALHUB_STATEMENT_SECONDS
     if not seconds:
         return
+
     connection_created.connect(limit_sqlite, dispatch_uid="limit statements")
     database = connections.settings["default"]
     if database["ENGINE"].endswith("postgresql"):
-        own = f"-c statement_timeout={seconds * 1000} -c lock_timeout={settings.EVALHUB_LOCK_SECONDS * 1000}"
+        own = (
+            f"-c statement_timeout={seconds * 1000} -c "
+            f"lock_timeout={settings.EVALHUB_LOCK_SECONDS * 1000}"
+        )
         given = database["OPTIONS"].get("options", "")
         database["OPTIONS"]["options"] = f"{own} {given}".strip()
         extensions.set_wait_callback(wait_for_postgres)
@@ -40,6 +44,7 @@ def wait_for_postgres(connection: Any) -> None:
     """
     connecting = connection.status not in (extensions.STATUS_READY, extensions.STATUS_BEGIN)
     silence = settings.EVALHUB_DATABASE_SILENCE_SECONDS
+
     deadline = time.monotonic() + (
         silence if connecting else settings.EVALHUB_STATEMENT_SECONDS + silence
     )
@@ -56,6 +61,7 @@ def limit_sqlite(connection: Any, **created: Any) -> None:
     alone."""
     if connection.vendor != "sqlite":
         return
+
     began = [time.monotonic()]
 
     def note(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:

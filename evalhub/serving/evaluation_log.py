@@ -57,6 +57,7 @@ def connect() -> None:
     for task in (evaluate, evaluate_sessions, store_missing, compare):
         signals.task_prerun.connect(_begin, sender=task)
         signals.task_postrun.connect(_end, sender=task)
+
     signals.task_prerun.connect(_begin_batch, sender=evaluate_batch)
     begun.connect(_begin_in_batch)
     signals.task_postrun.connect(_end_batch, sender=evaluate_batch)
@@ -106,7 +107,9 @@ def _standing(job: _Logged, pk: Any) -> dict[str, Any]:
         .values(*about, "state", "attempts", "error_code")
         .first()
     )
+
     if row is None:
         return {}
+
     named = {name.removesuffix("_id"): str(row[name]) for name in about}
     return {**named, "state": row["state"], "attempts": row["attempts"], "code": row["error_code"]}

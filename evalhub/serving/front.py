@@ -63,6 +63,7 @@ class Progress:
         now, patience = time.monotonic(), settings.EVALHUB_PATIENCE_SECONDS
         if now - self.since < patience:
             return False
+
         slow = count - self._count < patience * BYTES_PER_SECOND
         self.since, self._count = now, count
         return bool(slow)
@@ -106,6 +107,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             except OSError:
                 self.handle_close()
             return
+
         try:
             data = self.socket.recv(self.adj.recv_bytes)
         except BlockingIOError:
@@ -113,6 +115,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         except OSError:
             self.handle_close()
             return
+
         if data:
             self.received(data)
         elif settings.EVALHUB_PROXIES:
@@ -137,6 +140,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
                 self.close_when_flushed = True
                 return
             version = self.requests[0].version
+
         with self.outbuf_lock, contextlib.suppress(OSError):
             if version == "1.1" and not self.answering:
                 self.socket.send(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -145,6 +149,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         self.last_moment = time.monotonic()
         if self.request is None:
             self.receiving, self.came, self.began = Progress(), 0, self.last_moment
+
         self.came += len(data)
         taken: bool = super().received(data)
         if self.request is not None and self.request.large and not self.request.counted:
@@ -152,6 +157,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.request.counted = True
             if not self.server.may_transfer(self):
                 self.refuse(too_many_transfers())
+
         self.server.answer_own(self)
         return taken
 
@@ -176,10 +182,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             and not self.server.may_transfer(self)
         ):
             request.error = too_many_transfers()
+
         self.task_class = AliveTask if request.asks_alive else WSGITask
         self.served, self.lingers = True, bool(request.error)
         self.server.answered += 1
         super().service()
+
         with self.requests_lock:
             self.answering = False
             if self.input_ended and not self.requests:
@@ -199,12 +207,14 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             if not self.total_outbufs_len and not self.will_close:
                 self._begin_lingering()
                 return
+
         super().handle_write()
 
     def _begin_lingering(self) -> None:
         """End the answer, but continue to read for a moment, so that the client can read the answer."""
         self.close_when_flushed = False
         self.lingers_until = time.monotonic() + _LINGER_SECONDS
+
         try:
             self.socket.shutdown(socket.SHUT_WR)
         except OSError:
@@ -225,9 +235,11 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             if now > self.lingers_until:
                 self.handle_close()
             return
+
         if self.input_ended and self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self.handle_close()
             return
+
         if self.total_outbufs_len:
             if self.sending is None:
                 self.sending, self.sent = Progress(), 0
@@ -236,7 +248,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
                 # Immediately: `will_close` is only checked when the client reads more, which may
                 # never happen.
                 self.handle_close()
+
             return
+
         self.sending = None
         if self.request is not None:
             if self.receiving.is_too_slow(self.came):
@@ -273,6 +287,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
                 2 if self.request.headers_finished else 1,
                 self.came / max(now - self.began, 0.001),
             )
+
         return (0, self.last_moment)
 
 
@@ -313,6 +328,7 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
         if not self._yielding_until and self.others_are_free():
             self._yielding_until = now + _YIELD_SECONDS
             return
+
         self._yielding_until = 0.0
         super().handle_accept()
 
@@ -334,8 +350,10 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
             same = [one for one in self.active_channels.values() if one.network == network]
             if len(same) >= settings.EVALHUB_ADDRESS_CONNECTIONS:
                 self._make_room(same)
+
         if len(self.active_channels) >= self.adj.connection_limit:
             self._make_room([*self.active_channels.values()])
+
         return addr
 
     def _make_room(self, among: list[Connection]) -> None:
@@ -374,6 +392,7 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
             for one in [*self.active_channels.values()]
             if one is not channel and one.client == channel.client
         )
+
         transfers = sum(
             one.total_outbufs_len > LARGE or (one.request is not None and one.request.counted)
             for one in others
@@ -410,18 +429,22 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
                 checked = now
                 self.beat()
                 self.maintenance(now)
+
             if not self.stopping:
                 continue
+
             if not ends:
                 ends = now + grace
                 # The kernel gives the waiting connections to the other processes.
                 self.accepting = False
                 self.del_channel()
                 self.socket.close()
+
             for channel in [*self.active_channels.values()]:
                 # A connection that was just accepted may be about to send a request.
                 if channel.idle and (channel.served or now - channel.began > _LAST_SECONDS):
                     channel.handle_close()
+
             if now > ends or not self.active_channels:
                 wasyncore.close_all(self._map)
                 return

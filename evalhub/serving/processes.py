@@ -50,6 +50,7 @@ def web_environment() -> dict[str, str]:
     """
     for left_behind in abandoned_folders():
         shutil.rmtree(left_behind, ignore_errors=True)
+
     starting = Path(tempfile.mkdtemp(prefix="evalhub-starting-", dir=SHARED_MEMORY))
     # Held until this process, or the server that it becomes by execve, dies in any way: so the file
     # stays open.
@@ -57,6 +58,7 @@ def web_environment() -> dict[str, str]:
     os.set_inheritable(alive, True)
     fcntl.flock(alive, fcntl.LOCK_EX)
     folder = starting.rename(starting.with_name(starting.name.replace("starting", "requests")))
+
     # glibc keeps what threads have freed in pools of their own, up to eight for each core: two hold
     # a third less.
     return {"MALLOC_ARENA_MAX": "2", **os.environ, FIGURES_VARIABLE: str(folder)}
@@ -93,9 +95,11 @@ def load_web() -> Callable[[str, int], int]:
     # keeps its folder.
     if INHERITED not in os.environ:
         os.environ.update(web_environment())
+
     with _nothing_collected():
         import evalhub.serving.wsgi  # noqa: F401
         from evalhub.serving.web_server import run_web_server
+
     return run_web_server
 
 

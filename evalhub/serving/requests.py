@@ -39,8 +39,10 @@ class Refusal:
         headers = [("Content-Type", PROBLEM_TYPE), ("Cache-Control", _FRESH)]
         if self.code == HTTPStatus.UNAUTHORIZED:
             headers.append(("WWW-Authenticate", "Bearer"))
+
         if self._retry:
             headers.append(("Retry-After", str(self._retry)))
+
         body = json.dumps(problem(self.code, self._name, self.body)).encode()
         return f"{self.code} {HTTPStatus(self.code).phrase}", headers, body
 
@@ -77,11 +79,14 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             found = away(error) or STORAGE_BROKEN
             self.error = Refusal(found.status, found.code, found.detail, found.wait)
             self.completed, taken = True, len(data)
+
         if in_head and self.headers_finished and not self.error:
             self.error = self._wrong_head()
+
         if self.error:
             # Nothing that follows is another request: the connection ends with the answer.
             self.completed, self.expect_continue, taken = True, False, len(data)
+
         return taken
 
     def parse_header(self, header_plus: bytes) -> None:
@@ -89,6 +94,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
         super().parse_header(header_plus)
         if _FOLDED.search(header_plus):
             raise ParsingError("a header is continued on a second line; send it on one")
+
         names = {name.lower() for name in _NAME.findall(header_plus)}
         if {b"content-length", b"transfer-encoding"} <= names:
             raise ParsingError("Content-Length and Transfer-Encoding together; send one of them")
@@ -102,6 +108,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             return Refusal(
                 414, "address_too_long", f"an address has at most {LONGEST_ADDRESS:,} characters"
             )
+
         if self.large and not ("AUTHORIZATION" in self.headers or "COOKIE" in self.headers):
             return Refusal(
                 401,
@@ -131,6 +138,7 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
             name = _NAMES.get(error.code, "server_error")
             error = too_large() if error.code == 413 else Refusal(error.code, name, str(error.body))
             self.request.error = error
+
         _access.info("request refused: %s", error.body, extra={"status": error.code})
         super().execute()
 
@@ -149,5 +157,8 @@ class AliveTask(Task):  # type: ignore[misc]
 
 def too_many_transfers() -> Refusal:
     most = settings.EVALHUB_ADDRESS_TRANSFERS
-    detail = f"this address has {most} large uploads and unread answers already; finish some of them first"
+    detail = (
+        f"this address has {most} large uploads and unread answers already; finish some of them "
+        "first"
+    )
     return Refusal(429, "too_many_transfers", detail, 5)

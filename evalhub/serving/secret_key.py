@@ -39,6 +39,7 @@ def damaged_key() -> str:
         return ""
     if len(read_key(settings.EVALHUB_DATA)) >= LEAST_KEY:
         return ""
+
     return (
         f"the secret key in {path} is damaged: it needs {LEAST_KEY} characters of text. "
         "Copy it back from where it is kept, or delete the file: a new one is made, and everybody logs in again"
@@ -53,6 +54,7 @@ def keep_key() -> None:
     """
     if settings.EVALHUB_SECRET_KEY:
         return
+
     folder: Path = settings.EVALHUB_DATA
     if not (folder / _NAME).exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,6 +69,8 @@ def keep_key() -> None:
             # A power cut must not leave an empty key.
             os.fsync(file.fileno())
             os.link(file.name, folder / _NAME)
+
     if message := damaged_key():
         raise ImproperlyConfigured(message)
+
     settings.SECRET_KEY = read_key(folder)

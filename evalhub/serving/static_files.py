@@ -68,10 +68,12 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
         named = _NAMED.fullmatch(request.path_info.removeprefix(self.static_prefix))
         if named is None or request.path_info in self.files or settings.DEBUG:
             return super().__call__(request)
+
         stem, digest, ending = named.groups()
         plain = self.files.get(f"{self.static_prefix}{stem}{ending}")
         if plain is None:
             return super().__call__(request)
+
         file = find_file(stem + ending)
         if file is None or digest != file.digest or request.method not in ("GET", "HEAD"):
             return self.serve(plain, request)
@@ -99,6 +101,7 @@ def read_file(path: Path) -> StaticFile:
     digest = hashlib.sha256(content).hexdigest()[:_DIGEST]
     if not content_type.startswith(_TEXT):
         return StaticFile(content, None, content_type, digest)
+
     packed = gzip.compress(content, 9, mtime=0)
     compressed = packed if len(packed) < len(content) else None
     return StaticFile(content, compressed, f"{content_type}; charset=utf-8", digest)
@@ -114,7 +117,9 @@ def _kept(request: HttpRequest, file: StaticFile) -> HttpResponse:
     response["Content-Length"] = str(len(response.content))
     if compressed:
         response["Content-Encoding"] = "gzip"
+
     if file.compressed:
         patch_vary_headers(response, ("Accept-Encoding",))
+
     conditional = get_conditional_response(request, etag=response["ETag"], response=response)
     return conditional if isinstance(conditional, HttpResponse) else response

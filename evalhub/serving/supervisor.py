@@ -42,6 +42,7 @@ def exclusive(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise AlreadyServed(f"another evalhub serve is using {folder}") from error
+
         # Children that are still ending do not keep the next supervisor from starting.
         os.register_at_fork(after_in_child=lock.close)
         yield
@@ -78,16 +79,19 @@ class Supervisor:
         """Wait for a signal or the end of the web server. Return the exit code."""
         for number in _STOPPING:
             signal.signal(number, self._on_signal)
+
         while not self._stopping:
             time.sleep(0.2)
             web = self._children["web"].poll() if "web" in self._children else None
             if web is not None and not self._stopping:
                 logger.error("the web server ended with code %s", web)
                 return web or 1
+
             if self._children["worker"].poll() is not None and not self._stopping:
                 logger.error("the worker ended; starting another one")
                 time.sleep(_RESTART_SECONDS)
                 self._start("worker")
+
         return 0
 
     def stop(self) -> None:
@@ -96,12 +100,14 @@ class Supervisor:
         for child in self._children.values():
             if child.poll() is None:
                 os.kill(child.pid, signal.SIGTERM)
+
         deadline = time.monotonic() + _STOP_SECONDS
         while (
             any(child.poll() is None for child in self._children.values())
             and time.monotonic() < deadline
         ):
             time.sleep(0.02)
+
         for child in self._children.values():
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
@@ -115,15 +121,18 @@ class Supervisor:
         parent = os.getpid()
         # A signal to the new process waits until it knows what to do with it.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+
         pid = os.fork()
         if pid:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
             self._children[name] = Child(pid)
             return
+
         code = 1
         try:
             for number in _STOPPING:
                 signal.signal(number, signal.SIG_DFL)
+
             die_with(parent)
             name_process(f"evalhub {name}")
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)

@@ -52,17 +52,20 @@ class FairThreads:
             with self._changed:
                 while (found := self._next()) is None:
                     self._changed.wait()
+
             client, task = found
             try:
                 task.service()
             except BaseException:
                 _log.exception("a request was not answered")
+
             # Otherwise it would live until this thread has another one.
             del task, found
             with self._changed:
                 self._running[client] -= 1
                 if not self._running[client]:
                     del self._running[client]
+
                 self._count(-1)
                 # Another request of this client may be waiting for its share.
                 self._changed.notify()
@@ -75,8 +78,10 @@ class FairThreads:
                 if tasks:
                     # Its next turn comes after those of all other clients.
                     self._waiting[client] = tasks
+
                 self._running[client] += 1
                 return client, task
+
         return None
 
     def _count(self, more: int) -> None:

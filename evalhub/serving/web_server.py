@@ -82,6 +82,7 @@ def listen(bind: str) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((host, port))
     listening.listen(1024)
+
     return listening
 
 
@@ -108,6 +109,7 @@ class WebServer:
         self._shared = Shared(self.processes)
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, self._on_stop)
+
         signal.signal(signal.SIGHUP, self._on_replace)
         # Connections to a database cannot be shared, and what is collected here would be copied by
         # every process.
@@ -116,16 +118,20 @@ class WebServer:
         gc.freeze()
         for number in range(self.processes):
             self._fork(number)
+
         for pid in self.predecessors:
             _signal(pid, signal.SIGTERM)
+
         while not self._stopping:
             time.sleep(0.1)
             self._look_after()
             if self._replacing:
                 self._become_another()
+
         self._end()
         if folder := os.environ.get(FIGURES_VARIABLE):
             shutil.rmtree(folder, ignore_errors=True)
+
         return 0
 
     def _fork(self, number: int) -> None:
@@ -133,11 +139,13 @@ class WebServer:
         parent = os.getpid()
         # A signal to the new process waits until it knows what to do with it.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+
         pid = os.fork()
         if pid:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
             self._children[pid] = number
             return
+
         code = 1
         try:
             end_with(parent)
@@ -155,10 +163,13 @@ class WebServer:
             number = self._children.pop(pid, None)
             if number is None or self._stopping:
                 continue
+
             if code:
                 _log.error("a web process ended with code %s; starting another one", code)
                 time.sleep(_RESTART_SECONDS)
+
             self._fork(number)
+
         for pid, number in self._children.items():
             if time.monotonic() - self._shared.beats[number] > _HUNG_SECONDS:
                 _log.error(
@@ -171,10 +182,12 @@ class WebServer:
         deadline = time.monotonic() + GRACE_SECONDS + 1
         for pid in [*self._children]:
             _signal(pid, signal.SIGTERM)
+
         while self._children and time.monotonic() < deadline:
             time.sleep(0.02)
             for pid, _ in _ended():
                 self._children.pop(pid, None)
+
         for pid in self._children:
             _signal(pid, signal.SIGKILL)
 
@@ -204,6 +217,7 @@ def adjustments(*listening: socket.socket) -> Adjustments:
         # Headers of proxies are Django's to read, where the settings say that there are any.
         clear_untrusted_proxy_headers=False,
     )  # fmt: skip
+
     # Answers are sent by the thread that makes them, as far as the network takes them at once; as a
     # parameter it warns.
     made.send_bytes = 1
@@ -219,6 +233,7 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
     with contextlib.suppress(OSError, StorageUnavailable):
         if settings.EVALHUB_FILES or read_marker():
             uploads.mkdir(parents=settings.EVALHUB_FILES is not None, exist_ok=True)
+
     tempfile.tempdir = str(uploads)
     limit_statements()
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -231,6 +246,7 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
         listening, application, adjustments(listening), FairThreads("web", THREADS, SHARE, tell)
     )
     most = _MOST_REQUESTS + random.randrange(_SPREAD)  # noqa: S311 nothing secret
+
     parent = os.getppid()
 
     def beat() -> None:
@@ -254,6 +270,7 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
     # The first process hears Ctrl-C and SIGHUP too.
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
+
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     server.run_until_stopped(GRACE_SECONDS)
     return 0
@@ -296,7 +313,9 @@ def run_web_server(bind: str, processes: int) -> int:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (enough, most))
+
     if inherited := os.environ.pop(INHERITED, ""):
         descriptor, *pids = map(int, inherited.split(":"))
         return WebServer(socket.socket(fileno=descriptor), processes, command, pids).run()
+
     return WebServer(listen(bind), processes, command).run()

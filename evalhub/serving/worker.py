@@ -75,10 +75,13 @@ class CheckStep(bootsteps.StartStopStep):
         found = checks.run_checks(tags=OWN_CHECKS)
         if not settings.EVALHUB_EMBEDDED:
             found += check_redis(settings.EVALHUB_REDIS_URL)
+
         for message in found:
             logger.log(message.level, "%s", message)
+
         if any(message.is_serious() for message in found):
             raise ImproperlyConfigured("the worker did not start; see the reason above")
+
         try:
             self._check_place()
         except WrongPlace as error:
@@ -94,12 +97,15 @@ class CheckStep(bootsteps.StartStopStep):
         install = Install.objects.first()
         if install is None:
             raise WrongPlace(
-                "this install is not set up yet; start it with evalhub web or worker, or run evalhub adopt"
+                "this install is not set up yet; start it with evalhub web or worker, or run "
+                "evalhub adopt"
             )
+
         require_place()
         if settings.EVALHUB_WEBHOOKS:
             # What the web server sealed must open here.
             keep_key()
+
         if not settings.EVALHUB_EMBEDDED:
             settle_redis(install.uuid)
 
@@ -119,6 +125,7 @@ class DispatcherStep(bootsteps.StartStopStep):
             publish_comparison=publish_comparison,
             publish_warming=publish_warming,
         )
+
         # The pool forks a new process for each that has ended.
         os.register_at_fork(
             before=dispatcher.rest,
@@ -156,11 +163,14 @@ class PoolWatch(threading.Thread):
                 for pid, process in self._seen.items()
                 if process.exitcode is not None
             }
+
             if any(code < 0 for code in ended.values()) and not self._ending.is_set():
                 logger.error("a pool process was killed; the worker ends to be started anew")
                 os.killpg(0, signal.SIGKILL)
+
             for pid in ended:
                 del self._seen[pid]
+
         self._leave()
 
     def _leave(self) -> None:
@@ -171,8 +181,10 @@ class PoolWatch(threading.Thread):
         busy, deadline = bool(state.reserved_requests), time.monotonic() + _LEAVE_SECONDS
         while state.reserved_requests and time.monotonic() < deadline:
             time.sleep(_WATCH_SECONDS)
+
         if busy:
             time.sleep(_GIVE_BACK_SECONDS)
+
         os.killpg(0, signal.SIGKILL)
 
     def stop(self) -> None:
@@ -208,6 +220,7 @@ def run_worker(processes: int) -> int:
     # Celery writes its own messages there; the important ones are in the log.
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 1)
+
     silence()
     worker = app.Worker(
         concurrency=processes,
@@ -216,6 +229,7 @@ def run_worker(processes: int) -> int:
         without_gossip=True,
         without_mingle=True,
     )
+
     worker.start()
     return worker.exitcode or 0
 

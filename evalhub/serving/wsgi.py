@@ -31,4 +31,5 @@ def application(environ: dict[str, Any], start_response: Any) -> Any:
         part for part in parameters.split(";") if not part.strip().lower().startswith("charset")
     ]
     environ["CONTENT_TYPE"] = ";".join([content_type, *kept]).rstrip(";")
+
     return _django(environ, start_response)

@@ -74,12 +74,15 @@ class CollectionDataset(pt.datasets.Dataset):  # type: ignore[misc]
         topics = self._collection.topics().rows()
         if not topics:
             raise NotImplementedError(f"{self!r} has no topics, only judgements")
+
         texts = [topic["fields"].get(variant) if variant else topic["title"] for topic in topics]
         if all(text is None for text in texts):
             known = sorted({name for topic in topics for name in topic["fields"]})
             raise ValueError(
-                f"{self!r} has no topics {variant!r}; there are {', '.join(known) or 'titles alone'}"
+                f"{self!r} has no topics {variant!r}; there are "
+                f"{', '.join(known) or 'titles alone'}"
             )
+
         rows = [(topic["topic_id"], text or "") for topic, text in zip(topics, texts, strict=True)]
         return pandas.DataFrame(rows, columns=["qid", "query"])
 
@@ -93,6 +96,7 @@ class CollectionDataset(pt.datasets.Dataset):  # type: ignore[misc]
             # The server says in its words that they are blind.
             self._collection.qrels()
             raise NotImplementedError(f"{self!r} has no active judgements")
+
         judged = judgements_in(self._collection.qrels_file(int(version)))
         rows = [
             (topic, document, level)
@@ -108,6 +112,7 @@ class CollectionDataset(pt.datasets.Dataset):  # type: ignore[misc]
         """
         if not variant:
             raise ValueError(f"name a run of {self!r}: get_results('team/tag')")
+
         file = self._collection.run(variant).file()
         ranked = [
             (topic, document, float(score)) for topic, _, document, _, score in _columns(file, 5)
@@ -118,6 +123,7 @@ class CollectionDataset(pt.datasets.Dataset):  # type: ignore[misc]
         )
         found = pt.model.add_ranks(found.reset_index(drop=True))
         has_topics = self._collection.topics().rows()
+
         return found.merge(self.get_topics(), on="qid", how="left") if has_topics else found
 
     def info_url(self) -> str:

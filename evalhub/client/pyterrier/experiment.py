@@ -47,6 +47,7 @@ def Experiment(  # noqa: N802
     systems, names = asked.arguments["retr_systems"], asked.arguments.get("names")
     if not isinstance(systems, list | dict) or (names is not None and len(names) != len(systems)):
         return pt.Experiment(*args, **options)  # which says what is wrong
+
     listed = list(systems.values()) if isinstance(systems, dict) else systems
     named = list(systems) if isinstance(systems, dict) else list(names or map(str, systems))
     hub = hub or connect()
@@ -61,16 +62,19 @@ def Experiment(  # noqa: N802
         system >> stage if isinstance(system, pt.Transformer) else system
         for system, stage in zip(listed, stages.values(), strict=True)
     ]
+
     if isinstance(systems, dict):
         asked.arguments["retr_systems"] = dict(zip(named, ending, strict=True))
     else:
         asked.arguments |= {"retr_systems": ending, "names": named}
+
     try:
         result = pt.Experiment(*asked.args, **asked.kwargs)
     except BaseException:
         for stage in stages.values():
             stage.discard()
         raise
+
     published = Published()
     try:
         _publish(
@@ -85,10 +89,12 @@ def Experiment(  # noqa: N802
     except Exception:
         # What took hours is not lost to what comes after it.
         _log.exception("the experiment is done; its runs were not all submitted or compared")
+
     # A dictionary or a tuple has no attributes of its own; pandas warns of lists that are set in
     # its own way.
     with suppress(AttributeError):
         object.__setattr__(result, "evalhub", published)
+
     return result
 
 
@@ -110,6 +116,7 @@ def _publish(
             path = Path(asked["save_dir"]) / f"{name}{_RESULTS}"
             if path.exists():
                 stage.transform(pt.io.read_results(str(path)))
+
     frames = {name: stage.frame() for name, stage in stages.items()}
     submit_each(published, {name: stage.close for name, stage in stages.items()})
     if check:
@@ -140,8 +147,10 @@ def publish(
     files = {path.name.removesuffix(_RESULTS): path for path in sorted(folder.glob(f"*{_RESULTS}"))}
     if not files:
         raise BadSource(
-            f"{folder} has no *{_RESULTS}, which pt.Experiment writes with save_dir and save_format='trec'"
+            f"{folder} has no *{_RESULTS}, which pt.Experiment writes with save_dir and "
+            "save_format='trec'"
         )
+
     target = hub.collection(collection)
     target.info()
     tags = dict(zip(files, tags_of(list(files)), strict=True))
@@ -153,11 +162,14 @@ def publish(
             for name, path in files.items()
         },
     )
+
     if check:
         theirs = saved(folder)
         for name in sorted(set(theirs) - set(files)):
             _log.warning("%s: %s has its values, and no %s%s of it", name, folder, name, _RESULTS)
+
         sent = [name for name in files if name not in published.unsent]
         read = cache(lambda name: pt.io.read_results(str(files[name])))
         published.agreement = compared(hub, published, sent, theirs, read, qrels, timeout)
+
     return published

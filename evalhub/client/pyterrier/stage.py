@@ -70,17 +70,20 @@ class Submit(pt.Transformer):  # type: ignore[misc]
         pt.validate.columns(inp, includes=COLUMNS)
         kept = inp[COLUMNS].copy()
         kept["qid"] = kept["qid"].astype(str)
+
         again = [topic for topic in kept["qid"].unique() if topic in self._latest]
         if again and not self._same(again, kept):
             named = ", ".join([*again[:3], *(["..."] if len(again) > 3 else [])])
             _log.warning(
                 "%s: topics came again with other results, which replace the first: %s", self, named
             )
+
         if len(kept):
             self._latest |= dict.fromkeys(kept["qid"].unique(), len(self._frames))
             self._frames.append(kept)
             if self not in _unsent:
                 _unsent.append(self)
+
         return inp
 
     def transform_outputs(self, input_columns: list[str]) -> list[str]:
@@ -100,12 +103,14 @@ class Submit(pt.Transformer):  # type: ignore[misc]
         """Submit what is kept and return the run; None where nothing is. If that fails, it is still kept."""
         if not self._frames:
             return None
+
         with tempfile.TemporaryFile() as file:
             # A topic at a time: runs of many topics do not fit into memory twice.
             for _, rows in self.frame().groupby("qid", sort=False):
                 file.write("".join(six_columns(by_topic(rows), self.tag)).encode())
             file.seek(0)
             source = replace(read_source(file, self.tag), name=f"{self.tag}.run")
+
         run: Run = self._target.submit(source, **self._options)
         self.discard()
         return run
@@ -133,6 +138,7 @@ def flush() -> list[Run]:
         except EvalHubError as error:
             errors.append(error)
             _log.warning("%s: %s", stage, error)
+
     if errors:
         raise errors[0]
     return [run for run in runs if run is not None]
@@ -147,9 +153,12 @@ def tags_of(names: Sequence[str]) -> list[str]:
             raise BadSource(f"{name!r} does not say which run it is; give the systems other names")
         if tag in tags:
             raise BadSource(
-                f"{tags[tag]!r} and {name!r} both become the tag {tag}; give the systems other names"
+                f"{tags[tag]!r} and {name!r} both become the tag {tag}; give the systems other "
+                "names"
             )
+
         tags[tag] = str(name)
+
     return list(tags)
 
 

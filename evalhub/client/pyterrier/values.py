@@ -33,12 +33,14 @@ def evaluated(asked: Mapping[str, Any], frames: Mapping[str, Any]) -> dict[str, 
     measures = [measure for measure in asked["eval_metrics"] if measure != _TIME]
     if not measures or not frames:
         return {}
+
     # Topics without judgements would be NaN in the values by topic and, with them, in the means.
     how = {
         "perquery": "both",
         "filter_by_qrels": True,
         "filter_by_topics": asked.get("filter_by_topics", True),
     }
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         means, values = pt.Experiment(
@@ -49,6 +51,7 @@ def evaluated(asked: Mapping[str, Any], frames: Mapping[str, Any]) -> dict[str, 
             names=list(frames),
             **how,
         )
+
     found: dict[str, dict[str, Theirs]] = {}
     for row in means.to_dict("records"):
         own = values[values["name"] == row["name"]]
@@ -58,6 +61,7 @@ def evaluated(asked: Mapping[str, Any], frames: Mapping[str, Any]) -> dict[str, 
             )
             for measure, rows in own.groupby("measure", sort=False)
         }
+
     return found
 
 
@@ -68,6 +72,7 @@ def saved(folder: Path) -> dict[str, dict[str, Theirs]]:
         by_topic_of.setdefault((row["name"], row["measure"]), {})[row["qid"]] = _number(
             row["value"]
         )
+
     found: dict[str, dict[str, Theirs]] = {}
     for row in _rows(folder / "aggregated.csv"):
         measures = [
@@ -79,6 +84,7 @@ def saved(folder: Path) -> dict[str, dict[str, Theirs]]:
             for name in measures
             if row[name]
         }
+
     return found
 
 
@@ -106,6 +112,7 @@ def compared(
     rows: list[dict[str, Any]] = []
     about: dict[str, Any] = {"collection": published[0].collection if published else ""}
     refused: set[str] = set()
+
     judgements = cache(lambda version: _judgements(hub, about["collection"], version))
     try:
         wait_for(hub, published, timeout)
@@ -115,19 +122,23 @@ def compared(
                     "the evaluation of %s ended as %s: %s", name, run.state, run.status["reason"]
                 )
                 continue
+
             for measure, known in theirs.get(name, {}).items():
                 if measure in refused:
                     continue
+
                 try:
                     values = run.values(_evalhub_name(measure))
                 except Refused as error:
                     if error.code not in ("unknown_measure", "bad_parameter"):
                         raise
+
                     refused.add(measure)
                     rows.append(
                         _unknown_to_evalhub(measure, f"EvalHub has no such measure: {error.detail}")
                     )
                     continue
+
                 about |= {field: values.raw[field] for field in ("qrels", "scores")}
                 ours, judged = values.of(values.measures[0]), partial(judgements, values.qrels)
                 explain = _explainer(measure, ours, results_of(name), qrels, judged)
@@ -139,9 +150,11 @@ def compared(
     except EvalHubError as error:
         _log.warning("PyTerrier's values were not compared with EvalHub's: %s", error)
         return None
+
     agreement = Agreement({**about, "results": rows})
     if agreement.differences:
         _log.warning("PyTerrier and EvalHub differ.\n%s", agreement.text())
+
     return agreement
 
 
@@ -149,6 +162,7 @@ def _with_note(hub: Hub, row: dict[str, Any], measure: str) -> dict[str, Any]:
     """Return a row with what EvalHub says of other programs' measures of the name, where a topic is not explained."""
     if UNEXPLAINED not in row["reason"]:
         return row
+
     note = hub.request("GET", f"measures/{quote(measure, safe='')}/").json()["elsewhere"]
     return (
         {**row, "reason": f"{row['reason']}; EvalHub's note on {measure}: {note}"} if note else row
@@ -164,6 +178,7 @@ def _measure_of(name: str) -> Any:
             found = ir_measures.parse_measure(name)
         except (NameError, ValueError):
             return None
+
     return found
 
 
@@ -204,9 +219,11 @@ def _explainer(
         asked, here, there = _measure_of(measure), judged(), _levels(qrels)
         if asked is None:
             return {}
+
         given: dict[str, dict[str, float]] = {}
         for topic, document, score in zip(*(results[name] for name in COLUMNS), strict=True):
             given.setdefault(str(topic), {})[str(document)] = float(score)
+
         ordered = {topic: _without_ties(scores) for topic, scores in given.items()}
 
         def gives(
@@ -223,11 +240,13 @@ def _explainer(
             return dict.fromkeys(
                 gives(here, given), "ir_measures has EvalHub's value with the judgements here"
             )
+
         alone, reordered, judged_here = (
             gives(there, given),
             gives(there, ordered),
             gives(here, ordered),
         )
+
         told = {}
         for topic in topics:
             if topic in alone:
@@ -241,6 +260,7 @@ def _explainer(
                 told[topic] = (
                     f"{len({document for document, _ in lines})} documents are judged differently"
                 )
+
         return told
 
     return explain
@@ -250,10 +270,12 @@ def _levels(qrels: Any) -> dict[str, dict[str, int]] | None:
     """Return a table or file of judgements by topic."""
     if qrels is None:
         return None
+
     table = pt.io.read_qrels(qrels) if isinstance(qrels, str) else qrels
     found: dict[str, dict[str, int]] = {}
     for topic, document, level in zip(table["qid"], table["docno"], table["label"], strict=True):
         found.setdefault(str(topic), {})[str(document)] = int(level)
+
     return found
 
 

@@ -34,8 +34,10 @@ class Command(command.Command):
         forget_all()
         if not settings.EVALHUB_EMBEDDED:
             command.placed(lambda: settle_redis(install, replace=True))
+
         self.stdout.write(
-            f"adopted: {settings.EVALHUB_DATA} belongs to the database {connection.settings_dict['NAME']}, id {install}"
+            f"adopted: {settings.EVALHUB_DATA} belongs to the database "
+            f"{connection.settings_dict['NAME']}, id {install}"
         )
         if there < named:
             self.stderr.write(

@@ -16,7 +16,10 @@ from evalhub.operating.settling import require_install
 
 
 class Command(command.Command):
-    help = "Back up all rows and stored files, as of now, into one tar file that either database can restore."
+    help = (
+        "Back up all rows and stored files, as of now, into one tar file that either database can "
+        "restore."
+    )
     requires_system_checks = READING_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -28,6 +31,7 @@ class Command(command.Command):
             raise CommandError(f"{target} is a folder; name a file in it")
         if not target.parent.is_dir():
             raise CommandError(f"the folder {target.parent} does not exist; make it first")
+
         command.placed(require_install)
         # So that the unfinished file is removed, as by Ctrl-C.
         usual = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -39,13 +43,16 @@ class Command(command.Command):
             ) from error
         finally:
             signal.signal(signal.SIGTERM, usual)
+
         rows = sum(manifest["rows"].values())
         files = sum(name.startswith("files/") for name in manifest["members"])
         self.stdout.write(f"backup: {rows:,} rows and {files:,} files in {options['file']}")
+
         lacking = [(sha256, what) for state, what in LACKING.items() for sha256 in manifest[state]]
         for sha256, what in lacking:
             self.stderr.write(
                 f"backup: the stored file {sha256} {what}; evalhub fsck names what it belongs to"
             )
+
         if lacking:
             sys.exit(1)

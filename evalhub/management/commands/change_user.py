@@ -29,6 +29,7 @@ class Command(command.Command):
             action=BooleanOptionalAction,
             help="staff see and may do everything",
         )
+
         parser.add_argument(
             "--superuser",
             dest="is_superuser",
@@ -42,11 +43,13 @@ class Command(command.Command):
     def handle(self, **options: Any) -> None:
         user = find_account(options["user"])
         fields = ("username", "email", "is_staff", "is_superuser")
+
         changes = {name: options[name] for name in fields if options[name] is not None}
         try:
             change_account(user=user, **changes)
         except (Conflict, InvalidInput) as error:
             raise CommandError(error.message) from error
+
         if options["password"]:
             password = secrets.token_urlsafe(12)
             change_password(user=user, password=password)

@@ -16,7 +16,10 @@ from runs.services.storage.install_marker import read_marker
 
 
 class Command(command.Command, check.Command):
-    help = "Check the settings and the code, as every command does, and what a server that others reach needs."
+    help = (
+        "Check the settings and the code, as every command does, and what a server that others "
+        "reach needs."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -30,16 +33,21 @@ class Command(command.Command, check.Command):
         super().handle(*args, **{**options, "deploy": True})
         if not options["services"]:
             return
+
         connection.ensure_connection()
         self.stdout.write("The database accepts the connection.")
         if settings.EVALHUB_FILES:
             command.placed(read_marker)
             self.stdout.write("The file store accepts the requests.")
+
         if not settings.EVALHUB_REDIS_URL:
             return
+
         found = check_redis(settings.EVALHUB_REDIS_URL)
         for message in found:
             self.stderr.write(str(message))
+
         if any(message.is_serious(checks.WARNING) for message in found):
             raise CommandError("correct what is said of Redis above")
+
         self.stdout.write("Redis accepts the connection, and its settings are right.")

@@ -20,5 +20,6 @@ class Command(command.Command):
         ages = [last.age for last in last_rounds() if last.worker.startswith(own)]
         if not ages or min(ages) >= ALIVE_SECONDS:
             raise CommandError(
-                f"no dispatcher of {own.rstrip('-')} completed a round in the last {ALIVE_SECONDS:.0f} s"
+                f"no dispatcher of {own.rstrip('-')} completed a round in the last "
+                f"{ALIVE_SECONDS:.0f} s"
             )

@@ -13,7 +13,10 @@ from runs.models import DEFAULT_SCOPES
 
 
 class Command(command.Command):
-    help = "Create a user with a password and a token that may read and submit; both are shown only once."
+    help = (
+        "Create a user with a password and a token that may read and submit; both are shown only "
+        "once."
+    )
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:

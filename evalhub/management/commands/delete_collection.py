@@ -24,6 +24,7 @@ class Command(command.Command):
         collection = Collection.objects.filter(slug=options["slug"]).first()
         if collection is None:
             raise CommandError(f"there is no collection {options['slug']!r}")
+
         try:
             delete_collection(collection=collection)
         except Conflict as error:

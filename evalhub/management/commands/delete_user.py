@@ -14,7 +14,10 @@ from runs.services.accounts.accounts import delete_account
 
 
 class Command(command.Command):
-    help = "Delete an account and its personal team, which must have no runs, collections or campaigns."
+    help = (
+        "Delete an account and its personal team, which must have no runs, collections or "
+        "campaigns."
+    )
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -32,7 +32,10 @@ _LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
 
 
 class Command(command.Command):
-    help = "Fill the data folder with a simulated collection, print its leaderboard, and serve the site."
+    help = (
+        "Fill the data folder with a simulated collection, print its leaderboard, and serve the "
+        "site."
+    )
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -61,14 +64,17 @@ class Command(command.Command):
         supervisor = make_supervisor(options)
         self._say("starting the web server and the worker")
         supervisor.start()
+
         try:
             url = f"http://{options['bind']}"
             headers = {"Authorization": f"Bearer {token}"}
             with httpx.Client(base_url=f"{url}/api/v1/", headers=headers, timeout=30) as http:
                 self._fill(http)
                 self._print_results(http)
+
             if options["no_serve"]:
                 return
+
             self.stdout.write(
                 f"\nThe site: {url}/    the API: {url}/api/v1/docs/    Ctrl-C ends it"
             )
@@ -92,14 +98,17 @@ class Command(command.Command):
                 files={"file": ("topics.jsonl", simulated.topics)},
             )
         )
+
         _send(
             http.post(
                 f"collections/{_SIMULATED}/qrels/", files={"file": ("qrels", simulated.qrels)}
             )
         )
+
         for number, (tag, run) in enumerate(simulated.runs.items(), 1):
             self._say(f"submitting run {number} of {len(simulated.runs)}: {tag}")
             _send(http.post(f"collections/{_SIMULATED}/runs/", files={"file": (tag, run)}))
+
         self._say("uploading a session log: 8 searchers, 8 topics, 2 systems in a Latin square")
         log = {"file": ("sessions.jsonl", simulated.sessions)}
         _send(http.post(f"collections/{_SIMULATED}/sessions/", files=log, data={"tag": "sessions"}))
@@ -110,6 +119,7 @@ class Command(command.Command):
             "Textbook example",
             "Two queries of Modern Information Retrieval, chapter 4.",
         )
+
         _send(
             http.post(f"collections/{_TEXTBOOK}/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)})
         )
@@ -123,6 +133,7 @@ class Command(command.Command):
         expected |= {example.slug: len(example.runs) for example in loaded if example.runs}
         for collection, runs in expected.items():
             self._wait_for_evaluations(http, collection, runs)
+
         for collection in (_SIMULATED, *(example.slug for example in loaded if example.sessions)):
             self._wait_for_sessions(http, collection)
 
@@ -133,9 +144,12 @@ class Command(command.Command):
             if board["ranked"] != shown:
                 shown = board["ranked"]
                 self._say(f"evaluated {shown} of {runs} runs of {collection}")
+
             if shown >= runs:
                 return
+
             time.sleep(0.1)
+
         raise CommandError(
             f"{collection}: not evaluated after {_EVALUATE_SECONDS:.0f} s: {board['states']}"
         )
@@ -149,9 +163,12 @@ class Command(command.Command):
             if states.keys() == {"evaluated"}:
                 self._say(f"evaluated the session log of {collection}")
                 return
+
             time.sleep(0.1)
+
         raise CommandError(
-            f"{collection}: the session log is not evaluated after {_EVALUATE_SECONDS:.0f} s: {states}"
+            f"{collection}: the session log is not evaluated after {_EVALUATE_SECONDS:.0f} s: "
+            f"{states}"
         )
 
     def _print_results(self, http: httpx.Client) -> None:
@@ -180,6 +197,7 @@ def _wait_for_server(http: httpx.Client) -> None:
                 return
         except httpx.TransportError:
             time.sleep(0.1)
+
     raise CommandError(
         f"the web server did not answer within {_START_SECONDS:.0f} s; its log is above"
     )
@@ -212,10 +230,13 @@ def _upload(http: httpx.Client, example: Example) -> None:
         documents=example.documents,
         level_labels={},
     )
+
     for number, qrels in enumerate(example.qrels, 1):
         _send(http.post(f"{path}/qrels/", files={"file": (f"qrels-{number}", qrels)}))
+
     for tag, run in example.runs.items():
         _send(http.post(f"{path}/runs/", files={"file": (tag, run)}))
+
     if example.sessions:
         log = {"file": ("sessions.jsonl", example.sessions)}
         _send(http.post(f"{path}/sessions/", files=log, data={"tag": example.name}))
@@ -224,7 +245,8 @@ def _upload(http: httpx.Client, example: Example) -> None:
 def _send(answer: httpx.Response) -> Any:
     if answer.is_error:
         raise CommandError(
-            f"{answer.request.method} {answer.request.url}: {answer.status_code} {answer.text[:500]}"
+            f"{answer.request.method} {answer.request.url}: {answer.status_code} "
+            f"{answer.text[:500]}"
         )
     return answer.json()
 
@@ -234,15 +256,19 @@ def _board_text(board: dict[str, Any]) -> str:
     lines = [f"SIMULATED collection, qrels version {board['qrels']}, ranked by {board['sort']}"]
     columns = "".join(f"{name:>11}" for name in names)
     lines.append(f"{'rank':>4}  {'run':<14}{columns}   95% CI          tier")
+
     for row in (row for row in board["results"] if row["statistics"]):
         values = "".join(f"{row['values'][name]['mean']:11.4f}" for name in names)
         sort = row["values"][board["sort"]]
         interval = f"{sort['low']:.4f} - {sort['high']:.4f}"
         lines.append(
-            f"{row['rank']:>4}  {row['run']['tag']:<14}{values} {interval:>17}  {row['statistics']['tier']:>4}"
+            f"{row['rank']:>4}  {row['run']['tag']:<14}{values} {interval:>17}  "
+            f"{row['statistics']['tier']:>4}"
         )
+
     lines.append(
-        f"By paired t (Holm) and Tukey's HSD runs in a tier do not differ significantly from its best run by {board['sort']}."
+        "By paired t (Holm) and Tukey's HSD runs in a tier do not differ significantly from its "
+        f"best run by {board['sort']}."
     )
     return "\n".join(lines)
 
@@ -250,16 +276,19 @@ def _board_text(board: dict[str, Any]) -> str:
 def _comparison_text(comparison: dict[str, Any]) -> str:
     tags = {run["id"]: run["tag"] for run in comparison["runs"]}
     beaten: dict[str, list[str]] = {tag: [] for tag in tags.values()}
+
     (compared,) = comparison["measures"]
     for pair in compared["pairs"]:
         if pair["tests"]["t_and_tukey"]["significant"]:
             beaten[tags[pair["a"]]].append(tags[pair["b"]])
+
     lines = [
         f"Significantly better in {compared['measure']} (paired t with Holm and Tukey's HSD, "
         f"{comparison['family']['pairs']} pairs, p < {comparison['alpha']}, {compared['topics']['used']} topics):"
     ]
     order = [tags[entry["run"]] for entry in compared["means"]]
     lines += [f"  {tag:<14} > {', '.join(beaten[tag]) or 'none'}" for tag in order]
+
     return "\n".join(lines)
 
 
@@ -273,4 +302,5 @@ def _sessions_text(compared: dict[str, Any]) -> str:
     ]
     pair = compared["pairs"][0]
     p_value = "no p" if pair["p_value"] is None else f"p = {pair['p_value']:.3g}"
+
     return "\n".join([*lines, f"  difference {pair['difference']:.4f}, {p_value}"])

@@ -64,5 +64,6 @@ def describe(definition: MeasureDefinition) -> str:
         *(f"{form} (`{implied}`)" for form, implied in definition.forms),
         *([f"trec_eval `{definition.trec_eval}`"] if definition.trec_eval else []),
     ]
+
     lines += [f"- Also: {', '.join(names)}"] if names else []
     return "\n".join([*lines, ""])

@@ -36,7 +36,8 @@ from metrics.engine.significance.shrinkage import expected_means
 from metrics.engine.significance.tiers import tiers
 
 _SECTION = re.compile(
-    r"^(Formula|Assumes|Controls|Range|Groups|Tiers|Source|Elsewhere|Note|Shapes|Raises)(?::| (?=StatisticsError))",
+    r"^(Formula|Assumes|Controls|Range|Groups|Tiers|Source|Elsewhere|Note|Shapes|Raises)(?::| "
+    r"(?=StatisticsError))",
     re.MULTILINE,
 )
 _LEFT_OUT = ("Shapes", "Raises")
@@ -99,6 +100,7 @@ def reference() -> str:
             {function.__name__: function for function in _EXPLANATION},
         ),
     ]
+
     lines: list[str] = []
     for title, functions in parts:
         lines += [f"### {title}", ""]
@@ -108,5 +110,7 @@ def reference() -> str:
             for section, body in zip(sections[::2], sections[1::2], strict=True):
                 if section not in _LEFT_OUT:
                     lines.append(f"- {section}: {' '.join(body.split())}")
+
             lines.append("")
+
     return "\n".join(lines)

@@ -36,11 +36,13 @@ class Command(command.Command):
         command.placed(require_install)
         wrong, repairable, damaged = 0, [], ""
         repair = options["repair"]
+
         if message := damaged_key():
             wrong += self._say(Finding("key_damaged", message))
             # Without the key, nothing that is sealed with it opens: that is no reason to take it
             # out.
             repair = False
+
         for finding in find_faults(fast=options["fast"]):
             if repair and finding.repair:
                 repairable.append((finding, finding.repair))
@@ -48,10 +50,12 @@ class Command(command.Command):
                 wrong += self._say(finding)
                 if finding.code == "database_damaged":
                     damaged = damaged or finding.message
+
         # Repair only after all rows were read.
         for finding, repair in repairable:
             repair()
             self.stdout.write(f"repaired {finding}")
+
         for folder in abandoned_folders():
             self._say(
                 Finding(
@@ -60,12 +64,14 @@ class Command(command.Command):
                     note=True,
                 )
             )
+
         self.stdout.write(
             f"fsck: {wrong} faults"
             + (f", {len(repairable)} findings repaired" if repairable else "")
         )
         if damaged and connection.vendor == "sqlite":
             self.stderr.write(damaged_database(damaged))
+
         if wrong:
             sys.exit(1)
 

@@ -63,6 +63,7 @@ def _alone() -> Iterator[None]:
                 if cursor.fetchone() == (True,):
                     break
                 time.sleep(_PAUSE_SECONDS)
+
         try:
             yield
         finally:
@@ -79,6 +80,7 @@ def _alone() -> Iterator[None]:
                 raise CommandError(
                     f"cannot make a database in {path.parent}: {error.strerror}"
                 ) from error
+
             yield
     else:
         yield
@@ -94,4 +96,5 @@ def _begin(path: Path) -> None:
             f"there is no database {path}, but {the_store().name} has stored files. Put the database back where it "
             "was, or restore a backup into an empty folder: EVALHUB_DATA=NEW_FOLDER evalhub restore BACKUP_FILE"
         )
+
     path.touch()

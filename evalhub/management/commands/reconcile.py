@@ -35,25 +35,30 @@ class Command(command.Command):
             text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{path} cannot be read: {error}") from error
+
         receipts = list(_receipts(text))
         missing = 0
+
         for start in range(0, len(receipts), _AT_ONCE):
             some = receipts[start : start + _AT_ONCE]
             rows = Entry.objects.select_related("run").filter(
                 pk__in=[receipt["id"] for receipt in some]
             )
+
             known = {entry.pk: entry for entry in rows}
             for receipt in some:
                 if said := _difference(receipt, known.get(receipt["id"])):
                     missing += 1
                     name = f"{receipt.get('team') or '-'}\t{receipt.get('tag') or '-'}"
                     self.stdout.write(f"line {receipt['line']}\t{receipt['id']}\t{name}\t{said}")
+
         self.stdout.write(
             f"{len(receipts)} receipts, {missing} of which do not agree with this database"
         )
         if missing:
             raise CommandError(
-                "ask their teams for these runs again, and enter them with on_behalf_of and the reason"
+                "ask their teams for these runs again, and enter them with on_behalf_of and the "
+                "reason"
             )
 
 
@@ -62,6 +67,7 @@ def _receipts(text: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
+
         try:
             read = json.loads(line)
             arrived = datetime.fromisoformat(str(read["arrived_at"]))
@@ -69,7 +75,10 @@ def _receipts(text: str) -> Iterator[dict[str, Any]]:
                 raise ValueError(line)
             yield {**read, "line": number, "id": UUID(str(read["id"])), "arrived": arrived}
         except (ValueError, KeyError, TypeError) as error:
-            say = f"line {number} cannot be read as a receipt: it has no id, run_sha256 and arrived_at with its offset"
+            say = (
+                f"line {number} cannot be read as a receipt: it has no id, run_sha256 and "
+                "arrived_at with its offset"
+            )
             raise CommandError(say) from error
 
 
@@ -80,5 +89,9 @@ def _difference(receipt: dict[str, Any], entry: Entry | None) -> str:
     if entry.run.sha256 != receipt["run_sha256"]:
         return f"another file: {entry.run.sha256} here, {receipt['run_sha256']} in the receipt"
     if entry.arrived_at != receipt["arrived"]:
-        return f"another instant: {entry.arrived_at.isoformat()} here, {receipt['arrived_at']} in the receipt"
+        return (
+            f"another instant: {entry.arrived_at.isoformat()} here, {receipt['arrived_at']} in "
+            "the receipt"
+        )
+
     return ""

@@ -40,13 +40,17 @@ class Command(command.Command):
             raise CommandError(str(error)) from error
         except OSError as error:
             if is_full(error):
-                text = f"no space is left on the disk of {settings.EVALHUB_DATA}; free some, then restore again"
+                text = (
+                    f"no space is left on the disk of {settings.EVALHUB_DATA}; free some, then "
+                    "restore again"
+                )
                 raise CommandError(text) from error
             raise CommandError(
                 f"cannot restore {options['file']}: {error.strerror or error}"
             ) from error
         except AlreadyServed as error:
             raise CommandError(str(error), returncode=2) from error
+
         if lost:
             sys.exit(1)
 
@@ -56,10 +60,12 @@ class Command(command.Command):
         for fault in backup.faults():
             self.stdout.write(f"wrong {fault}")
             faults.append(fault)
+
         for sha256, what in backup.lacking.items():
             self.stdout.write(
                 f"not in the backup: files/{sha256}, which {what} in the install that it is of"
             )
+
         self.stdout.write(f"verified: {describe(backup)}; {len(faults)} faults")
         if not all(fault.sha256 for fault in faults):
             raise BadBackup(
@@ -72,13 +78,16 @@ class Command(command.Command):
             call_command("migrate", verbosity=0)
             command.placed(settle_install)
             disabled = install(backup, lost)
+
         self.stdout.write(f"restored: {describe(backup)}")
         if disabled:
             self.stdout.write(
                 f"webhooks disabled: {disabled}; their secrets were sealed with another secret key. Restore with that "
                 "key, or let their owners make new secrets (POST webhooks/ID/secret/) and enable them"
             )
+
         if lost:
             self.stdout.write(
-                f"stored files not restored: {len(lost)}; evalhub fsck names the runs and judgements they belong to"
+                f"stored files not restored: {len(lost)}; evalhub fsck names the runs and "
+                "judgements they belong to"
             )

@@ -44,8 +44,10 @@ class Command(command.Command):
                 supervisor = make_supervisor(options)
                 supervisor.start()
                 self.stdout.write(
-                    f"EvalHub at http://{options['bind']}/ on {settings.EVALHUB_DATA}; Ctrl-C ends it"
+                    f"EvalHub at http://{options['bind']}/ on {settings.EVALHUB_DATA}; Ctrl-C "
+                    "ends it"
                 )
+
                 if not User.objects.exists():
                     # A command to paste into another terminal, in another folder.
                     own = [
@@ -55,10 +57,12 @@ class Command(command.Command):
                         "-m",
                         "evalhub",
                     ]
+
                     create = f"{shlex.join(own)} create_admin NAME"
                     page = f"http://{options['bind']}/ with the code {offer_code()}"
                     self.stdout.write(f"no account exists yet; create the first one at {page}")
                     self.stdout.write(f"or with: {create}")
+
                 self.stdout.flush()
                 try:
                     code = supervisor.wait()
@@ -66,6 +70,7 @@ class Command(command.Command):
                     supervisor.stop()
         except AlreadyServed as error:
             raise CommandError(str(error), returncode=2) from error
+
         if code:
             raise CommandError("the web server stopped; see its message above", returncode=code)
 
@@ -76,10 +81,12 @@ def begin(tell: Callable[[str], object]) -> None:
     if settings.EVALHUB_FILES:
         # No worker of another machine sweeps them.
         delete_old_uploads()
+
     try:
         keep_key()
     except ImproperlyConfigured as error:
         raise CommandError(str(error)) from error
+
     if said := changed_key():
         tell(said)
 
@@ -95,6 +102,7 @@ def check_address(bind: str) -> None:
         host, port = parse_address(bind)
     except ValueError as error:
         raise CommandError(str(error)) from error
+
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         # Bind as the web server does: old connections of an ended server are no obstacle.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -104,6 +112,7 @@ def check_address(bind: str) -> None:
             reason = error.strerror
             if error.errno == errno.EADDRINUSE:
                 reason = f"another program is listening there (ss -ltnp 'sport = :{port}' names it)"
+
             raise CommandError(
                 f"cannot listen at {bind}: {reason}; choose another address with --bind"
             ) from error

@@ -23,7 +23,10 @@ class Command(command.Command):
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
-        text = "delete up to N orphaned stored files; default: 20, or a tenth of all; if there are more, none"
+        text = (
+            "delete up to N orphaned stored files; default: 20, or a tenth of all; if there are "
+            "more, none"
+        )
         parser.add_argument("--most", type=int, metavar="N", help=text)
 
     def handle(self, **options: Any) -> None:

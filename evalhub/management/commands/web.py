@@ -35,6 +35,8 @@ class Command(command.Command):
             except (InterfaceError, OperationalError) as error:
                 reason = " ".join(str(error).split())
                 self.stderr.write(
-                    f"the database does not answer yet ({reason}); requests are answered when it does"
+                    f"the database does not answer yet ({reason}); requests are answered when it "
+                    "does"
                 )
+
         sys.exit(load_web()(options["bind"], options["processes"]))

@@ -28,10 +28,12 @@ class Command(command.Command):
             raise CommandError(
                 "set EVALHUB_REDIS_URL; without it evalhub serve runs the only worker itself"
             )
+
         for message in check_redis(settings.EVALHUB_REDIS_URL):
             self.stderr.write(str(message))
             if message.is_serious():
                 raise CommandError("the worker did not start; see the reason above")
+
         try:
             command.placed_or_waits(settle_install, self.stderr.write)
             install = Install.objects.get().uuid
@@ -41,11 +43,13 @@ class Command(command.Command):
             self.stderr.write(
                 f"the database does not answer yet ({reason}); the worker keeps trying"
             )
+
         # Celery sometimes ends when its pool or its broker is killed at a bad moment: then another
         # one starts.
         evaluate = load_worker()
         supervisor = Supervisor({"worker": lambda: evaluate(options["processes"])})
         supervisor.start()
+
         try:
             supervisor.wait()
         finally:

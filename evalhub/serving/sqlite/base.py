@@ -33,6 +33,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if isinstance(path, Path):
             how = "immutable=1" if _is_read_only(path) else "mode=rw"
             conn_params = {**conn_params, "database": f"{path.as_uri()}?{how}", "uri": True}
+
         try:
             return super().get_new_connection(conn_params)
         except UnicodeDecodeError as error:
@@ -44,6 +45,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connection: Any = self.connection
         (usual,) = connection.execute("PRAGMA busy_timeout").fetchone()
         connection.execute("PRAGMA busy_timeout = 0")
+
         try:
             while not self._begin(time.monotonic() > deadline):
                 time.sleep(random.uniform(*_PAUSE))  # noqa: S311 nothing secret
@@ -57,6 +59,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             if last or "locked" not in str(error):
                 raise
             return False
+
         return True
 
 
