@@ -32,7 +32,7 @@ from waitress.adjustments import Adjustments
 
 from evalhub.operating.request_counters import fold_ended_process
 from evalhub.serving.database_limits import limit_statements
-from evalhub.serving.front import Front
+from evalhub.serving.http_server import Front
 from evalhub.serving.processes import (
     FIGURES_VARIABLE,
     INHERITED,

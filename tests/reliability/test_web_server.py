@@ -15,7 +15,7 @@ import httpx
 import psutil
 import pytest
 
-from evalhub.serving.front import Front
+from evalhub.serving.http_server import Front
 from evalhub.serving.threads import FairThreads
 from evalhub.serving.web_server import adjustments, listen
 from tests.reliability.servers import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evalhub.serving.front import Front
+from evalhub.serving.http_server import Front
 from evalhub.serving.threads import FairThreads
 from evalhub.serving.web_server import adjustments, listen
 
