@@ -1,4 +1,4 @@
-"""What the commands of accounts do, and those of whatever has no command of its own."""
+"""Commands about accounts, and those for anything without a command of its own."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from .statuses import DONE
 
 
 def login(args: argparse.Namespace) -> int:
-    """Ask for a token without showing it, see whose it is, and keep it in the file of profiles."""
+    """Ask for a token without showing it, check it, and keep it in the file of profiles."""
     profile = profile_of(args.profile)
-    url = (
-        checked_url(args.url, insecure=args.insecure)
-        if args.url
-        else read_config(profile=args.profile).url
-    )
+    if args.url:
+        url = checked_url(args.url, insecure=args.insecure)
+    else:
+        url = read_config(profile=args.profile).url
 
     if args.token_file:
         token = read_config(url=url, token_file=args.token_file).token
@@ -65,11 +64,9 @@ def logout(args: argparse.Namespace) -> int:
     """Forget the token of a profile; with --revoke the server forgets it, too."""
     profile = profile_of(args.profile)
     if args.revoke:
-        # That of the profile: a token of the environment is another one.
-        kept = read_config(
-            profile=profile, environment={**os.environ, "EVH_TOKEN": "", "EVALHUB_TOKEN": ""}
-        )
-        with Hub(kept) as hub:
+        # Without the environment, the token is that of the profile.
+        environment = {**os.environ, "EVH_TOKEN": "", "EVALHUB_TOKEN": ""}
+        with Hub(read_config(profile=profile, environment=environment)) as hub:
             hub.request("DELETE", f"tokens/{hub.me().token['key']}/")
 
     path = write_profile(profile, {"token": ""})
@@ -86,14 +83,9 @@ def whoami(args: argparse.Namespace) -> int:
         token = me.token or {}
         teams = " ".join(f"{team['slug']}:{team['role']}" for team in me.teams)
         scopes = " ".join(token.get("scopes", []))
-        row = {
-            "url": hub.url,
-            "user": me.username,
-            "teams": teams,
-            "token": token.get("key"),
-            "scopes": scopes,
-        }
-        show(args, [{**row, "expires_at": token.get("expires_at")}], hub, upright=True)
+        row = {"url": hub.url, "user": me.username, "teams": teams}
+        row |= {"token": token.get("key"), "scopes": scopes, "expires_at": token.get("expires_at")}
+        show(args, [row], hub, upright=True)
 
     return DONE
 
@@ -110,7 +102,7 @@ def open_page(args: argparse.Namespace) -> int:
 
 
 def api(args: argparse.Namespace) -> int:
-    """Send any request, with the token and the retries of all others, and write what it is answered."""
+    """Send any request, with token and retries, and write the response."""
     fields = dict(_pair("-f", pair) for pair in args.field)
     files = {}
     for pair in args.file:
@@ -121,26 +113,28 @@ def api(args: argparse.Namespace) -> int:
 
     body = None
     if args.input:
-        text = (
-            sys.stdin.read() if args.input == "-" else Path(args.input).read_text(encoding="utf-8")
-        )
+        standard_input = args.input == "-"
+        text = sys.stdin.read() if standard_input else Path(args.input).read_text(encoding="utf-8")
         try:
             body = json.loads(text)
         except ValueError as error:
             raise WrongOption(f"--input {args.input} is not JSON: {error}") from error
 
-    reading = args.method.upper() in ("GET", "HEAD", "DELETE") or body is not None
-    sent: dict[str, Any] = {"params": fields if reading else None, "files": files, "key": args.key}
+    # Fields are parameters where a request has no form.
+    has_no_form = args.method.upper() in ("GET", "HEAD", "DELETE") or body is not None
+    options: dict[str, Any] = {"params": fields if has_no_form else None}
     if files:
-        sent["fields"] = fields
-    elif not reading:
+        options["fields"] = fields
+    elif not has_no_form:
         body = fields
 
     path = args.path.partition("/api/v1/")[2] or args.path
     with commands.hub_of(args) as hub:
-        response = hub.request(args.method, path, json=body, **sent)
+        response = hub.request(args.method, path, json=body, files=files, key=args.key, **options)
 
-    sys.stdout.buffer.write(response.content + (b"" if response.content.endswith(b"\n") else b"\n"))
+    sys.stdout.buffer.write(response.content)
+    if not response.content.endswith(b"\n"):
+        sys.stdout.buffer.write(b"\n")
     return DONE
 
 
@@ -152,7 +146,7 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 
 def mcp(args: argparse.Namespace) -> int:
-    """Answer the questions of a model over standard input and output, until it is closed."""
+    """Serve the Model Context Protocol on standard input and output until it is closed."""
     try:
         from .mcp import server
     except ImportError as error:
@@ -163,7 +157,7 @@ def mcp(args: argparse.Namespace) -> int:
         ) from error
 
     config = read_config(url=args.url, profile=args.profile, token_file=args.token_file)
-    # Somebody waits for each answer.
+    # A person waits for each answer, so that retries end early.
     with Hub(config, retry_for=20.0) as hub:
         server(hub, allow_submit=args.allow_submit).run("stdio")
 

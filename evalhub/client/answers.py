@@ -1,4 +1,4 @@
-"""Thin objects over the server's JSON: attributes for its fields, rows for tables, `raw` for all of it.
+"""Wrap the server's JSON: attributes for fields, rows for tables, `raw` for all of it.
 
 A field that a newer server adds is there without a newer client.
 """
@@ -24,7 +24,7 @@ class Answer:
         self._page = page
 
     def __getattr__(self, name: str) -> Any:
-        # Of a copy that is still being made there is no `raw` yet.
+        # While an object is copied or unpickled, it has no `raw` yet.
         if name.startswith("_") or name == "raw":
             raise AttributeError(name)
 
@@ -40,8 +40,8 @@ class Answer:
 
     def source(self) -> str:
         """Say where the numbers come from, for the line under a table."""
-        known = [(name, self.raw.get(name)) for name in _SOURCE]
-        return ", ".join(f"{name} {value}" for name, value in known if isinstance(value, str | int))
+        parts = [(name, self.raw.get(name)) for name in _SOURCE]
+        return ", ".join(f"{name} {value}" for name, value in parts if isinstance(value, str | int))
 
     @property
     def page(self) -> str:
@@ -62,10 +62,10 @@ class Answer:
 
 
 class Check(Answer):
-    """What a dry run says of a file: what would be stored, with `warnings`."""
+    """The result of a dry run: what would be stored, with `warnings`."""
 
 
-class Placed(Answer):
+class PageAnswer(Answer):
     """An answer that has a page."""
 
     def __init__(self, raw: dict[str, Any], page: str = "") -> None:
@@ -77,8 +77,8 @@ class Placed(Answer):
         return self._page
 
 
-class Drawn(Placed):
-    """An answer that the server draws, too."""
+class ChartAnswer(PageAnswer):
+    """An answer that has a page and charts."""
 
     _first_chart = ""
 
@@ -89,14 +89,17 @@ class Drawn(Placed):
         self._charts = charts
 
     def chart(self, name: str | None = None, form: str = "svg", **parameters: Any) -> Chart:
-        """Return a chart of the same runs and measures; `parameters` are those of docs/api/charts.md."""
+        """Return a chart of the same runs and measures.
+
+        `parameters` are those of docs/api/charts.md.
+        """
         if self._charts is None:
             raise AttributeError("only answers of a collection have charts")
         return self._charts(name or self._first_chart, form, **parameters)
 
 
-class Means(Placed, Mapping[str, "float | None"]):
-    """The means of a run by measure, with its `coverage`: a mapping; None is a mean that does not exist."""
+class Means(PageAnswer, Mapping[str, "float | None"]):
+    """A mapping from measures to the means of a run, with its `coverage`; None is undefined."""
 
     def __getitem__(self, measure: Any) -> float | None:
         mean: float | None = self.raw["means"][str(measure)]["mean"]
@@ -115,8 +118,8 @@ class Means(Placed, Mapping[str, "float | None"]):
         return repr(dict(self))
 
 
-class Values(Placed, Mapping[str, "float | None"]):
-    """The values of a run by topic, of its first measure: a mapping; None is undefined, which is not 0."""
+class Values(PageAnswer, Mapping[str, "float | None"]):
+    """A mapping from topics to a run's values of its first measure; None is undefined, not 0."""
 
     @property
     def measures(self) -> list[str]:
@@ -140,9 +143,11 @@ class Values(Placed, Mapping[str, "float | None"]):
 
 
 class Coverage(Answer):
-    """The means of a run over every judged topic, as EvalHub has them, and over the topics that it answers, as BEIR,
-    MTEB and pytrec_eval have them. `str()` is a sentence for each measure whose two means are of
-    different topics."""
+    """The means of a run over all judged topics, as in EvalHub, and over those that it answers.
+
+    BEIR, MTEB and pytrec_eval print the latter. `str()` is a sentence for each measure if the run
+    leaves judged topics unanswered.
+    """
 
     def __init__(self, raw: dict[str, Any], tag: str) -> None:
         super().__init__(raw)
@@ -155,17 +160,13 @@ class Coverage(Answer):
         rows = []
         for measure, mean in self.raw["means"].items():
             # A sum or a geometric mean is not what the other programs print.
-            if measure != RETRIEVED and mean["aggregate"] == "mean":
-                values = [topic[measure] for topic in answered if topic[measure] is not None]
-                of_answered = math.fsum(values) / len(values) if values else None
-                rows.append(
-                    {
-                        "measure": measure,
-                        "mean": mean["mean"],
-                        "mean_of_answered": of_answered,
-                        **counts,
-                    }
-                )
+            if measure == RETRIEVED or mean["aggregate"] != "mean":
+                continue
+
+            values = [topic[measure] for topic in answered if topic[measure] is not None]
+            answered_mean = math.fsum(values) / len(values) if values else None
+            row = {"measure": measure, "mean": mean["mean"], "mean_of_answered": answered_mean}
+            rows.append(row | counts)
 
         return rows
 
@@ -189,17 +190,17 @@ class Coverage(Answer):
         return "\n".join(lines)
 
 
-class Board(Drawn):
-    """A leaderboard: `results` has every row of all pages that were asked for. `chart()` draws its means."""
+class Board(ChartAnswer):
+    """A leaderboard with the rows of all requested pages in `results`; `chart()` draws its means."""
 
     _first_chart = "means"
 
     def source(self) -> str:
         parts = [super().source(), f"{self.raw.get('ranked')} ranked runs"]
-        if made := self.raw.get("statistics"):
+        if statistics := self.raw.get("statistics"):
+            correction = statistics["correction"] or "no further"
             parts.append(
-                f"{made['test']} test of {made['measure']}, {made['correction'] or 'no further'} "
-                "correction"
+                f"{statistics['test']} test of {statistics['measure']}, {correction} correction"
             )
 
         return ", ".join(parts)
@@ -213,39 +214,33 @@ class Board(Drawn):
         if "entry_status" in row:
             flat["entry_status"] = row["entry_status"]
 
-        standing = row.get("statistics") or {}
-        if standing.get("tier") is not None:
-            flat["tier"] = standing["tier"]
+        statistics = row.get("statistics") or {}
+        if statistics.get("tier") is not None:
+            flat["tier"] = statistics["tier"]
 
-        if standing.get("baseline"):
-            shown = ("difference", "low", "high", "p_adjusted", "mark")
-            flat |= {name: standing["baseline"][name] for name in shown}
+        if statistics.get("baseline"):
+            names = ("difference", "low", "high", "p_adjusted", "mark")
+            flat |= {name: statistics["baseline"][name] for name in names}
 
-        covered = row["coverage"]
-        flat |= {
-            "answered": covered["answered"],
-            "judged": covered["judged"],
-            "judged_at_10": row["judged_at_10"],
-        }
+        flat |= {name: row["coverage"][name] for name in ("answered", "judged")}
+        flat["judged_at_10"] = row["judged_at_10"]
         return {**flat, "state": row["state"], "code": row["code"], "id": row["run"]["id"]}
 
 
-class Comparison(Drawn):
-    """Runs compared: a row for every measure, pair and test. `chart()` draws which differ significantly."""
+class Comparison(ChartAnswer):
+    """A comparison of runs with a row for every measure, pair and test.
+
+    `chart()` draws which runs differ significantly.
+    """
 
     _first_chart = "significance"
 
     def source(self) -> str:
-        parts = [
-            super().source(),
-            f"tests {', '.join(self.raw.get('tests', []))}",
-            f"alpha {self.raw.get('alpha')}",
+        tests = f"tests {', '.join(self.raw.get('tests', []))}"
+        topics = [
+            f"{row['topics']['used']} topics of {row['measure']}" for row in self.raw["measures"]
         ]
-
-        parts += [
-            f"{measure['topics']['used']} topics of {measure['measure']}"
-            for measure in self.raw["measures"]
-        ]
+        parts = [super().source(), tests, f"alpha {self.raw.get('alpha')}", *topics]
         return ", ".join(part for part in parts if part)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -254,32 +249,28 @@ class Comparison(Drawn):
         for measure in self.raw["measures"]:
             coverage = {mean["run"]: mean.get("coverage") for mean in measure["means"]}
             for pair in measure["pairs"]:
-                a, b = (names.get(pair[one], pair[one]) for one in ("a", "b"))
-                first = {
-                    "measure": measure["measure"],
-                    "a": a,
-                    "b": b,
-                    "difference": pair["difference"],
-                }
+                first = {"measure": measure["measure"]}
+                first |= {side: names.get(pair[side], pair[side]) for side in ("a", "b")}
+                first["difference"] = pair["difference"]
 
                 last = {name: pair[name] for name in ("wins", "ties", "losses")}
-                for end in ("a", "b"):
-                    # A server of before has neither.
-                    covered = coverage.get(pair[end]) or {}
-                    last |= {f"{name}_{end}": covered.get(name) for name in ("answered", "judged")}
+                for side in ("a", "b"):
+                    # Older servers send no coverage.
+                    shares = coverage.get(pair[side]) or {}
+                    last |= {f"{name}_{side}": shares.get(name) for name in ("answered", "judged")}
 
                 on_judged = pair.get("on_judged") or {}
-                for test, verdict in pair["tests"].items():
-                    shown = ("low", "high", "p_value", "p_adjusted", "verdict", "withheld")
-                    alone = on_judged.get("tests", {}).get(test, {})
+                last["on_judged"] = on_judged.get("difference")
+                for test, result in pair["tests"].items():
+                    columns = ("low", "high", "p_value", "p_adjusted", "verdict", "withheld")
+                    test_on_judged = on_judged.get("tests", {}).get(test, {})
                     rows.append(
                         {
                             **first,
                             "test": test,
-                            **{name: verdict[name] for name in shown},
+                            **{name: result[name] for name in columns},
                             **last,
-                            "on_judged": on_judged.get("difference"),
-                            "on_judged_p_adjusted": alone.get("p_adjusted"),
+                            "on_judged_p_adjusted": test_on_judged.get("p_adjusted"),
                         }
                     )
 
@@ -310,10 +301,10 @@ class Curves(Answer):
     def rows(self) -> list[dict[str, Any]]:
         rows = []
         for curve in self.raw["curves"]:
-            shown = [name for name in ("mean", "low", "high", "ideal") if curve.get(name)]
-            for place, rank in enumerate(self.raw["ranks"]):
+            names = [name for name in ("mean", "low", "high", "ideal") if curve.get(name)]
+            for index, rank in enumerate(self.raw["ranks"]):
                 row = {"measure": curve["measure"], "rank": rank}
-                rows.append(row | {name: curve[name][place] for name in shown})
+                rows.append(row | {name: curve[name][index] for name in names})
 
         return rows
 
@@ -328,23 +319,17 @@ class SessionValues(Answer):
         ]
 
 
-class SessionBoard(Placed):
+class SessionBoard(PageAnswer):
     """A leaderboard of systems: a row for each system of each session set."""
 
     def rows(self) -> list[dict[str, Any]]:
         rows = []
         for row in self.raw["results"]:
-            made = row["session_set"]
-            flat = {
-                "rank": row["rank"],
-                "team": made["team"],
-                "tag": made["tag"],
-                "system": row["system"],
-            }
-
+            session_set = row["session_set"]
+            flat = {"rank": row["rank"], "team": session_set["team"], "tag": session_set["tag"]}
+            flat["system"] = row["system"]
             flat |= {measure: value["mean"] for measure, value in row["values"].items()}
-            rows.append(
-                {**flat, "sessions": row["sessions"], "code": row["code"], "id": made["id"]}
-            )
+            flat |= {"sessions": row["sessions"], "code": row["code"], "id": session_set["id"]}
+            rows.append(flat)
 
         return rows

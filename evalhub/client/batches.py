@@ -1,8 +1,8 @@
-"""Many files in one call, which a second call continues after the first was killed.
+"""Submit many files in one call, which a second call continues after the first was killed.
 
 The journal has a line for each step, which is on the disk before the next one: the key with which a
-file is sent, then the run that came of it. A file without a run is sent again with the same key, so
-that it is never there twice.
+file is sent, then its run. A file without a run is sent again with the same key, so that it is never
+submitted twice.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ _HIDDEN = "."
 
 @dataclass
 class Batch:
-    """What became of many files: the runs that are there, and by path the errors of those that were refused (`refused`)
-    and of those that were not sent (`unsent`), because the quota was used up or the batch was told
-    to stop."""
+    """The outcome of many files: `runs`, and errors by path.
+
+    `refused` has the files that were refused, `unsent` those that were not sent, because the quota
+    was used up or an earlier file stopped the batch.
+    """
 
     runs: list[Run] = field(default_factory=list)
     refused: dict[str, EvalHubError] = field(default_factory=dict)
@@ -53,34 +55,34 @@ class Batch:
 
 
 class Journal:
-    """Lines of JSON in a file, or nowhere where `path` is None; each is on the disk when `note` returns."""
+    """Lines of JSON in a file, if there is a `path`; each is on the disk when `note` returns."""
 
     def __init__(self, path: str | Path | None) -> None:
         self._path = Path(path) if path else None
         self._lock = threading.Lock()
-        self._known: dict[str, dict[str, Any]] = {}
+        self._entries: dict[str, dict[str, Any]] = {}
 
         if self._path and self._path.exists():
-            whole = self._path.read_bytes()
-            for line in whole.split(b"\n"):
+            content = self._path.read_bytes()
+            for line in content.split(b"\n"):
                 try:
                     entry = json.loads(line)
                 except ValueError:
-                    # The last line may have been cut short with its writer.
+                    # The last line may be incomplete if its writer was killed.
                     continue
-                self._known.setdefault(entry["file"], {}).update(entry)
+                self._entries.setdefault(entry["file"], {}).update(entry)
 
-            if whole and not whole.endswith(b"\n"):
+            if content and not content.endswith(b"\n"):
                 self._append(b"\n")
 
     def find(self, file: str) -> dict[str, Any]:
-        """Return what is known of a file, by its identity."""
-        return self._known.get(file, {})
+        """Return the entries of a file together, by its identity."""
+        return self._entries.get(file, {})
 
     def note(self, file: str, **entry: Any) -> None:
-        """Write down something of a file."""
+        """Add an entry about a file."""
         with self._lock:
-            self._known.setdefault(file, {}).update(entry)
+            self._entries.setdefault(file, {}).update(entry)
             self._append(json.dumps({"file": file, **entry}).encode() + b"\n")
 
     def _append(self, line: bytes) -> None:
@@ -93,46 +95,42 @@ class Journal:
 
 
 def files_of(sources: str | Path | Iterable[str | Path]) -> list[Path]:
-    """Return the files of a folder, a pattern or a list of these, in the order of their names; BadSource for none."""
-    given = [sources] if isinstance(sources, str | Path) else list(sources)
-    found: list[Path] = []
-    for one in given:
-        path = Path(one)
+    """Return the files of a folder, a pattern or a list of these, each folder sorted by name.
+
+    Raise BadSource for a name that matches no file.
+    """
+    files: list[Path] = []
+    for source in [sources] if isinstance(sources, str | Path) else sources:
+        path = Path(source)
         if path.is_dir():
-            inside = [
-                inner
-                for inner in path.iterdir()
-                if inner.is_file() and not inner.name.startswith(_HIDDEN)
-            ]
-            found += sorted(inside)
+            inside = [file for file in path.iterdir() if file.is_file()]
+            files += sorted(file for file in inside if not file.name.startswith(_HIDDEN))
         elif path.is_file():
-            found.append(path)
+            files.append(path)
         else:
-            matched = sorted(
-                Path(name) for name in glob.glob(str(one))
-            )  # an absolute pattern works, too
-            if not matched:
-                raise BadSource(f"{one}: there is no such file")
+            # Unlike Path.glob, this matches absolute patterns, too.
+            matches = sorted(Path(name) for name in glob.glob(str(source)))
+            if not matches:
+                raise BadSource(f"{source}: there is no such file")
+            files += [file for file in matches if file.is_file()]
 
-            found += [path for path in matched if path.is_file()]
-
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(files))
 
 
 def check_files(files: list[Path]) -> None:
-    """Raise BadSource for files that are no runs, and for several that would get one tag."""
-    if strange := [str(path) for path in files if not is_run(path)]:
+    """Raise BadSource for files that are not runs, and for several that would get one tag."""
+    if others := [str(path) for path in files if not is_run(path)]:
         raise BadSource(
             "nothing was sent, as the first line of these is not that of a run: "
-            f"{', '.join(strange)}"
+            f"{', '.join(others)}"
         )
 
     tags: dict[str, list[str]] = {}
     for path in files:
         tags.setdefault(tag_of_file(path), []).append(str(path))
 
-    if doubled := {tag: paths for tag, paths in tags.items() if len(paths) > 1}:
-        listed = "; ".join(f"{tag}: {', '.join(paths)}" for tag, paths in doubled.items())
+    if duplicates := {tag: paths for tag, paths in tags.items() if len(paths) > 1}:
+        listed = "; ".join(f"{tag}: {', '.join(paths)}" for tag, paths in duplicates.items())
         raise BadSource(f"nothing was sent, as several files would get one tag: {listed}")
 
 
@@ -149,32 +147,32 @@ def submit_batch(
     timeout: float,
     stop: bool,
 ) -> Batch:
-    """Send every file that is not there yet, `parallel` at once; then wait for all of them, at most `timeout` seconds.
+    """Send every file that is not in the journal, `parallel` at once; then wait for all runs.
 
-    `fields` has what every run gets: `description`, `metadata`, `experiment`.
+    Wait at most `timeout` seconds, if it is not 0. `fields` has what every run gets: `description`,
+    `metadata`, `experiment`.
     """
     check_files(files)
-    hub, batch, notes = collection._hub, Batch(), Journal(journal)
-    # The first reason to stop, if any: files that wait for their turn look here.
+    hub, batch, log = collection._hub, Batch(), Journal(journal)
+    # Reasons to stop, which files that wait for their turn check.
     reasons: list[EvalHubError] = []
 
     def submit(path: Path) -> Run:
         """Return the run of a file: that of the journal, or a new one with the key of the journal."""
         source = read_source(path)
         content = source.sha256 or [path.stat().st_size, path.stat().st_mtime_ns]
-        identity = json.dumps(
-            [hub.url, collection.slug, team, fields, str(path.resolve()), content]
-        )
+        parts = [hub.url, collection.slug, team, fields, str(path.resolve()), content]
+        identity = json.dumps(parts)
 
-        entry = notes.find(identity)
+        entry = log.find(identity)
         if "run" in entry:
             run = Run(hub, entry["run"])
-            run.there = True
+            run.existed = True
             return run
 
         key = entry.get("key") or uuid.uuid4().hex
         if "key" not in entry:
-            notes.note(identity, key=key)
+            log.note(identity, key=key)
 
         run = collection.submit(
             source,
@@ -187,11 +185,11 @@ def submit_batch(
         )
 
         names = ("id", "collection", "team", "tag", "status")
-        notes.note(identity, run={name: run.raw[name] for name in names})
+        log.note(identity, run={name: run.raw[name] for name in names})
         return run
 
     def attempt(path: Path) -> Exception | None:
-        """Put a file into the batch; return an error that is of neither the file nor the server."""
+        """Submit a file into the batch; return an error that neither file nor server explains."""
         if reasons:
             batch.unsent[str(path)] = reasons[0]
             return None
@@ -200,12 +198,12 @@ def submit_batch(
         try:
             run = submit(path)
         except EvalHubError as error:
-            # Whatever is not about the file itself is about all of them.
-            own = isinstance(error, BadFile | BadSource | Conflict)
-            (batch.refused if own else batch.unsent)[str(path)] = error
-            if stop or not own:
+            # Any error that is not about this file concerns all of them.
+            of_file = isinstance(error, BadFile | BadSource | Conflict)
+            (batch.refused if of_file else batch.unsent)[str(path)] = error
+            if stop or not of_file:
                 reasons.append(error)
-            state = "refused" if own else "not sent"
+            state = "refused" if of_file else "not sent"
         except Exception as error:
             return error
         else:
@@ -213,7 +211,7 @@ def submit_batch(
             state = run.state
 
         if watcher:
-            watcher.ended(path.name, state)
+            watcher.finish(path.name, state)
 
         return None
 

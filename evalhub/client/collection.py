@@ -1,4 +1,4 @@
-"""A collection: what is submitted to it, its leaderboard, its comparisons."""
+"""A collection: its runs, judgements and topics, its leaderboard, its comparisons."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ from .runs import Run, find_run
 from .sending import Call, Connection, parameters_of
 from .sessions import Sessions
 from .sources import read_file
-from .studies import Studied, as_list
+from .studies import CollectionStudies, as_list
 from .submitting import lineage_of, submit_run
 from .verdicts import Verdict
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-ANY: Any = object()  # a label is moved whatever it names
+# A label is moved whatever it names.
+ANY: Any = object()
 # More ids make an address that is too long.
-_IN_ADDRESS = 100
+_MAX_IDS_IN_ADDRESS = 100
 _LISTS = ("measures", "tests", "runs")
 _IF_TAKEN = ("fail", "skip", "suffix", "version")
-# What a chart of means reads of what a leaderboard was asked for, and what no chart of a comparison
-# reads.
-_ON_BOARDS = ("measures", "sort", "order", "filter", "entries", "scores")
+# Parameters of a leaderboard that its chart of means has, too.
+_CHART_PARAMETERS = ("measures", "sort", "order", "filter", "entries", "scores")
+# Parameters of a comparison that its charts do not have.
 _PAGING = ("run", "sort", "limit", "offset")
 
 
-class Collection(Studied):
-    """A test collection by its short name; nothing is asked for before a method is called."""
+class Collection(CollectionStudies):
+    """A test collection by its short name; nothing is sent before a method is called."""
 
     def __init__(self, hub: Connection, slug: str) -> None:
         self._hub, self.slug = hub, slug
@@ -117,17 +118,23 @@ class Collection(Studied):
     ) -> Run | Check:
         """Submit a run and return it as it was received, or a Check with `dry_run`.
 
-        `source` is a path, bytes, a file, {topic: {document: score}}, a table, scored documents or
-        a ranx Run. `known` is a file of the documents that the user knew. `metadata` is a
-        dictionary, or "auto" for the git commit, the versions of Python and packages, and the
-        command line. Where another run of the team has the tag, `if_taken` is `fail` (Conflict),
-        `skip` (return that run if it has the same file), `suffix` (bm25-2) or `version` (the next
-        version of its system, bm25-v2). With `system` the run is the next version of it, with
-        `experiment`, a short name or id, in that of its team; `label` is a name of the team that is
-        moved to it at once, and `lineage` has its `parents` and `links`. BadFile lists what is
-        wrong with the file. `wait_for_quota` sleeps until midnight UTC where the team's quota is
-        used up. `drop_identical` leaves out documents that have the id of their topic, as BEIR
-        does, and notes their number in the metadata; else there is a warning.
+        - `source` is a path, bytes, a file, {topic: {document: score}}, a table, scored documents
+          or a ranx Run.
+        - `known` is a file of the documents that the user knew.
+        - `metadata` is a dictionary, or "auto" for the git commit, the versions of Python and
+          packages, and the command line.
+        - `if_taken` says what to do if another run of the team has the tag: `fail` (Conflict),
+          `skip` (return that run if it has the same file), `suffix` (bm25-2) or `version` (the next
+          version of its system, bm25-v2).
+        - `system`: the run becomes the next version of it.
+        - `experiment`, the short name or id of one of the team: the run is put into it.
+        - `label`, a name of the team, is moved to the run at once.
+        - `lineage` has the `parents` and `links` of the run.
+        - `wait_for_quota` sleeps until midnight UTC if the team's quota is used up.
+        - `drop_identical` leaves out documents that have the id of their topic, as BEIR does, and
+          notes their number in the metadata; otherwise there is a warning.
+
+        BadFile lists what is wrong with the file.
         """
         fields = {
             "description": description,
@@ -166,7 +173,7 @@ class Collection(Studied):
         wait_for_quota: bool = False,
         experiment: str = "",
     ) -> Batch:
-        """Submit many files: a folder, a pattern such as `runs/*.gz`, or paths. Wait for them unless `timeout` is 0.
+        """Submit a folder, a pattern such as `runs/*.gz`, or paths; wait unless `timeout` is 0.
 
         A file that is refused does not stop the others unless `stop`; what concerns them all does:
         a quota that is used up (`wait_for_quota` sleeps until it is not), a token that is not
@@ -174,8 +181,10 @@ class Collection(Studied):
         after a crash goes on where it ended.
         """
         fields = {"description": description, "metadata": metadata_of(metadata)}
-        # Left out where there is none: it would change the identity of files in earlier journals.
-        fields |= {"experiment": experiment} if experiment else {}
+        # An empty field would change the identity of files in earlier journals.
+        if experiment:
+            fields["experiment"] = experiment
+
         return submit_batch(
             self,
             files_of(sources),
@@ -194,36 +203,40 @@ class Collection(Studied):
         return find_run(self._hub, self.slug, name, team)
 
     def runs(self, **filters: Any) -> list[Run]:
-        """Return the runs of all pages, newest first: `team`, `tag`, `status`, `sha256`, `submitted_after`."""
+        """Return the runs of all pages, newest first.
+
+        Filters are `team`, `tag`, `status`, `sha256` and `submitted_after`.
+        """
         listed = self._hub.pages(f"{self.path}runs/", filters)
         return [Run(self._hub, raw) for raw in listed["results"]]
 
     def leaderboard(self, *measures: Any, rows: int | None = None, **parameters: Any) -> Board:
-        """Return the leaderboard: all rows, or the first `rows`. `filter`, `statistics`, `baseline`, `sort`, ..."""
+        """Return the leaderboard: all rows, or the first `rows`.
+
+        Parameters are `filter`, `statistics`, `baseline`, `sort`, ...
+        """
         if measures:
             parameters["measures"] = ",".join(map(str, measures))
-
         if parameters.get("baseline"):
             (parameters["baseline"],) = self._ids([parameters["baseline"]])
 
         body = self._hub.pages(f"{self.path}leaderboard/", parameters, rows)
-
-        question = {name: parameters[name] for name in _ON_BOARDS if name in parameters}
+        question = {name: parameters[name] for name in _CHART_PARAMETERS if name in parameters}
         return Board(body, self.page, partial(self.chart, **question))
 
     def compare(self, *runs: str | Run, timeout: float = 600.0, **parameters: Any) -> Comparison:
-        """Compare runs, or all of them: `measures`, `tests`, `baseline`, `correction`, ...; lists or text with commas.
+        """Compare runs, or all of them; wait for a comparison that a worker computes.
 
-        A comparison that takes long is made by a worker and waited for.
+        Parameters are `measures`, `tests`, `baseline`, `correction`, ...: lists, or text with
+        commas.
         """
         question = {name: value for name, value in parameters.items() if value is not None}
         if runs:
             question["runs"] = self._ids(runs)
-
         if question.get("baseline"):
             (question["baseline"],) = self._ids([question["baseline"]])
 
-        if len(runs) > _IN_ADDRESS:
+        if len(runs) > _MAX_IDS_IN_ADDRESS:
             lists = {name: as_list(question[name]) for name in _LISTS if name in question}
             call = Call(
                 "POST",
@@ -235,6 +248,7 @@ class Collection(Studied):
         else:
             body = self._hub.read(f"{self.path}comparison/", question)
 
+        # A worker computes a long comparison; until then there is only its state.
         waited = 0.0
         while "measures" not in body:
             status = body["comparison"]
@@ -257,7 +271,7 @@ class Collection(Studied):
             body = self._hub.read(f"comparisons/{status['id']}/")
 
         if stored := body.get("comparison"):
-            # What a worker has made has a page and charts of its own.
+            # A comparison that a worker computed has its own page and charts.
             path = f"comparisons/{stored['id']}/"
             charts = partial(self._hub.draw, f"{path}charts/")
             return Comparison(body, f"{self._hub.url}/{path}", charts)
@@ -279,11 +293,12 @@ class Collection(Studied):
         timeout: float = 600.0,
         no_baseline: str = "fail",
     ) -> Verdict:
-        """Hold a run against a baseline: an id, `tag`, `team/tag`, `label:main`, or `previous`, the one before it.
+        """Check a run against a baseline by rules, after both are evaluated.
 
-        A rule is `MEASURE no-worse-than MARGIN` (a number, or a share of the baseline's mean such
-        as 2%), `MEASURE no-significant-drop`, `MEASURE no-drop` or `MEASURE at-least X`. Both runs
-        are waited for. NotFound where there is no such baseline, unless `no_baseline="pass"`.
+        The baseline is an id, `tag`, `team/tag`, `label:main`, or `previous`, the one before it. A
+        rule is `MEASURE no-worse-than MARGIN` (a number, or a share of the baseline's mean such as
+        2%), `MEASURE no-significant-drop`, `MEASURE no-drop` or `MEASURE at-least X`. Raise NotFound
+        without such a baseline, unless `no_baseline="pass"`.
         """
         question = question_of(rules, test, alpha, timeout)
         return evaluate_gate(self, run, baseline, question, no_baseline=no_baseline)
@@ -295,8 +310,11 @@ class Collection(Studied):
     def label(
         self, name: str, run: str | Run, *, expected: str | None = ANY, note: str = ""
     ) -> Answer:
-        """Let a label name a run of your team. With `expected`, the id that it should name now or None for a new label,
-        it is moved only if that is so; otherwise Conflict with the code `label_moved`."""
+        """Let a label name a run of your team.
+
+        `expected` is the id that the label should name now, or None for a new label; if it names
+        another run, Conflict is raised with the code `label_moved`.
+        """
         if not _LABEL.fullmatch(name):
             raise BadRule(
                 f"{name!r} cannot be the name of a label, which has up to 40 letters, digits, "
@@ -325,10 +343,11 @@ class Collection(Studied):
         return Difference(self._hub.read(f"{self.path}difference/", parameters))
 
     def chart(self, name: str, form: str = "svg", **parameters: Any) -> Chart:
-        """Return a chart, which a notebook shows: `means`, `what-if`, `significance`, `ranks`, `curves`, `orders`, ...
+        """Return a chart, which a notebook shows.
 
-        `form` is svg, png, pdf, csv for its table, or json for Vega-Lite. `runs` and `baseline` are
-        named in any way.
+        `name` is `means`, `what-if`, `significance`, `ranks`, `curves`, `orders`, ...; `form` is
+        svg, png, pdf, csv for its table, or json for Vega-Lite. `runs` and `baseline` are named in
+        any way.
         """
         if parameters.get("runs"):
             parameters["runs"] = self._ids(as_list(parameters["runs"]))
@@ -346,7 +365,7 @@ class Collection(Studied):
         iteration: str | None = None,
         dry_run: bool = False,
     ) -> Answer:
-        """Upload a version of the judgements, a path, bytes or a file; `dry_run` only checks it.
+        """Upload a version of the judgements from a path, bytes or a file; `dry_run` only checks it.
 
         The second column is an iteration, or with `keyed_by="query"` the number of a session's
         query; `iteration` says what it means: subtopic, round or ignore.
@@ -367,8 +386,7 @@ class Collection(Studied):
 
         `format` is recognised, or one of trec-sgml, trec-xml, jsonl, tsv.
         """
-        form = {"format": format, "dry_run": dry_run}
-        return self._upload("PUT", "topics/", source, form)
+        return self._upload("PUT", "topics/", source, {"format": format, "dry_run": dry_run})
 
     def topics(self) -> Listed:
         """Return the topics of all pages."""
@@ -381,7 +399,7 @@ class Collection(Studied):
     def qrels(self, version: int) -> Qrels: ...
 
     def qrels(self, version: int | None = None) -> Listed | Qrels:
-        """Return the versions of the judgements, or one of them, of which nothing is asked yet: `qrels(2).file()`."""
+        """Return the versions of the judgements, or one of them, as in `qrels(2).file()`."""
         if version is not None:
             return Qrels(self._hub, self.path, version)
         return Listed(self._hub.pages(f"{self.path}qrels/"))
@@ -409,7 +427,7 @@ class Collection(Studied):
 
 
 class Qrels:
-    """A version of the judgements, of which nothing is asked before a method is called."""
+    """A version of the judgements; nothing is sent before a method is called."""
 
     def __init__(self, hub: Connection, collection: str, version: int) -> None:
         self._hub, self.version = hub, version

@@ -1,4 +1,4 @@
-"""What the commands of runs do: each is a function of its arguments that returns an exit status."""
+"""Commands about runs: each is a function of its arguments that returns an exit status."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from .errors import (
 )
 from .hub import Hub
 from .metadata import gather_metadata
-from .output import check_format, rendered
+from .output import check_format, format_rows
 from .progress import Table, progress
 from .runs import ON_THE_WAY, Run, refresh_states, run_id_in, wait_for
 from .statuses import DONE, LATE, NOT_EVALUATED, REFUSED, worst_of
 
 _JUDGED = "Judged@10"
-_ENDED_BADLY = ("failed", "cancelled")
-# Beyond so many runs their means are read from the leaderboard, in a few requests.
-_ONE_BY_ONE = 3
-_LOOKS = 1.0
+_NOT_EVALUATED = ("failed", "cancelled")
+# The means of more runs are read from the leaderboard, in a few requests.
+_MAX_SINGLE_READS = 3
+# Seconds between two looks at states or folders.
+_INTERVAL = 1.0
 
 
 def hub_of(args: argparse.Namespace) -> Hub:
@@ -48,34 +49,33 @@ def show(
     *,
     upright: bool = False,
 ) -> None:
-    """Write rows in the format that is asked for: a table on a terminal, columns with tabs in a pipe; or their ids."""
+    """Write rows in the format of the options, by default a table on a terminal; or their ids."""
     if args.quiet:
         names = ("id", "slug", "version", "tag", "topic_id", "measure", "name", "path")
-        sys.stdout.write(
-            "".join(f"{next((row[name] for name in names if name in row), '')}\n" for row in rows)
-        )
+        for row in rows:
+            sys.stdout.write(f"{next((row[name] for name in names if name in row), '')}\n")
         return
 
-    asked = args.format or (hub.config.format if hub else "")
-    asked = asked or ("table" if sys.stdout.isatty() else "tsv")
-    if not rows and check_format(asked)[1] == "table":
+    format_text = args.format or (hub.config.format if hub else "")
+    format_text = format_text or ("table" if sys.stdout.isatty() else "tsv")
+    if not rows and check_format(format_text)[1] == "table":
         say("There is nothing to show.")
 
-    sys.stdout.write(rendered(rows, asked, upright=upright))
+    sys.stdout.write(format_rows(rows, format_text, upright=upright))
 
 
 def say(text: str) -> None:
-    """Tell a person something that is no result."""
+    """Write a message for a person, which is not part of the result."""
     sys.stderr.write(f"{text}\n")
 
 
 def metadata_in(pairs: list[str]) -> dict[str, Any]:
-    """Return metadata of `auto` and K=V; numbers and truth are what they look like in JSON."""
-    found: dict[str, Any] = {}
+    """Return the metadata of `auto` and K=V; numbers and booleans are those of JSON."""
+    metadata: dict[str, Any] = {}
     for pair in pairs:
         name, sign, text = pair.partition("=")
         if pair == "auto":
-            found = {**gather_metadata(), **found}
+            metadata = {**gather_metadata(), **metadata}
             continue
 
         if not sign or not name:
@@ -85,17 +85,20 @@ def metadata_in(pairs: list[str]) -> dict[str, Any]:
             value = json.loads(text)
         except ValueError:
             value = text
+        metadata[name] = value if isinstance(value, int | float | bool) else text
 
-        found[name] = value if isinstance(value, int | float | bool) else text
-
-    return found
+    return metadata
 
 
-def said_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what the options say of every run that is submitted."""
-    how = {"team": args.team, "description": args.description, "metadata": metadata_in(args.meta)}
-    how |= {"experiment": args.experiment} if args.experiment else {}
-    return {**how, "if_taken": args.if_taken, "wait_for_quota": args.wait_for_quota}
+def submit_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that apply to every run that is submitted."""
+    options = {"team": args.team, "description": args.description}
+    options |= {"metadata": metadata_in(args.meta), "if_taken": args.if_taken}
+    options["wait_for_quota"] = args.wait_for_quota
+    if args.experiment:
+        options["experiment"] = args.experiment
+
+    return options
 
 
 def submit(args: argparse.Namespace) -> int:
@@ -104,7 +107,7 @@ def submit(args: argparse.Namespace) -> int:
 
     with hub_of(args) as hub:
         collection = hub.collection(args.collection)
-        how = said_of(args)
+        options = submit_options(args)
         if args.follow:
             for name in ("tag", "known", "dry_run", "system"):
                 if getattr(args, name):
@@ -112,44 +115,29 @@ def submit(args: argparse.Namespace) -> int:
                         f"--follow submits files as they appear; leave --{name.replace('_', '-')} "
                         "out"
                     )
-            return _follow(args, hub, collection, how)
+            return _follow(args, hub, collection, options)
 
         files = files_of(args.files)
         for name in ("tag", "known", "label", "system"):
             if getattr(args, name) and len(files) > 1:
                 raise WrongOption(f"--{name} is of one run, and these are {len(files)} files")
 
+        single = {"tag": args.tag, "known": args.known, "system": args.system, "label": args.label}
         if args.dry_run:
             if len(files) > 1:
                 check_files(files)
-
-            how |= {
-                "tag": args.tag,
-                "known": args.known,
-                "system": args.system,
-                "label": args.label,
-            }
-            return dry_run(args, hub, [(str(path), collection, path, how) for path in files])
+            options |= single
+            return dry_run(args, hub, [(str(path), collection, path, options) for path in files])
 
         runs: list[Run] = []
         errors: dict[str, EvalHubError] = {}
-
         with progress(hub, len(files), args.quiet):
             if len(files) == 1:
-                how |= {
-                    "tag": args.tag,
-                    "known": args.known,
-                    "system": args.system,
-                    "label": label_at_once(args),
-                }
-                runs.append(collection.submit(files[0], **how))
+                options |= {**single, "label": label_at_once(args)}
+                runs.append(collection.submit(files[0], **options))
             else:
-                sending: dict[str, Any] = {
-                    "parallel": args.parallel,
-                    "journal": args.journal,
-                    "stop": args.stop,
-                }
-                batch = collection.submit_all(files, **how, **sending, timeout=0.0)
+                options |= {"parallel": args.parallel, "journal": args.journal, "stop": args.stop}
+                batch = collection.submit_all(files, **options, timeout=0.0)
                 runs, errors = batch.runs, {**batch.refused, **batch.unsent}
 
         return wait_and_report(args, hub, runs, errors)
@@ -158,8 +146,8 @@ def submit(args: argparse.Namespace) -> int:
 def wait_and_report(
     args: argparse.Namespace, hub: Hub, runs: list[Run], errors: dict[str, EvalHubError]
 ) -> int:
-    """Wait for what was submitted if that is asked for, and write what came of it."""
-    # Of a server that is away nothing more is asked: what was sent is listed.
+    """Wait for submitted runs if the options say so, and report them."""
+    # If the server is away, what was sent is only listed.
     waits = args.wait and not any(isinstance(error, Unavailable) for error in errors.values())
     late = DONE
     if waits:
@@ -176,38 +164,33 @@ def wait_and_report(
 
 
 def label_at_once(args: argparse.Namespace) -> str | None:
-    """Return the label that moves with the submission: one for which nobody waits until the run is evaluated."""
+    """Return the label that the server moves as it receives the run, unless evaluation comes first."""
     return None if args.wait else args.label
 
 
 def _label(args: argparse.Namespace, hub: Hub, runs: list[Run]) -> None:
-    """Let the label that is given name each of these runs in turn, but those that failed."""
+    """Let the label of the options name each of these runs in turn, except for failed ones."""
     for run in runs if args.label else []:
-        if run.state not in _ENDED_BADLY:
+        if run.state not in _NOT_EVALUATED:
             hub.collection(run.collection).label(args.label, run)
 
 
 def dry_run(
-    args: argparse.Namespace, hub: Hub, sending: list[tuple[str, Any, Any, dict[str, Any]]]
+    args: argparse.Namespace, hub: Hub, candidates: list[tuple[str, Any, Any, dict[str, Any]]]
 ) -> int:
     """Check runs, each a name, a collection, a source and options, and write a row for each."""
     rows, errors = [], []
-    for name, collection, source, how in sending:
+    for name, collection, source, options in candidates:
         names = ("tag", "lines", "topics", "documents")
-        row: dict[str, Any] = {
-            "file": name,
-            **dict.fromkeys(names),
-            "warnings": None,
-            "error": None,
-        }
+        row: dict[str, Any] = {"file": name, **dict.fromkeys((*names, "warnings", "error"))}
         try:
-            found = collection.submit(source, dry_run=True, **how)
+            check = collection.submit(source, dry_run=True, **options)
         except (BadFile, BadSource) as error:
             errors.append(error)
             row["error"] = str(error)
         else:
-            row |= {field: found.raw[field] for field in names}
-            row["warnings"] = " ".join(sorted(found.warnings["counts"]))
+            row |= {field: check.raw[field] for field in names}
+            row["warnings"] = " ".join(sorted(check.warnings["counts"]))
 
         rows.append(row)
 
@@ -223,11 +206,11 @@ def _report(
     *,
     means: bool,
 ) -> int:
-    """Write a row for each run, with its means where it is evaluated; the worst that happened is the status."""
-    figures = _figures(hub, runs) if means and not args.quiet else {}
+    """Write a row for each run, with its means if it is evaluated; return the worst status."""
+    summaries = _summaries(hub, runs) if means and not args.quiet else {}
     rows = []
     for run in runs:
-        row = {"tag": run.tag, "state": run.state, **figures.get(run.id, {})}
+        row = {"tag": run.tag, "state": run.state, **summaries.get(run.id, {})}
         if run.status["code"]:
             row["code"] = run.status["code"]
         rows.append({**row, "id": run.id, "page": run.page})
@@ -238,73 +221,71 @@ def _report(
         say(text if text.startswith(f"{Path(path).name}:") else f"{path}: {text}")
 
     if len(runs) + len(errors) > 1 and not args.quiet:
-        there = sum(run.there for run in runs)
-        counts = {
-            "sent": len(runs) - there,
-            "already there": there,
-            "refused or not sent": len(errors),
-        }
+        existed = sum(run.existed for run in runs)
+        counts = {"sent": len(runs) - existed, "already there": existed}
+        counts["refused or not sent"] = len(errors)
+        for run in runs:
+            counts[run.state] = counts.get(run.state, 0) + 1
 
-        states = {
-            state: sum(run.state == state for run in runs)
-            for state in dict.fromkeys(run.state for run in runs)
-        }
-        counted = ", ".join(
-            f"{count} {what}" for what, count in {**counts, **states}.items() if count
-        )
-        say(f"{len(runs) + len(errors)} files: {counted}.")
+        parts = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        say(f"{len(runs) + len(errors)} files: {parts}.")
 
     if errors:
         return worst_of(errors.values())
-    return NOT_EVALUATED if any(run.state in _ENDED_BADLY for run in runs) else DONE
+    return NOT_EVALUATED if any(run.state in _NOT_EVALUATED for run in runs) else DONE
 
 
-def _figures(hub: Hub, runs: list[Run]) -> dict[str, dict[str, Any]]:
-    """Return the means of evaluated runs by id, with their coverage: what explains most differences from other
-    programs."""
-    done = [run for run in runs if run.state == "evaluated"]
-    if len(done) > _ONE_BY_ONE:
-        board = hub.collection(done[0].collection).leaderboard()
-        found = {row["run"]["id"]: row for row in board.results}
-        return {
-            run.id: _figure(
-                {measure: value["mean"] for measure, value in found[run.id]["values"].items()},
-                found[run.id]["coverage"],
-                found[run.id]["judged_at_10"],
-            )
-            for run in done
-            if run.id in found
-        }
+def _summaries(hub: Hub, runs: list[Run]) -> dict[str, dict[str, Any]]:
+    """Return the means of evaluated runs by id, with their coverage.
 
-    figures = {}
-    for run in done:
-        means: Means = run.means()
-        if means.coverage["answered"] < means.coverage["judged"]:
-            say(str(run.coverage(*means)).partition("\n")[0])
-        figures[run.id] = _figure(dict(means), means.coverage, run.means(_JUDGED)[_JUDGED])
+    Coverage explains most differences from other programs.
+    """
+    summaries = {}
+    evaluated = [run for run in runs if run.state == "evaluated"]
+    if len(evaluated) > _MAX_SINGLE_READS:
+        board = hub.collection(evaluated[0].collection).leaderboard()
+        rows = {row["run"]["id"]: row for row in board.results}
+        for run in evaluated:
+            if row := rows.get(run.id):
+                means = {measure: value["mean"] for measure, value in row["values"].items()}
+                summaries[run.id] = _summary(means, row["coverage"], row["judged_at_10"])
 
-    return figures
+        return summaries
 
+    for run in evaluated:
+        run_means: Means = run.means()
+        if run_means.coverage["answered"] < run_means.coverage["judged"]:
+            say(str(run.coverage(*run_means)).partition("\n")[0])
+        judged = run.means(_JUDGED)[_JUDGED]
+        summaries[run.id] = _summary(dict(run_means), run_means.coverage, judged)
 
-def _figure(means: dict[str, Any], covered: dict[str, int], judged: float | None) -> dict[str, Any]:
-    return {**means, "topics": f"{covered['answered']}/{covered['judged']}", _JUDGED: judged}
+    return summaries
 
 
-def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, Any]) -> int:
-    """Submit what appears in the folders, each file when its size stands still between two looks."""
+def _summary(
+    means: dict[str, Any], coverage: dict[str, int], judged: float | None
+) -> dict[str, Any]:
+    return {**means, "topics": f"{coverage['answered']}/{coverage['judged']}", _JUDGED: judged}
+
+
+def _follow(args: argparse.Namespace, hub: Hub, collection: Any, options: dict[str, Any]) -> int:
+    """Submit files that appear in the folders, each when it has stopped growing."""
     sizes: dict[Path, int] = {}
-    done: set[Path] = set()
+    submitted: set[Path] = set()
     say("Waiting for files; Ctrl-C ends this.")
 
     while True:
-        found = [
-            path for one in args.files for path in (files_of(one) if Path(one).exists() else [])
-        ]
-        now = {path: path.stat().st_size for path in found if path not in done}
-        for path in [path for path, size in now.items() if size and sizes.get(path) == size]:
-            done.add(path)
+        sources = [source for source in args.files if Path(source).exists()]
+        paths = [path for source in sources for path in files_of(source)]
+        last_sizes = sizes
+        sizes = {path: path.stat().st_size for path in paths if path not in submitted}
+        for path, size in sizes.items():
+            if not size or last_sizes.get(path) != size:
+                continue
+
+            submitted.add(path)
             try:
-                batch = collection.submit_all([path], **how, journal=args.journal, timeout=0.0)
+                batch = collection.submit_all([path], **options, journal=args.journal, timeout=0.0)
             except BadSource as error:
                 row = {"tag": str(path), "state": "refused", "id": "", "error": str(error)}
             else:
@@ -317,22 +298,21 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, 
                     try:
                         wait_for(hub, batch.runs, args.timeout)
                     except TimedOut as error:
-                        # The label stays with the run before it, and the next file is waited for.
+                        # The label stays where it is, and the next file is waited for.
                         say(f"evh: {error}")
                         batch.runs.clear()
 
-                # What the journal knows was labelled before.
-                _label(args, hub, [run for run in batch.runs if not run.there])
+                # Runs that the journal knows were labelled before.
+                _label(args, hub, [run for run in batch.runs if not run.existed])
 
             sys.stdout.write(f"{row['state']}\t{row['tag']}\t{row['id'] or row['error']}\n")
             sys.stdout.flush()
 
-        sizes = now
-        time.sleep(_LOOKS)
+        time.sleep(_INTERVAL)
 
 
 def _runs_of(args: argparse.Namespace, hub: Hub) -> list[Run]:
-    """Return the runs that are named, or all of the collection; a single name may be that of a collection."""
+    """Return the named runs, or all of a collection; a single name may be that of a collection."""
     filters = {"team": args.team} if args.team else {}
     if not args.runs:
         slug = args.collection or hub.config.collection
@@ -359,7 +339,7 @@ def status(args: argparse.Namespace) -> int:
 
 
 def watch(args: argparse.Namespace) -> int:
-    """Show states until no run is on its way: a table drawn anew on a terminal, else a line where they change."""
+    """Show states until no run is on its way: a table on a terminal, otherwise lines."""
     with hub_of(args) as hub:
         runs, table = _runs_of(args, hub), Table()
         deadline = time.monotonic() + args.timeout
@@ -368,28 +348,23 @@ def watch(args: argparse.Namespace) -> int:
             for run in runs:
                 counts[run.state] = counts.get(run.state, 0) + 1
 
-            summary = (
-                ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-                or "no runs"
-            )
-            rows = [
-                {name: run.rows()[0][name] for name in ("team", "tag", "state", "position")}
-                for run in runs
-            ]
-            # What is on its way comes first: a screen may be too small for all.
+            summary = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+            names = ("team", "tag", "state", "position")
+            rows = [{name: run.rows()[0][name] for name in names} for run in runs]
+            # Runs on their way come first: a screen may be too small for all.
             rows.sort(key=lambda row: row["state"] not in ON_THE_WAY)
-            table.show(rendered(rows, "table"), summary)
+            table.show(format_rows(rows, "table"), summary or "no runs")
 
             waiting = [run for run in runs if run.state in ON_THE_WAY]
             if not waiting:
                 table.clear()
                 show(args, [row for run in runs for row in run.rows()], hub)
-                return NOT_EVALUATED if any(run.state in _ENDED_BADLY for run in runs) else DONE
+                return NOT_EVALUATED if any(run.state in _NOT_EVALUATED for run in runs) else DONE
 
             if time.monotonic() >= deadline:
                 raise TimedOut(waiting, args.timeout)
 
-            time.sleep(_LOOKS)
+            time.sleep(_INTERVAL)
             refresh_states(hub, waiting)
 
 
@@ -399,7 +374,7 @@ def wait(args: argparse.Namespace) -> int:
         wait_for(hub, runs, args.timeout)
 
         for run in runs:
-            if run.state in _ENDED_BADLY:
+            if run.state in _NOT_EVALUATED:
                 raise EvaluationFailed(run)
 
     return DONE
@@ -407,14 +382,15 @@ def wait(args: argparse.Namespace) -> int:
 
 def values(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
-        found = hub.run(args.run, args.collection).values(*args.measure)
-        show(args, found.rows() if args.per_topic else Means(found.raw).rows(), hub)
+        run_values = hub.run(args.run, args.collection).values(*args.measure)
+        rows = run_values.rows() if args.per_topic else Means(run_values.raw).rows()
+        show(args, rows, hub)
     return DONE
 
 
 def leaderboard(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
-        asked = {
+        parameters = {
             "filter": args.filter,
             "baseline": args.baseline,
             "statistics": args.statistics,
@@ -422,7 +398,8 @@ def leaderboard(args: argparse.Namespace) -> int:
             "entries": args.entries,
         }
 
-        board = hub.collection(args.collection).leaderboard(*args.measure, rows=args.limit, **asked)
+        collection = hub.collection(args.collection)
+        board = collection.leaderboard(*args.measure, rows=args.limit, **parameters)
         show(args, board.rows(), hub)
         if board.provisional:
             say("Some runs are still to be evaluated; ranks may change.")
@@ -439,20 +416,21 @@ def leaderboard(args: argparse.Namespace) -> int:
 
 def compare(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
-        asked = {
+        parameters = {
             "measures": args.measure,
             "tests": args.test,
             "baseline": args.baseline,
             "correction": args.correction,
         }
+        parameters = {name: value for name, value in parameters.items() if value}
 
-        kept = {name: value for name, value in asked.items() if value}
-        found = hub.collection(args.collection).compare(*args.runs, timeout=args.timeout, **kept)
-        show(args, found.rows(), hub)
-        for caution in found.cautions:
+        collection = hub.collection(args.collection)
+        comparison = collection.compare(*args.runs, timeout=args.timeout, **parameters)
+        show(args, comparison.rows(), hub)
+
+        for caution in comparison.cautions:
             say(f"{caution['code']}: {caution['message']}")
-
-        for measure in found.measures:
+        for measure in comparison.measures:
             for caution in measure["cautions"]:
                 say(f"{measure['measure']}: {caution['code']}: {caution['message']}")
 
@@ -461,13 +439,10 @@ def compare(args: argparse.Namespace) -> int:
 
 def diff(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
-        found = hub.collection(args.collection).difference(
-            args.a, args.b, args.measure, order=args.order
-        )
-        show(args, found.rows(), hub)
-        say(
-            f"{args.a}: {found.wins} wins, {found.ties} ties, {found.losses} losses against "
-            f"{args.b}"
-        )
+        collection = hub.collection(args.collection)
+        difference = collection.difference(args.a, args.b, args.measure, order=args.order)
+        show(args, difference.rows(), hub)
+        counts = f"{difference.wins} wins, {difference.ties} ties, {difference.losses} losses"
+        say(f"{args.a}: {counts} against {args.b}")
 
     return DONE

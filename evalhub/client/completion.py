@@ -1,4 +1,4 @@
-"""What completes commands, options and choices in a shell: `eval "$(evh completion bash)"`."""
+"""Complete commands, options and choices in a shell: `eval "$(evh completion bash)"`."""
 
 from __future__ import annotations
 
@@ -24,46 +24,48 @@ _ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 def write(shell: str, top: argparse.ArgumentParser) -> int:
     """Write the script of a shell to standard output."""
-    found = words_of(top)
+    commands = words_of(top)
     if shell == "fish":
-        lines = [f"complete -c evh -n __fish_use_subcommand -a '{' '.join(found)}'"]
-        for command, words in found.items():
-            options = [word.removeprefix("--") for word in words if word.startswith("--")]
-            plain = [word for word in words if not word.startswith("-")]
-            seen = f"complete -c evh -n '__fish_seen_subcommand_from {command}'"
-            lines += [f"{seen} -l {option}" for option in options]
-            lines += [f"{seen} -a '{' '.join(plain)}'"] if plain else []
+        lines = [f"complete -c evh -n __fish_use_subcommand -a '{' '.join(commands)}'"]
+        for command, words in commands.items():
+            start = f"complete -c evh -n '__fish_seen_subcommand_from {command}'"
+            lines += [f"{start} -l {word[2:]}" for word in words if word.startswith("--")]
+            if plain := [word for word in words if not word.startswith("-")]:
+                lines.append(f"{start} -a '{' '.join(plain)}'")
 
         sys.stdout.write("\n".join(lines) + "\n")
         return 0
 
     cases = "\n".join(
-        f'            {command}) words="{" ".join(words)}" ;;' for command, words in found.items()
+        f'            {command}) words="{" ".join(words)}" ;;'
+        for command, words in commands.items()
     )
-    sys.stdout.write(
-        (_ZSH if shell == "zsh" else "") + _BASH.format(commands=" ".join(found), cases=cases)
-    )
+    script = _BASH.format(commands=" ".join(commands), cases=cases)
+    sys.stdout.write((_ZSH if shell == "zsh" else "") + script)
     return 0
 
 
 def words_of(top: argparse.ArgumentParser) -> dict[str, list[str]]:
-    """Return the words that may follow each command: its options, its choices, the commands within it."""
-    return {name: _words(made) for name, made in _commands(top).items()}
+    """Return the words that may follow each command: its options, choices and actions."""
+    return {name: _words(command) for name, command in _commands(top).items()}
 
 
-def _words(made: argparse.ArgumentParser) -> list[str]:
+def _words(command: argparse.ArgumentParser) -> list[str]:
     words: list[str] = []
-    for action in made._actions:
-        words += [option for option in action.option_strings if option.startswith("--")]
-        if not isinstance(action, argparse._SubParsersAction):
-            words += [str(choice) for choice in action.choices or ()]
+    for option in command._actions:
+        words += [text for text in option.option_strings if text.startswith("--")]
+        if not isinstance(option, argparse._SubParsersAction):
+            words += [str(choice) for choice in option.choices or ()]
 
-    for name, inner in _commands(made).items():
-        words += [name, *_words(inner)]
+    for name, action in _commands(command).items():
+        words += [name, *_words(action)]
 
     return list(dict.fromkeys(words))
 
 
-def _commands(made: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    found = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
-    return dict(found[0].choices) if found else {}
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the commands within a parser by name."""
+    for option in parser._actions:
+        if isinstance(option, argparse._SubParsersAction):
+            return dict(option.choices)
+    return {}

@@ -1,4 +1,7 @@
-"""Where the server is and who asks: arguments, the environment, a file. Each field by itself, the first one wins."""
+"""Read the server's address, token and defaults from arguments, the environment and files.
+
+For each field, the first of these that has it wins.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _log = logging.getLogger("evalhub_client")
 
 @dataclass(frozen=True)
 class Config:
-    """What a client needs to ask: the server's address without `/api/v1`, the token or "", the defaults."""
+    """The server's address without `/api/v1`, the token or "", and the defaults."""
 
     url: str
     token: str
@@ -41,18 +44,14 @@ class Config:
 
 def config_file(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
     """Return the path of the file of profiles."""
-    if named := environment.get("EVH_CONFIG"):
-        return Path(named)
-    if platform == "win32":
-        return (
-            Path(environment.get("APPDATA") or Path.home() / "AppData" / "Roaming")
-            / "evh"
-            / "config.ini"
-        )
+    if path := environment.get("EVH_CONFIG"):
+        return Path(path)
 
-    return (
-        Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "evh" / "config.ini"
-    )
+    if platform == "win32":
+        folder = environment.get("APPDATA") or Path.home() / "AppData" / "Roaming"
+    else:
+        folder = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(folder) / "evh" / "config.ini"
 
 
 def read_config(
@@ -64,66 +63,74 @@ def read_config(
     environment: Mapping[str, str] = os.environ,
     folder: Path | None = None,
 ) -> Config:
-    """Return the configuration; BadConfig where there is no address, or one that a token must not be sent to."""
+    """Return the configuration.
+
+    Raise BadConfig if there is no address, or one that the token must not be sent to.
+    """
     if token_file:
         try:
             token = Path(token_file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise BadConfig(f"the token cannot be read from {token_file}: {error}") from error
 
-    named = profile_of(profile, environment)
-    kept = _profiles(config_file(environment))
-    if (profile or environment.get("EVH_PROFILE")) and not kept.has_section(named):
-        near = suggestion(named, kept.sections()) or f"; evh login --profile {named} makes it"
-        raise BadConfig(f"there is no profile {named!r} in {config_file(environment)}{near}")
+    profile_name = profile_of(profile, environment)
+    profiles = _read_profiles(config_file(environment))
+    if (profile or environment.get("EVH_PROFILE")) and not profiles.has_section(profile_name):
+        hint = suggestion(profile_name, profiles.sections())
+        hint = hint or f"; evh login --profile {profile_name} makes it"
+        raise BadConfig(f"there is no profile {profile_name!r} in {config_file(environment)}{hint}")
 
-    own = dict(kept[named]) if kept.has_section(named) else {}
-    shared = _of_folder(folder or Path.cwd())
+    own = dict(profiles[profile_name]) if profiles.has_section(profile_name) else {}
+    shared = _read_shared(folder or Path.cwd())
 
     def setting(name: str) -> str:
         return environment.get(f"EVH_{name.upper()}") or shared.get(name) or own.get(name, "")
 
-    found = (
+    address = (
         url
         or environment.get("EVH_URL")
         or environment.get("EVALHUB_URL")
         or shared.get("url")
         or own.get("url", "")
     )
-
-    if not found:
+    if not address:
         raise BadConfig("no server is known; run evh login --url https://HOST, or set EVH_URL")
 
-    address = checked_url(found, insecure=own.get("insecure", "").lower() == "true")
-    given = environment.get("EVH_TOKEN", "")
-    other = environment.get("EVALHUB_TOKEN", "")
-    # The other variable is known to other programs, whose tokens are not sent to this server.
-    if other and not other.startswith(_PREFIX):
-        _log.info("EVALHUB_TOKEN is not used: a token of EvalHub begins with %s", _PREFIX)
-        other = ""
+    server = checked_url(address, insecure=own.get("insecure", "").lower() == "true")
 
-    given = given or other
-    known = same_host(address, own.get("url", ""))
-    if given and not token and found == shared.get("url") and not known:
+    # Other programs use EVALHUB_TOKEN, too; their tokens are not sent to this server.
+    other_token = environment.get("EVALHUB_TOKEN", "")
+    if other_token and not other_token.startswith(_PREFIX):
+        _log.info("EVALHUB_TOKEN is not used: a token of EvalHub begins with %s", _PREFIX)
+        other_token = ""
+
+    # Whoever writes .evh.ini must not receive a token that was meant for another server.
+    environment_token = environment.get("EVH_TOKEN", "") or other_token
+    own_server = same_host(server, own.get("url", ""))
+    if environment_token and not token and address == shared.get("url") and not own_server:
         raise BadConfig(
-            f"the address {found} comes from .evh.ini alone; set EVH_URL to send your token there"
+            f"the address {address} comes from .evh.ini alone; set EVH_URL to send your token there"
         )
 
-    secret = token or given
-    if not secret and known:
-        secret = own.get("token", "") or _asked(own.get("token_command", ""))
+    token = token or environment_token
+    if not token and own_server:
+        token = own.get("token", "") or _run_token_command(own.get("token_command", ""))
 
-    return Config(address, secret, named, setting("team"), setting("collection"), setting("format"))
+    defaults = [setting(name) for name in ("team", "collection", "format")]
+    return Config(server, token, profile_name, *defaults)
 
 
-def profile_of(given: str | None, environment: Mapping[str, str] = os.environ) -> str:
+def profile_of(profile: str | None, environment: Mapping[str, str] = os.environ) -> str:
     """Return the name of the profile that is used."""
-    return given or environment.get("EVH_PROFILE") or "default"
+    return profile or environment.get("EVH_PROFILE") or "default"
 
 
 def checked_url(text: str, *, insecure: bool = False) -> str:
-    """Return a server's address without `/api/v1` and final slash; BadConfig for what is none, and for plain HTTP to
-    another machine, which would show the token to everybody between."""
+    """Return a server's address without `/api/v1` and the final slash.
+
+    Raise BadConfig for text that is not an address, and for plain HTTP to another machine, which
+    would show the token to everybody on the way.
+    """
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise BadConfig(f"{text!r} is not the address of a server; write it as https://HOST")
@@ -136,38 +143,41 @@ def checked_url(text: str, *, insecure: bool = False) -> str:
 
 
 def same_host(first: str, second: str) -> bool:
-    """Whether two addresses are of one server: a profile's token goes to no other."""
+    """Return whether two addresses are on one server: a profile's token is sent to no other."""
     return urlsplit(first)[:2] == urlsplit(second)[:2]
 
 
 def write_profile(profile: str, values: Mapping[str, str], path: Path | None = None) -> Path:
-    """Write a profile, readable by its owner alone; an empty value takes the field away. Returns the file."""
+    """Write a profile into a file that only its owner can read, and return the path of the file.
+
+    An empty value removes the field.
+    """
     path = path or config_file()
-    kept = _profiles(path)
-    if not kept.has_section(profile):
-        kept.add_section(profile)
+    profiles = _read_profiles(path)
+    if not profiles.has_section(profile):
+        profiles.add_section(profile)
 
     for name, value in values.items():
         if value:
-            kept.set(profile, name, value)
+            profiles.set(profile, name, value)
         else:
-            kept.remove_option(profile, name)
+            profiles.remove_option(profile, name)
 
+    # A new file with mode 0600 takes the place of the old one at once.
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # The file is new, of mode 0600, and takes the name of the old one at once.
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".config-")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        kept.write(file)
+        profiles.write(file)
 
     Path(temporary).replace(path)
     return path
 
 
-def _profiles(path: Path) -> ConfigParser:
-    kept = ConfigParser(interpolation=None)
+def _read_profiles(path: Path) -> ConfigParser:
+    profiles = ConfigParser(interpolation=None)
     try:
         with path.open(encoding="utf-8") as file:
-            kept.read_file(file)
+            profiles.read_file(file)
             if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 sys.stderr.write(
                     f"evh: others can read {path}, which may hold a token; chmod 600 it\n"
@@ -177,32 +187,35 @@ def _profiles(path: Path) -> ConfigParser:
     except (Error, UnicodeDecodeError) as error:
         raise BadConfig(f"{path} cannot be read: {error}") from error
 
-    return kept
+    return profiles
 
 
-def _of_folder(folder: Path) -> dict[str, str]:
-    """Return what the nearest `.evh.ini` of a folder and those above it sets; BadConfig for a token in it."""
-    for parent in (folder, *folder.parents):
-        path = parent / ".evh.ini"
-        if path.is_file():
-            kept = ConfigParser(interpolation=None)
-            try:
-                kept.read_string(path.read_text(encoding="utf-8"))
-            except (Error, UnicodeDecodeError) as error:
-                raise BadConfig(f"{path} cannot be read: {error}") from error
+def _read_shared(folder: Path) -> dict[str, str]:
+    """Return the fields of the nearest `.evh.ini` in a folder or above it.
 
-            found = dict(kept["default"]) if kept.has_section("default") else {}
-            if wrong := sorted(set(found) - set(_SHARED)):
-                raise BadConfig(
-                    f"{path} may set {', '.join(_SHARED)}, not {', '.join(wrong)}: it is shared "
-                    "with others"
-                )
-            return found
+    Raise BadConfig for a field such as a token, which must not be shared.
+    """
+    paths = (parent / ".evh.ini" for parent in (folder, *folder.parents))
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        return {}
 
-    return {}
+    parser = ConfigParser(interpolation=None)
+    try:
+        parser.read_string(path.read_text(encoding="utf-8"))
+    except (Error, UnicodeDecodeError) as error:
+        raise BadConfig(f"{path} cannot be read: {error}") from error
+
+    fields = dict(parser["default"]) if parser.has_section("default") else {}
+    if private := sorted(set(fields) - set(_SHARED)):
+        raise BadConfig(
+            f"{path} may set {', '.join(_SHARED)}, not {', '.join(private)}: it is shared "
+            "with others"
+        )
+    return fields
 
 
-def _asked(command: str, platform: str = sys.platform) -> str:
+def _run_token_command(command: str, platform: str = sys.platform) -> str:
     """Return the token that a command prints, such as `pass show evalhub`."""
     if not command:
         return ""
@@ -210,8 +223,8 @@ def _asked(command: str, platform: str = sys.platform) -> str:
     # Paths of Windows have backslashes.
     words = shlex.split(command, posix=platform != "win32")
     try:
-        done = subprocess.run(words, check=True, capture_output=True, text=True)
+        process = subprocess.run(words, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise BadConfig(f"token_command of the profile failed: {error}") from error
 
-    return done.stdout.strip()
+    return process.stdout.strip()

@@ -1,7 +1,6 @@
-"""What a notebook shows: tables of answers, and charts as the server draws them.
+"""Show answers in a notebook: tables, and charts as the server draws them.
 
-A notebook keeps what it shows: it is the server's answer, and nothing that the server has not
-shown.
+A notebook keeps its output, so that only what the server has sent is shown.
 """
 
 from __future__ import annotations
@@ -13,34 +12,36 @@ from typing import Any
 
 from .errors import BadSource
 
-SHOWN = 50
+# Rows that a notebook shows.
+MAX_ROWS = 50
 FORMS = ("svg", "png", "pdf", "json", "csv")
 _CELL = "padding:2px 8px;text-align:{side}"
 _TIER = ";border-top:2px solid currentColor"
 
 
 def text_of(value: Any) -> str:
-    """Return a value as it is shown: four decimals, nothing for None."""
+    """Return a value as text: a float with four decimals, None as ""."""
     if value is None:
         return ""
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def table_html(rows: Sequence[dict[str, Any]], source: str, page: str = "") -> str:
-    """Return the first rows as a table: every text is escaped, and a line is drawn where the next tier begins.
+    """Return the first rows as a table in HTML, with a line where the next tier begins.
 
-    Under it stand `source`, where the numbers come from, and a link to the page.
+    Under it are `source`, where the numbers come from, and a link to the page. Text is escaped.
     """
-    shown = rows[:SHOWN]
-    names = list(dict.fromkeys(name for row in shown for name in row))
-    numbers = {
-        name for name in names if any(isinstance(row.get(name), int | float) for row in shown)
-    }
-    styles = {name: _CELL.format(side="right" if name in numbers else "left") for name in names}
+    first = rows[:MAX_ROWS]
+    names = list(dict.fromkeys(name for row in first for name in row))
+    styles = {}
+    for name in names:
+        numeric = any(isinstance(row.get(name), int | float) for row in first)
+        styles[name] = _CELL.format(side="right" if numeric else "left")
+
     head = "".join(f'<th style="{styles[name]}">{escape(name)}</th>' for name in names)
 
     body, tier = "", None
-    for row in shown:
+    for row in first:
         line = _TIER if tier is not None and row.get("tier") not in (None, tier) else ""
         tier = row.get("tier", tier)
         cells = (
@@ -49,19 +50,21 @@ def table_html(rows: Sequence[dict[str, Any]], source: str, page: str = "") -> s
         )
         body += f"<tr>{''.join(cells)}</tr>"
 
-    more = f" ({len(rows) - len(shown)} more rows)" if len(rows) > len(shown) else ""
-    link = (
-        f' <a href="{escape(page)}">{escape(page)}</a>'
-        if page.startswith(("http://", "https://"))
-        else ""
-    )
+    foot = escape(source)
+    if len(rows) > len(first):
+        foot += f" ({len(rows) - len(first)} more rows)"
+    if page.startswith(("http://", "https://")):
+        foot += f' <a href="{escape(page)}">{escape(page)}</a>'
 
-    foot = f"<small>{escape(source)}{more}{link}</small>"
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"{table}<small>{foot}</small>"
 
 
 class Chart:
-    """A picture as the server draws it: `content` is the file, `form` its format. A notebook shows svg and png."""
+    """A chart as the server draws it: `content` is the file, `form` its format.
+
+    A notebook shows svg and png.
+    """
 
     def __init__(self, content: bytes, form: str, name: str = "chart") -> None:
         self.content, self.form, self._name = content, form, name
@@ -70,7 +73,7 @@ class Chart:
         return f"Chart({self._name}.{self.form})"
 
     def save(self, path: str | Path) -> Path:
-        """Write it into a file, whose ending is its format."""
+        """Write it into a file that has its format as suffix."""
         path = Path(path)
         if path.suffix != f".{self.form}":
             raise BadSource(
@@ -89,7 +92,7 @@ class Chart:
 
 
 def check_form(form: str) -> str:
-    """Return the format of a chart; BadSource for one that there is not."""
+    """Return the format of a chart; raise BadSource for an unknown one."""
     if form not in FORMS:
         raise BadSource(f"a chart is {', '.join(FORMS)}, not {form!r}")
     return form

@@ -1,14 +1,14 @@
 """What can go wrong between a client and a server.
 
 EvalHubError
-├── Refused             the server said no: `.status`, `.code`, `.detail`, `.errors`, `.request_id`
+├── Refused             the server refuses: `.status`, `.code`, `.detail`, `.errors`, `.request_id`
 │   ├── NotAuthenticated, NotAllowed, NotFound, Conflict, Throttled
 │   ├── Blind           the judgements of the collection are not shown yet
 │   ├── BadFile         a file with problems: `str()` lists the first ten by line
 │   └── QuotaExceeded   one submission more than the team's quota, which ends at `.resets_at`
 ├── Unavailable         no connection, or a server that answered with an error until the last try
 ├── EvaluationFailed    a run whose evaluation failed: `.run`, with code and reason
-├── TimedOut            waiting ended before the run was evaluated: `.run`, or `.runs` of several, go on
+├── TimedOut            waiting ended before `.run` was evaluated, or one of `.runs`; these go on
 ├── BadSignature        a webhook that was not signed with this secret, or not just now
 └── BadSource, BadConfig, BadRule, Ambiguous   what was given cannot be used; nothing was sent
 """
@@ -22,7 +22,8 @@ from typing import Any
 
 import httpx
 
-LISTED = 10
+# Runs or lines that a message lists at most.
+MAX_LISTED = 10
 
 
 class EvalHubError(Exception):
@@ -38,15 +39,15 @@ class WrongOption(EvalHubError):
 
 
 class BadSource(EvalHubError):
-    """A run that cannot be sent, found before anything was."""
+    """A run that cannot be sent; nothing was sent."""
 
 
 class BadRule(EvalHubError, ValueError):
-    """A rule of a gate, or the name of a label, that is none."""
+    """A malformed rule of a gate or name of a label."""
 
 
 class BadSignature(EvalHubError):
-    """A webhook that the server did not sign with this secret in the last minutes: do nothing that it says."""
+    """A webhook that the server did not sign with this secret in the last minutes: ignore it."""
 
 
 class Ambiguous(EvalHubError):
@@ -54,7 +55,7 @@ class Ambiguous(EvalHubError):
 
 
 class Unavailable(EvalHubError):
-    """The server cannot be reached, or fails; `status` is that of its last answer, None without one."""
+    """The server cannot be reached, or fails; `status` is that of its last answer, or None."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -67,8 +68,8 @@ class EvaluationFailed(EvalHubError):
     def __init__(self, run: Any) -> None:
         status = run.raw["status"]
         super().__init__(
-            f"the evaluation of {run.tag} ended as {status['state']}: {status['code']}: "
-            f"{status['reason']}"
+            f"the evaluation of {run.tag} ended as {status['state']}: "
+            f"{status['code']}: {status['reason']}"
         )
         self.run = run
 
@@ -77,8 +78,8 @@ class TimedOut(EvalHubError):
     """Nobody waits for `runs` any more; their evaluation goes on."""
 
     def __init__(self, runs: list[Any], seconds: float, message: str = "") -> None:
-        names = ", ".join(run.tag for run in runs[:LISTED])
-        more = f" and {len(runs) - LISTED} more" if len(runs) > LISTED else ""
+        names = ", ".join(run.tag for run in runs[:MAX_LISTED])
+        more = f" and {len(runs) - MAX_LISTED} more" if len(runs) > MAX_LISTED else ""
         super().__init__(
             message or f"not evaluated after {seconds:g} s: {names}{more}; the evaluation goes on"
         )
@@ -86,7 +87,7 @@ class TimedOut(EvalHubError):
 
 
 class Refused(EvalHubError):
-    """The server's refusal, as its problem details tell it."""
+    """The server's refusal, with its problem details."""
 
     def __init__(
         self, status: int, body: dict[str, Any], wait: float | None = None, source: str = ""
@@ -106,32 +107,32 @@ class NotAuthenticated(Refused):
 
 
 class NotAllowed(Refused):
-    """What may be seen but not done."""
+    """The user may see this, but not do it."""
 
 
 class Blind(NotAllowed):
-    """What depends on judgements that are not released yet."""
+    """The answer depends on judgements that are not released yet."""
 
 
 class NotFound(Refused):
-    """What is not there, or not for this user."""
+    """It does not exist, or this user may not see it."""
 
-    def meant(self, name: str, known: Iterable[str]) -> NotFound:
-        """Return the same refusal with the known name that may be meant."""
-        self.detail += suggestion(name, known)
+    def with_suggestion(self, name: str, candidates: Iterable[str]) -> NotFound:
+        """Return this error, which now suggests the candidate that is most like the name."""
+        self.detail += suggestion(name, candidates)
         self.args = (self.detail,)
         return self
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the end of a refusal: the known name most like this one, or "" where none is like it."""
-    folded = {one.casefold(): one for one in known}
-    near = get_close_matches(name.casefold(), folded, n=1)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+def suggestion(name: str, candidates: Iterable[str]) -> str:
+    """Return the end of a message that suggests the candidate most like a name, or ""."""
+    by_folded = {candidate.casefold(): candidate for candidate in candidates}
+    matches = get_close_matches(name.casefold(), by_folded, n=1)
+    return f"; did you mean {by_folded[matches[0]]!r}?" if matches else ""
 
 
 class Conflict(Refused):
-    """What contradicts the state that it meets, such as a tag that is taken."""
+    """The request contradicts the present state: a tag is taken, for instance."""
 
 
 class Throttled(Refused):
@@ -139,17 +140,20 @@ class Throttled(Refused):
 
 
 class QuotaExceeded(Refused):
-    """No more submissions of the team today, or no attempt in a phase; `wait` is the number of seconds until midnight
-    UTC, None where no day brings another one."""
+    """The daily submissions of a team, or its attempts in a phase, are used up.
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self._seen = datetime.now(timezone.utc)
+    `wait` is the number of seconds until midnight UTC, None if no day brings another one.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._received_at = datetime.now(timezone.utc)
 
     @property
     def resets_at(self) -> datetime:
         """The moment from which the team may submit again, in UTC."""
-        return (self._seen + timedelta(seconds=self.wait or 0.0)).replace(microsecond=0)
+        moment = self._received_at + timedelta(seconds=self.wait or 0.0)
+        return moment.replace(microsecond=0)
 
     def __str__(self) -> str:
         return f"{self.detail} ({self.resets_at:%Y-%m-%d %H:%M} UTC)" if self.wait else self.detail
@@ -159,14 +163,15 @@ class BadFile(Refused):
     """A file that the server checked and refused."""
 
     def __str__(self) -> str:
-        listed = [entry for entry in self.errors if entry.get("line")]
+        problems = [problem for problem in self.errors if problem.get("line")]
         lines = [
-            f"{self.source}:{entry['line']}: {entry['code']}: {entry['detail']}"
-            for entry in listed[:LISTED]
+            f"{self.source}:{problem['line']}: {problem['code']}: {problem['detail']}"
+            for problem in problems[:MAX_LISTED]
         ]
-        more = [f"and {len(listed) - LISTED} more"] if len(listed) > LISTED else []
 
-        return "\n".join([*lines, *more]) or f"{self.source}: {self.detail}".removeprefix(": ")
+        if len(problems) > MAX_LISTED:
+            lines.append(f"and {len(problems) - MAX_LISTED} more")
+        return "\n".join(lines) or f"{self.source}: {self.detail}".removeprefix(": ")
 
 
 _KINDS: dict[int, type[Refused]] = {
@@ -186,7 +191,7 @@ _CODES: dict[str, type[Refused]] = {
 
 
 def error_of(response: httpx.Response, source: str = "") -> Refused | Unavailable:
-    """Return the error that an answer of 3xx, 4xx or 5xx means; `source` is the name of the file that was sent."""
+    """Return the error for a response of 3xx, 4xx or 5xx; `source` names the file that was sent."""
     try:
         body = response.json()
     except ValueError:
@@ -195,14 +200,14 @@ def error_of(response: httpx.Response, source: str = "") -> Refused | Unavailabl
     body = body if isinstance(body, dict) else {}
     status, code = response.status_code, str(body.get("code", ""))
     if status >= 500:
-        said = body.get("detail") or f"the server answered {status} {response.reason_phrase}"
-        told = f" (request {body['request_id']})" if body.get("request_id") else ""
-        return Unavailable(f"{said}{told}", status)
+        detail = body.get("detail") or f"the server answered {status} {response.reason_phrase}"
+        request = f" (request {body['request_id']})" if body.get("request_id") else ""
+        return Unavailable(f"{detail}{request}", status)
 
     if status < 400:
-        where = response.headers.get("Location", "")
+        address = response.headers.get("Location", "")
         return Unavailable(
-            f"the server sends elsewhere ({where}); use that address in the configuration", status
+            f"the server sends elsewhere ({address}); use that address in the configuration", status
         )
 
     kind = _CODES.get(code) or _KINDS.get(status, Refused)
@@ -210,6 +215,6 @@ def error_of(response: httpx.Response, source: str = "") -> Refused | Unavailabl
 
 
 def seconds_of(response: httpx.Response) -> float | None:
-    """Return `Retry-After` in seconds; None where there is none."""
+    """Return `Retry-After` in seconds, or None."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdecimal() else None

@@ -1,4 +1,4 @@
-"""What the commands of experiments and notes do, and their options."""
+"""Commands about experiments and notes, and their options."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .statuses import DONE
 
 
 def list_experiments(args: argparse.Namespace) -> int:
-    asked = {name: getattr(args, name, None) for name in ("team", "collection")}
+    filters = {name: getattr(args, name, None) for name in ("team", "collection")}
+    filters = {name: value for name, value in filters.items() if value}
     with commands.hub_of(args) as hub:
-        found = hub.experiments(**{name: value for name, value in asked.items() if value})
-        rows = [{name: row[name] for name in _LISTED} for row in found.rows()]
-        commands.show(args, rows, hub)
+        experiments = hub.experiments(**filters).rows()
+        commands.show(args, [{name: row[name] for name in _FIELDS} for row in experiments], hub)
 
     return DONE
 
@@ -31,11 +31,10 @@ def show_experiment(args: argparse.Namespace) -> int:
 def create_experiment(args: argparse.Namespace) -> int:
     fields = {"name": args.name or args.experiment, "goal": args.goal, "team": args.team}
     with commands.hub_of(args) as hub:
-        made = hub.create_experiment(
-            args.experiment, **{name: value for name, value in fields.items() if value}
-        )
-        commands.show(args, made.rows(), hub)
-        commands.say(made.page)
+        fields = {name: value for name, value in fields.items() if value}
+        experiment = hub.create_experiment(args.experiment, **fields)
+        commands.show(args, experiment.rows(), hub)
+        commands.say(experiment.page)
 
     return DONE
 
@@ -72,40 +71,45 @@ def _subject(args: argparse.Namespace, hub: Any) -> Any:
     return hub.experiment(args.name) if args.experiment else hub.run(args.name, args.collection)
 
 
-_LISTED = ("id", "team", "slug", "name", "visibility", "baseline", "count", "created_at")
+_FIELDS = ("id", "team", "slug", "name", "visibility", "baseline", "count", "created_at")
 
 
-def add_commands(add: Any, within: Any, run: str) -> None:
+def add_commands(add: Any, add_actions: Any, run: str) -> None:
     """Add the commands to the parser; `run` says how a run is named."""
-    named = "short name, team/short name or id"
-    made = within(add("experiments", list_experiments, "experiments: list, show, create, add and remove "
-                                                       "runs"),
-                  list_experiments)  # fmt: skip
-    listed = made("list", list_experiments, "list those that you see")
-    listed.add_argument("--team", help="of this team only")
-    listed.add_argument("--collection", help="only those with runs of this collection")
-    made("show", show_experiment, "the runs of one").add_argument("experiment", help=named)
-    created = made("create", create_experiment, "create one")
-    created.add_argument("experiment", metavar="SLUG", help="its short name")
-    created.add_argument("--name", help="default: its short name")
-    created.add_argument("--goal", default="")
-    created.add_argument("--team", help="default: the configured one, or your own")
+    name_help = "short name, team/short name or id"
+    command = add(
+        "experiments", list_experiments, "experiments: list, show, create, add and remove runs"
+    )
+    add_action = add_actions(command, list_experiments)
 
-    for name, function, does in (
+    action = add_action("list", list_experiments, "list those that you see")
+    action.add_argument("--team", help="of this team only")
+    action.add_argument("--collection", help="only those with runs of this collection")
+
+    action = add_action("show", show_experiment, "the runs of one")
+    action.add_argument("experiment", help=name_help)
+
+    action = add_action("create", create_experiment, "create one")
+    action.add_argument("experiment", metavar="SLUG", help="its short name")
+    action.add_argument("--name", help="default: its short name")
+    action.add_argument("--goal", default="")
+    action.add_argument("--team", help="default: the configured one, or your own")
+
+    for name, function, help_text in (
         ("add", add_runs, "put runs into one"),
         ("remove", remove_runs, "take runs out"),
     ):
-        changed = made(name, function, does)
-        changed.add_argument("experiment", help=named)
-        changed.add_argument("runs", nargs="+", metavar="RUN", help=run)
-        changed.add_argument("-c", "--collection", default="", help="of runs that are named by tag")
+        action = add_action(name, function, help_text)
+        action.add_argument("experiment", help=name_help)
+        action.add_argument("runs", nargs="+", metavar="RUN", help=run)
+        action.add_argument("-c", "--collection", default="", help="of runs that are named by tag")
 
-    for name, function, does in (
+    for name, function, help_text in (
         ("notes", list_notes, "the notes about a run or an experiment"),
         ("note", write_note, "write a note about a run or an experiment"),
     ):
-        noted = add(name, function, does, of=True)
-        noted.add_argument("name", metavar="RUN", help=f"{run}; with --experiment, one of those")
-        noted.add_argument("--experiment", action="store_true", help="NAME is an experiment")
+        command = add(name, function, help_text, in_collection=True)
+        command.add_argument("name", metavar="RUN", help=f"{run}; with --experiment, one of those")
+        command.add_argument("--experiment", action="store_true", help="NAME is an experiment")
         if name == "note":
-            noted.add_argument("text")
+            command.add_argument("text")

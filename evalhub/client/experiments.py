@@ -11,7 +11,7 @@ from .errors import Ambiguous, NotFound
 from .runs import Run, find_run, run_id_in
 from .sending import Call, Connection
 
-_SHOWN = ("id", "team", "slug", "name", "visibility", "baseline", "count", "created_at")
+_FIELDS = ("id", "team", "slug", "name", "visibility", "baseline", "count", "created_at")
 
 
 class Experiment(Answer):
@@ -27,10 +27,10 @@ class Experiment(Answer):
         return f"{self._hub.url}/{self._path}"
 
     def rows(self) -> list[dict[str, Any]]:
-        return [{name: self.raw[name] for name in _SHOWN}]
+        return [{name: self.raw[name] for name in _FIELDS}]
 
     def add(self, *runs: str | Run) -> Experiment:
-        """Put runs into it: runs, their ids or addresses, or their names in the configured collection."""
+        """Put runs into it, named by ids, addresses, or tags in the configured collection."""
         return self._change_runs(add=ids_of(self._hub, runs), remove=[])
 
     def remove(self, *runs: str | Run) -> Experiment:
@@ -38,7 +38,10 @@ class Experiment(Answer):
         return self._change_runs(add=[], remove=ids_of(self._hub, runs))
 
     def change(self, **fields: Any) -> Experiment:
-        """Change `name`, `goal`, `visibility` (team or collection) or `baseline` (the id of a run of it, or None)."""
+        """Change `name`, `goal`, `visibility` or `baseline`.
+
+        The visibility is team or collection; the baseline is the id of one of its runs, or None.
+        """
         self.raw = self._hub.send(Call("PATCH", self._path, json=fields)).json()
         return self
 
@@ -76,7 +79,7 @@ def ids_of(hub: Connection, runs: Iterable[str | Run], collection: str = "") -> 
 
 
 def find_experiment(hub: Connection, name: str) -> Experiment:
-    """Return the experiment of an id, `slug` or `team/slug`; Ambiguous where several teams have it."""
+    """Return the experiment with an id, `slug` or `team/slug`; raise Ambiguous for several."""
     try:
         key = uuid.UUID(name)
     except ValueError:
@@ -90,7 +93,7 @@ def find_experiment(hub: Connection, name: str) -> Experiment:
     if not rows:
         listed = hub.pages("experiments/", rows=200)
         missing = NotFound(404, {"code": "not_found", "detail": f"there is no experiment {name!r}"})
-        raise missing.meant(slug, [row["slug"] for row in listed["results"]])
+        raise missing.with_suggestion(slug, [row["slug"] for row in listed["results"]])
 
     if len(rows) > 1 and hub.config.team:
         rows = [row for row in rows if row["team"] == hub.config.team] or rows

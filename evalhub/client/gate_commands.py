@@ -1,4 +1,4 @@
-"""The commands of the gate and of labels."""
+"""Commands about the gate and labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORSE, UNDECIDED = 10, 11
 
 
 def gate(args: argparse.Namespace) -> int:
-    """Hold a run against a baseline; the exit status is the verdict."""
+    """Check a run against a baseline; the exit status is the verdict."""
     if not 0 < args.alpha < 0.5:
         raise BadRule(
             f"--alpha {args.alpha:g} is not a level; it is between 0 and 0.5, usually 0.05"
@@ -42,12 +42,12 @@ def gate(args: argparse.Namespace) -> int:
         elif args.markdown:
             Path(args.markdown).write_text(verdict.markdown(), encoding="utf-8")
 
-        kept = args.format or hub.config.format
+        format_text = args.format or hub.config.format
         if args.quiet:
             sys.stdout.write(f"{verdict.verdict}\n")
-        elif kept == "json":
+        elif format_text == "json":
             sys.stdout.write(json.dumps(verdict.raw, indent=2) + "\n")
-        elif kept:
+        elif format_text:
             commands.show(args, verdict.rows(), hub)
         elif args.markdown != "-":
             sys.stdout.write("\n".join([*verdict.lines(), f"  {verdict.url}"]) + "\n")
@@ -70,9 +70,9 @@ def status_of(verdict: Verdict, undecided: str) -> int:
 
 def labels(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        found = hub.collection(args.collection).labels().rows()
-        commands.show(args, found, hub)
-        if not found:
+        rows = hub.collection(args.collection).labels().rows()
+        commands.show(args, rows, hub)
+        if not rows:
             commands.say(f"collection {args.collection} has no labels that you see")
     return DONE
 
@@ -88,13 +88,11 @@ def label(args: argparse.Namespace) -> int:
             collection.unlabel(args.name, args.team)
             return DONE
 
-        expected = (
-            {}
-            if args.expected is None
-            else {"expected": None if args.expected == "none" else args.expected}
-        )
-        commands.show(
-            args, collection.label(args.name, args.run, note=args.note, **expected).rows(), hub
-        )
+        expected = {}
+        if args.expected is not None:
+            expected["expected"] = None if args.expected == "none" else args.expected
+
+        answer = collection.label(args.name, args.run, note=args.note, **expected)
+        commands.show(args, answer.rows(), hub)
 
     return DONE

@@ -1,4 +1,4 @@
-"""The step of the GitHub action: submit the run of a commit, hold it against a baseline, tell the pull request.
+"""The step of the GitHub action: submit the run of a commit, gate it, and report to its pull request.
 
     python -m evalhub_client.github
 
@@ -31,14 +31,14 @@ from .statuses import status_of as status_of_error
 from .verdicts import Verdict
 
 _PAGE = 100
-_MOST_PAGES = 30
-_NO_TAG = re.compile(r"[^A-Za-z0-9._-]+")
+_MAX_PAGES = 30
+_NOT_IN_TAG = re.compile(r"[^A-Za-z0-9._-]+")
 _API = "https://api.github.com"
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one step of a workflow knows: its inputs, its environment, the event that started it."""
+    """A step of a workflow: its inputs, its environment, the event that started it."""
 
     environment: Mapping[str, str]
     event: Mapping[str, Any] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Step:
 
     @property
     def from_fork(self) -> bool:
-        """Whether the commit is of another repository than the workflow's, or of one that is gone."""
+        """Whether the commit is from another repository than the workflow, or a deleted one."""
         if not self.pull_request:
             return False
         head, base = (self.pull_request[side].get("repo") or {} for side in ("head", "base"))
@@ -63,46 +63,45 @@ class Step:
 
     @property
     def commit(self) -> str:
-        """The commit that was pushed; a pull request is built as a merge, which nobody knows."""
+        """The commit that was pushed, not the temporary merge that GitHub builds."""
         head = (self.pull_request or {}).get("head", {})
         return str(head.get("sha") or self.environment.get("GITHUB_SHA", ""))
 
     @property
+    def ref(self) -> str:
+        """The branch or tag of the commit, or ""."""
+        names = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME")
+        return next((self.environment[name] for name in names if self.environment.get(name)), "")
+
+    @property
     def tag(self) -> str:
-        ref = (
-            self.environment.get("GITHUB_HEAD_REF")
-            or self.environment.get("GITHUB_REF_NAME")
-            or "run"
-        )
-        return f"{_NO_TAG.sub('-', ref).strip('-')[:50] or 'run'}-{self.commit[:7]}"
+        ref = _NOT_IN_TAG.sub("-", self.ref or "run").strip("-")
+        return f"{ref[:50] or 'run'}-{self.commit[:7]}"
 
     @property
     def metadata(self) -> dict[str, Any]:
-        known = {
+        fields = {
             "commit": self.commit,
-            "ref": self.environment.get("GITHUB_HEAD_REF")
-            or self.environment.get("GITHUB_REF_NAME"),
+            "ref": self.ref,
             "repository": self.environment.get("GITHUB_REPOSITORY"),
             "actor": self.environment.get("GITHUB_ACTOR"),
             "pull_request": (self.pull_request or {}).get("number"),
             "workflow_run": self.environment.get("GITHUB_RUN_ID"),
         }
-        return {name: value for name, value in known.items() if value}
+        return {name: value for name, value in fields.items() if value}
 
-    def tell(self, kind: str, text: str) -> None:
-        """Show a notice, warning or error beside the step."""
+    def annotate(self, kind: str, text: str) -> None:
+        """Show a notice, warning or error with the step."""
         escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         sys.stdout.write(f"::{kind} title=EvalHub gate::{escaped}\n")
 
     def log(self, text: str) -> None:
-        """Write text of others into the log, where a line that begins with :: would be a command."""
+        """Write text into the log so that its lines are not run as commands, which begin with ::."""
         sys.stdout.write(text.replace("::", ": :") + "\n")
 
     def output(self, **values: str) -> None:
-        self._append(
-            "GITHUB_OUTPUT",
-            "".join(f"{name}={' '.join(text.split())}\n" for name, text in values.items()),
-        )
+        lines = [f"{name}={' '.join(text.split())}\n" for name, text in values.items()]
+        self._append("GITHUB_OUTPUT", "".join(lines))
 
     def summary(self, markdown: str) -> None:
         self._append("GITHUB_STEP_SUMMARY", markdown)
@@ -114,12 +113,15 @@ class Step:
 
 
 def run_step(step: Step, transport: Any = None, github: Any = None) -> int:
-    """Run the step and return its exit status; `transport` and `github` take the place of the two servers in tests."""
+    """Run the step and return its exit status.
+
+    Tests replace the two servers by `transport` and `github`.
+    """
     token = step.input("token")
     if not token and step.from_fork:
         text = "a pull request from a fork has no secrets: nothing was evaluated"
         fails = step.input("on-fork", "skip") == "fail"
-        step.tell("error" if fails else "notice", text)
+        step.annotate("error" if fails else "notice", text)
         step.summary(f"{text}\n")
         step.output(verdict="skipped", url="", run="")
 
@@ -135,9 +137,9 @@ def run_step(step: Step, transport: Any = None, github: Any = None) -> int:
             url=step.input("url") or None, token=token, environment=step.environment
         )
         with Hub(config, transport=transport) as hub:
-            verdict = _gated(step, hub)
+            verdict = _gate(step, hub)
     except (EvalHubError, ValueError) as error:
-        step.tell("error", str(error))
+        step.annotate("error", str(error))
         return status_of_error(error) if isinstance(error, EvalHubError) else 2
 
     markdown = verdict.markdown()
@@ -149,24 +151,24 @@ def run_step(step: Step, transport: Any = None, github: Any = None) -> int:
 
     status = status_of(verdict, step.input("undecided", "warn"))
     if not verdict.fine:
-        found = [rule for rule in verdict.rules if rule["verdict"] != "fine"]
-        reasons = [f"{rule['rule']}: {rule['verdict']}, {rule['reason']}" for rule in found]
-        step.tell("error" if status else "warning", "; ".join(reasons))
+        reasons = [
+            f"{rule['rule']}: {rule['verdict']}, {rule['reason']}"
+            for rule in verdict.rules
+            if rule["verdict"] != "fine"
+        ]
+        step.annotate("error" if status else "warning", "; ".join(reasons))
 
     return status
 
 
-def _gated(step: Step, hub: Hub) -> Verdict:
-    """Submit, wait, gate, and promote where that is asked for and all is fine."""
+def _gate(step: Step, hub: Hub) -> Verdict:
+    """Submit the run, evaluate the gate, and promote a fine run if the inputs say so."""
     pattern = step.input("run")
     files = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
     if len(files) != 1:
-        found = (
-            f"it matches {len(files)} files: {', '.join(files[:5])}"
-            if files
-            else "no file matches it"
-        )
-        raise BadSource(f"run: {pattern!r} is to name one run file; {found}")
+        matches = f"it matches {len(files)} files: {', '.join(files[:5])}"
+        problem = matches if files else "no file matches it"
+        raise BadSource(f"run: {pattern!r} is to name one run file; {problem}")
 
     collection = hub.collection(step.input("collection"))
     team = step.input("team") or None
@@ -186,27 +188,24 @@ def _gated(step: Step, hub: Hub) -> Verdict:
 
     label = step.input("label") or (baseline or "").removeprefix(LABEL).rpartition("/")[2]
     if step.flag("promote") and verdict.fine and step.pull_request:
-        step.tell("warning", "a pull request is not promoted: its commit may never be merged")
+        step.annotate("warning", "a pull request is not promoted: its commit may never be merged")
     elif step.flag("promote") and verdict.fine and label:
         try:
             promote(collection, verdict, label, baseline)
-            step.tell("notice", f"label {label} names {verdict.candidate['tag']} now")
+            step.annotate("notice", f"label {label} names {verdict.candidate['tag']} now")
         except Conflict as error:
             # A later commit was promoted while this one was evaluated.
-            step.tell("warning", f"label {label} was not moved: {error}")
+            step.annotate("warning", f"label {label} was not moved: {error}")
 
     return verdict
 
 
 def _comment(step: Step, marker: str, markdown: str, transport: Any) -> None:
-    """Keep one comment on the pull request up to date; what goes wrong with it is a warning."""
-    repository, number = (
-        step.environment.get("GITHUB_REPOSITORY", ""),
-        (step.pull_request or {})["number"],
-    )
+    """Keep one comment on the pull request up to date; warn if that fails."""
+    number = (step.pull_request or {})["number"]
     token = step.input("github-token") or step.environment.get("GITHUB_TOKEN", "")
     body = {"body": f"{marker}\n{markdown}"}
-    issues = f"/repos/{repository}/issues"
+    issues = f"/repos/{step.environment.get('GITHUB_REPOSITORY', '')}/issues"
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
 
     base = step.environment.get("GITHUB_API_URL") or _API
@@ -214,13 +213,13 @@ def _comment(step: Step, marker: str, markdown: str, transport: Any) -> None:
         with httpx.Client(
             base_url=base, headers=headers, timeout=30.0, transport=transport
         ) as client:
-            for known in _comments(client, f"{issues}/{number}/comments", marker):
-                # Whoever may write comments may write the marker: only an own one can be changed.
-                if client.patch(f"{issues}/comments/{known}", json=body).is_success:
+            for comment_id in _comments(client, f"{issues}/{number}/comments", marker):
+                # Others can write the marker into their comments, which cannot be changed here.
+                if client.patch(f"{issues}/comments/{comment_id}", json=body).is_success:
                     return
             client.post(f"{issues}/{number}/comments", json=body).raise_for_status()
     except httpx.HTTPError as error:
-        step.tell(
+        step.annotate(
             "warning",
             f"the comment was not written: {error}; it needs the permission pull-requests: write",
         )
@@ -228,16 +227,17 @@ def _comment(step: Step, marker: str, markdown: str, transport: Any) -> None:
 
 def _comments(client: httpx.Client, address: str, marker: str) -> list[int]:
     """Return the ids of the comments that begin with the marker."""
-    found: list[int] = []
-    for page in range(1, _MOST_PAGES + 1):
-        answer = (
-            client.get(address, params={"per_page": _PAGE, "page": page}).raise_for_status().json()
-        )
-        found += [one["id"] for one in answer if (one.get("body") or "").startswith(marker)]
-        if len(answer) < _PAGE:
+    ids: list[int] = []
+    for page in range(1, _MAX_PAGES + 1):
+        response = client.get(address, params={"per_page": _PAGE, "page": page})
+        comments = response.raise_for_status().json()
+        ids += [
+            comment["id"] for comment in comments if (comment.get("body") or "").startswith(marker)
+        ]
+        if len(comments) < _PAGE:
             break
 
-    return found
+    return ids
 
 
 def main() -> None:

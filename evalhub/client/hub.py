@@ -1,4 +1,4 @@
-"""The way to a server: `connect()`."""
+"""Connect to a server with `connect()`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .sources import read_file
 
 
 class Hub(Connection):
-    """A server with all that it is asked for. Nothing is sent before a method is called."""
+    """A server with its collections, runs and campaigns. Nothing is sent before a method is called."""
 
     def __enter__(self) -> Hub:
         return self
@@ -33,7 +33,7 @@ class Hub(Connection):
         return Answer(self.read("me/"))
 
     def version(self) -> Answer:
-        """Return which EvalHub answers, and what its API has."""
+        """Return the version of the server, and what its API has."""
         return Answer(self.read("version/"))
 
     def teams(self) -> Listed:
@@ -41,11 +41,18 @@ class Hub(Connection):
         return Listed(self.pages("teams/"))
 
     def systems(self, **filters: Any) -> Listed:
-        """Return the systems of the caller's teams, and those of which the caller sees a run: `team`, `collection`."""
+        """Return the systems of the caller's teams, and others with a run that the caller sees.
+
+        Filters are `team` and `collection`.
+        """
         return Listed(self.pages("systems/", filters))
 
     def system(self, slug: str, *, team: str | None = None, **parameters: Any) -> Answer:
-        """Return a system, of `team`, the configured team or your own, with its versions: `collection`."""
+        """Return a system with its versions, those in a `collection` for instance.
+
+        The system is that of `team`, of the configured team, of one of the caller's teams, or of the
+        only team that has it.
+        """
         team = team or self.config.team
         if not team:
             teams = [row["team"] for row in self.pages("systems/", {"slug": slug})["results"]]
@@ -55,7 +62,6 @@ class Hub(Connection):
                 raise Ambiguous(
                     f"teams {', '.join(teams)} have a system {slug!r}; name one with team="
                 )
-
             if not teams:
                 raise NotFound(404, {"code": "not_found", "detail": f"there is no system {slug!r}"})
 
@@ -64,7 +70,7 @@ class Hub(Connection):
         return Answer(self.read(f"systems/{team}/{slug}/", parameters))
 
     def measures(self, search: str = "") -> Answer:
-        """Return the measures, or those in which words are found."""
+        """Return the measures, or those that match words."""
         return Answer(self.read("measures/", {"search": search} if search else {}))
 
     def collections(self) -> Listed:
@@ -72,9 +78,9 @@ class Hub(Connection):
         return Listed(self.pages("collections/"))
 
     def collection(self, slug: str | None = None) -> Collection:
-        """Return a collection by its short name, or the configured one; nothing is asked for.
+        """Return a collection by its short name, or the configured one; nothing is sent.
 
-        Ambiguous where neither is there.
+        Raise Ambiguous if there is neither.
         """
         slug = slug or self.config.collection
         if not slug:
@@ -119,7 +125,7 @@ class Hub(Connection):
         return Listed(self.pages("campaigns/"))
 
     def campaign(self, slug: str) -> Campaign:
-        """Return a campaign by its short name; nothing is asked for."""
+        """Return a campaign by its short name; nothing is sent."""
         return Campaign(self, slug)
 
     def snapshot(self, code: str) -> Answer:
@@ -127,12 +133,14 @@ class Hub(Connection):
         return Answer(self.read(f"snapshots/{code}/"))
 
     def snapshot_archive(self, code: str) -> bytes:
-        """Return the archive of a snapshot that the caller sees, which `evalhub verify-snapshot` checks."""
+        """Return the archive of a snapshot, which `evalhub verify-snapshot` checks."""
         return self.download(f"snapshots/{code}/archive/")
 
     def release_now(self, release: str, *, force: bool = False, reason: str = "") -> Answer:
-        """Do a planned release of a phase at once, for good, for organisers; with `force` and a `reason` it does not
-        wait for evaluations."""
+        """Do a planned release of a phase at once and for good, as an organiser.
+
+        With `force` and a `reason` it does not wait for evaluations.
+        """
         body = {"force": force, "reason": reason}
         return Answer(self.send(Call("POST", f"releases/{release}/now/", json=body)).json())
 
@@ -141,7 +149,10 @@ class Hub(Connection):
         self.send(Call("DELETE", f"releases/{release}/"))
 
     def create_campaign(self, slug: str, *, name: str = "", **fields: Any) -> Campaign:
-        """Make a draft of a campaign: `team`, `summary`, `guidelines`, `registration`, `contact`, ..."""
+        """Make a draft of a campaign.
+
+        Fields are `team`, `summary`, `guidelines`, `registration`, `contact`, ...
+        """
         return create_campaign(self, {"slug": slug, "name": name or slug, **fields})
 
     def request(
@@ -155,14 +166,13 @@ class Hub(Connection):
         files: dict[str, Any] | None = None,
         key: str = "",
     ) -> httpx.Response:
-        """Send any request below `/api/v1/`, with the retries of all others; return the answer of httpx.
+        """Send any request below `/api/v1/`, with the usual retries, and return the httpx response.
 
         The body is `json`, or a form of `fields` and `files` (paths, bytes or open files). A POST
         is sent again after a lost answer only where it has a `key` of its own.
         """
         address, mark, query = path.lstrip("/").partition("?")
-        # Every address ends with a slash, but for those of charts; a request without it is
-        # redirected.
+        # Every address but those of charts ends with a slash; a request without it is redirected.
         if not address.endswith("/") and "." not in address.rpartition("/")[2]:
             address += "/"
 

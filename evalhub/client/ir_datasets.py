@@ -1,4 +1,4 @@
-"""Topics and judgements of ir_datasets as a collection, for `evh collections import`. Documents are never read."""
+"""Import topics and judgements of ir_datasets as a collection; documents are never read."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ from typing import Any
 from .errors import BadSource, NotFound
 from .hub import Hub
 
-# Their second column is the round in which a document was judged. Datasets with subtopics have a
-# type of judgements of their own: in all the rest the column means nothing.
+# Datasets whose second column is the round in which a document was judged. Datasets with subtopics
+# have their own type of judgements; in all others the column means nothing.
 _ROUNDS = ("cord19/trec-covid", "cord19/fulltext/trec-covid")
-# What follows this in the description of a collection is rewritten by each import.
+# Each import rewrites the description of the collection from here on.
 _MARK = "Imported from ir_datasets"
-_LONGEST = 5000
+_MAX_TEXT = 5000
 
 
 def import_collection(
     hub: Hub, slug: str, dataset_id: str, *, team: str | None = None, visibility: str | None = None
 ) -> dict[str, Any]:
-    """Make or complete a collection from a dataset of ir_datasets; return what was found, and what was uploaded of it.
+    """Make or complete a collection from a dataset of ir_datasets; return a row about the upload.
 
-    Nothing is uploaded twice: topics and judgements are compared by the SHA-256 of what would be
-    sent. Raise BadSource where ir_datasets is not installed, has no such dataset or cannot read it,
-    or where EvalHub does not evaluate its kind of judgements.
+    Nothing is uploaded twice: topics and judgements are compared by the SHA-256 of their files.
+    Raise BadSource if ir_datasets is not installed, has no such dataset or cannot read it, or if
+    EvalHub does not evaluate its kind of judgements.
     """
     dataset = _load(dataset_id)
     try:
         topics = _topics_of(dataset) if dataset.has_queries() else b""
         qrels, iteration = _qrels_of(dataset, dataset_id) if dataset.has_qrels() else (b"", "")
-        labels = {
-            str(level): str(text) for level, text in (dataset.qrels_defs() if qrels else {}).items()
-        }
+        levels = dataset.qrels_defs() if qrels else {}
+        labels = {str(level): str(text) for level, text in levels.items()}
     except BadSource:
         raise
-    except Exception as error:  # a download that fails, a file that its user is to provide, a licence not agreed to
+    except Exception as error:  # a failed download, a file to provide, a licence to agree to
         raise BadSource(f"ir_datasets cannot read {dataset_id}: {error}") from error
 
     if not topics and not qrels:
@@ -49,30 +48,32 @@ def import_collection(
 
     collection = hub.collection(slug)
     try:
-        known = collection.info().raw
+        info = collection.info().raw
     except NotFound:
         fields = {"team": team, "visibility": visibility}
-        hub.create_collection(
-            slug, name=dataset_id, **{name: value for name, value in fields.items() if value}
-        )
-        known = {"description": "", "level_labels": {}}
+        fields = {name: value for name, value in fields.items() if value}
+        hub.create_collection(slug, name=dataset_id, **fields)
+        info = {"description": "", "level_labels": {}}
 
-    digest, uploaded = hashlib.sha256(topics).hexdigest(), []
-    if topics and digest not in known["description"]:
+    topics_sha256, uploaded = hashlib.sha256(topics).hexdigest(), []
+    if topics and topics_sha256 not in info["description"]:
         collection.upload_topics(topics)
         uploaded.append("topics")
 
-    same = hashlib.sha256(qrels).hexdigest()
-    if qrels and not any(version["sha256"] == same for version in collection.qrels().rows()):
+    qrels_sha256 = hashlib.sha256(qrels).hexdigest()
+    versions = collection.qrels().rows()
+    if qrels and not any(version["sha256"] == qrels_sha256 for version in versions):
         collection.upload_qrels(qrels, note=f"ir_datasets {dataset_id}"[:500], iteration=iteration)
         uploaded.append("judgements")
 
-    # Written last: a call that was cut off uploads the topics once more.
-    own = known["description"].partition(_MARK)[0]
-    changed = {"description": own + _about(dataset, dataset_id, digest if topics else "")}
-    changed |= {"level_labels": labels} if labels and not known["level_labels"] else {}
-    if any(known[name] != value for name, value in changed.items()):
-        hub.request("PATCH", collection.path, json=changed)
+    # The description comes last: after a crash, another call uploads the topics once more.
+    own_text = info["description"].partition(_MARK)[0]
+    source = _describe(dataset, dataset_id, topics_sha256 if topics else "")
+    changes: dict[str, Any] = {"description": own_text + source}
+    if labels and not info["level_labels"]:
+        changes["level_labels"] = labels
+    if any(info[name] != value for name, value in changes.items()):
+        hub.request("PATCH", collection.path, json=changes)
 
     counts = {
         "topics": topics.count(b"\n"),
@@ -87,15 +88,18 @@ def import_collection(
     }
 
 
-def _about(dataset: Any, dataset_id: str, digest: str) -> str:
-    """Say where a collection comes from: the dataset with its description and citations, and the topics' SHA-256."""
-    told = dataset.documentation() if hasattr(dataset, "documentation") else {}
-    version = metadata.version("ir_datasets")
-    text = " ".join(unescape(re.sub(r"<[^<>]*>", " ", str(told.get("desc", "")))).split())
-    cited = ", ".join(told.get("bibtex_ids", ()))
-    parts = [f"{_MARK} {version}, {dataset_id}.", text[:_LONGEST]]
-    parts += [f"To be cited: {cited} of ir_datasets' bibliography."] if cited else []
-    parts += [f"SHA-256 of its topics: {digest}"] if digest else []
+def _describe(dataset: Any, dataset_id: str, topics_sha256: str) -> str:
+    """Describe the source of a collection: dataset, description, citations, SHA-256 of topics."""
+    fields = dataset.documentation() if hasattr(dataset, "documentation") else {}
+    description = unescape(re.sub(r"<[^<>]*>", " ", str(fields.get("desc", ""))))
+    citations = ", ".join(fields.get("bibtex_ids", ()))
+
+    parts = [f"{_MARK} {metadata.version('ir_datasets')}, {dataset_id}."]
+    parts.append(" ".join(description.split())[:_MAX_TEXT])
+    if citations:
+        parts.append(f"To be cited: {citations} of ir_datasets' bibliography.")
+    if topics_sha256:
+        parts.append(f"SHA-256 of its topics: {topics_sha256}")
 
     return "\n\n".join(part for part in parts if part)
 
@@ -117,17 +121,19 @@ def _load(dataset_id: str) -> Any:
 
 
 def _topics_of(dataset: Any) -> bytes:
-    """Return the queries as lines of JSON: the text that ir_datasets takes for the query is the title."""
+    """Return the queries as lines of JSON, with the default text of ir_datasets as title."""
     lines = []
     for query in dataset.queries_iter():
-        record = _plain(query)
-        topic_id = record.pop("query_id")
-        texts = [value for value in record.values() if isinstance(value, str)]
-        title = query.default_text() if hasattr(query, "default_text") else next(iter(texts), "")
-        rest = {name: value for name, value in record.items() if value not in (None, title, "", [])}
-        lines.append(
-            json.dumps({"_id": topic_id, "title": title, **rest}, ensure_ascii=False) + "\n"
-        )
+        fields = _plain(query)
+        topic_id = fields.pop("query_id")
+        if hasattr(query, "default_text"):
+            title = query.default_text()
+        else:
+            title = next((value for value in fields.values() if isinstance(value, str)), "")
+
+        rest = {name: value for name, value in fields.items() if value not in (None, title, "", [])}
+        topic = {"_id": topic_id, "title": title, **rest}
+        lines.append(json.dumps(topic, ensure_ascii=False) + "\n")
 
     return "".join(lines).encode()
 
@@ -142,7 +148,7 @@ def _plain(value: Any) -> Any:
 
 
 def _qrels_of(dataset: Any, dataset_id: str) -> tuple[bytes, str]:
-    """Return the judgements in the four columns of trec_eval, and what the second is."""
+    """Return the judgements in the four columns of trec_eval, and what the second column means."""
     kind = dataset.qrels_cls()
     fields = kind._fields
     if "iprob" in fields:
@@ -165,8 +171,8 @@ def _qrels_of(dataset: Any, dataset_id: str) -> tuple[bytes, str]:
     for judgement in dataset.qrels_iter():
         level = judgement.relevance
         if int(level) != level:
-            where = f"query {judgement.query_id}, document {judgement.doc_id}"
-            raise BadSource(f"{dataset_id}, {where}: level {level} is not a whole number")
+            place = f"query {judgement.query_id}, document {judgement.doc_id}"
+            raise BadSource(f"{dataset_id}, {place}: level {level} is not a whole number")
 
         second = str(getattr(judgement, column)) if column else "0"
         lines.append(f"{judgement.query_id} {second or 0} {judgement.doc_id} {int(level)}\n")

@@ -1,4 +1,4 @@
-"""What a program knows of itself, for the metadata of its runs: `metadata="auto"`."""
+"""Gather the metadata of runs from the program that makes them: `metadata="auto"`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, Union
 
 from .version import VERSION
 
-# `X | Y` of types at run time is not for Python 3.10.
+# Python 3.10 cannot evaluate `X | Y` of these types at run time.
 Metadata = Union[dict[str, Any], Literal["auto"], None]  # noqa: UP007
 
 # Programs whose version explains a ranking.
@@ -24,63 +24,65 @@ _SECRET = re.compile(r"token|secret|passw|api[-_]?key|credential|auth", re.IGNOR
 _TOKEN = re.compile(r"\b(?:evh|hf|ghp|gho|github_pat|glpat|xox[abp]|sk|AKIA)[-_]?[A-Za-z0-9_-]{8,}")
 _LOGIN = re.compile(r"(?<=//)[^/@\s]+@")
 _HIDDEN = "..."
-_LONGEST = 1000
+_MAX_COMMAND = 1000
 
 
-def metadata_of(given: Metadata) -> dict[str, Any] | None:
+def metadata_of(metadata: Metadata) -> dict[str, Any] | None:
     """Return metadata as it is sent."""
-    if given == "auto":
+    if metadata == "auto":
         return gather_metadata()
-    if given is not None and not isinstance(given, dict):
-        raise ValueError(f"metadata is a dictionary or 'auto', not {given!r}")
-    return given
+    if metadata is not None and not isinstance(metadata, dict):
+        raise ValueError(f"metadata is a dictionary or 'auto', not {metadata!r}")
+    return metadata
 
 
 def gather_metadata(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return the git commit and whether it was changed, the versions of Python and of known packages, and the command
-    line without what looks like a secret."""
-    found: dict[str, Any] = {"python": platform.python_version(), "evalhub_client": VERSION}
+    """Return the git commit, versions, and the command line without what looks like a secret.
+
+    `git_dirty` says whether tracked files were changed; versions are those of Python and of
+    retrieval packages.
+    """
+    fields: dict[str, Any] = {"python": platform.python_version(), "evalhub_client": VERSION}
     packages = {}
     for name in _PACKAGES:
         try:
-            packages[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
+            packages[name] = version(name)
+        except PackageNotFoundError:
             continue
 
     if packages:
-        found["packages"] = packages
+        fields["packages"] = packages
 
     commit = _git("rev-parse", "HEAD")
     if commit:
-        found |= {
-            "git_commit": commit,
-            "git_dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-        }
+        fields["git_commit"] = commit
+        fields["git_dirty"] = bool(_git("status", "--porcelain", "--untracked-files=no"))
 
-    return {**found, "command": command_line(sys.argv if arguments is None else arguments)}
+    fields["command"] = command_line(sys.argv if arguments is None else arguments)
+    return fields
 
 
 def command_line(arguments: Sequence[str]) -> str:
     """Return a command line in which the values of tokens, passwords and logins are `...`."""
-    shown, hide = [], False
+    words, hide = [], False
     for argument in arguments:
         name, sign, _ = argument.partition("=")
         secret = bool(_SECRET.search(name))
         if hide and not argument.startswith("-"):
-            shown.append(_HIDDEN)
+            words.append(_HIDDEN)
         elif secret and sign:
-            shown.append(f"{name}={_HIDDEN}")
+            words.append(f"{name}={_HIDDEN}")
         else:
-            shown.append(_LOGIN.sub(f"{_HIDDEN}@", _TOKEN.sub(_HIDDEN, argument)))
+            words.append(_LOGIN.sub(f"{_HIDDEN}@", _TOKEN.sub(_HIDDEN, argument)))
 
         hide = secret and not sign and argument.startswith("-")
 
-    return " ".join(shown)[:_LONGEST]
+    return " ".join(words)[:_MAX_COMMAND]
 
 
 def _git(*arguments: str) -> str:
     try:
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.run(  # noqa: S603
             ["git", *arguments],  # noqa: S607
             capture_output=True,
             text=True,
@@ -90,4 +92,4 @@ def _git(*arguments: str) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
 
-    return done.stdout.strip()
+    return process.stdout.strip()

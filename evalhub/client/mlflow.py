@@ -16,52 +16,50 @@ import mlflow
 
 from .errors import BadSource
 from .runs import Run
-from .tracking import tracked
+from .tracking import read_metrics
 
-# What MLflow takes in the name of a metric on every system it runs on.
+# Characters that MLflow does not allow in names of metrics on every system.
 _REFUSED = re.compile(r"[^\w.\-/ ]+", re.ASCII)
-_LONGEST = 250
+_MAX_NAME = 250
 
 
 def log(
     run: Run, measures: Sequence[str] = (), prefix: str = "", *, step: int | None = None
 ) -> dict[str, float]:
-    """Log the means, the coverage and Judged@10 as metrics, and what identifies them as tags; return the metrics.
+    """Log means, coverage and Judged@10 as metrics, and their origin as tags; return the metrics.
 
     MLflow refuses `@`, `(` and `=` in names: nDCG@10 becomes nDCG_at_10, and the tag
     `evalhub.measure.nDCG_at_10` has the measure's own name. Two measures that would get one name
-    are refused. A measure without a mean is no metric; the tag `evalhub.undefined` names it.
+    are refused. A measure without a mean is not logged; the tag `evalhub.undefined` names it.
     """
-    found = tracked(run, measures)
-    named: dict[str, str] = {}
-    for measure in found.numbers:
+    metrics = read_metrics(run, measures)
+    measure_of: dict[str, str] = {}
+    for measure in metrics.values:
         name = metric_name(measure, prefix)
-        if name in named:
+        if name in measure_of:
             raise BadSource(
-                f"{named[name]} and {measure} would both be {name} in MLflow; log them with two "
+                f"{measure_of[name]} and {measure} would both be {name} in MLflow; log them with two "
                 "prefixes"
             )
 
-        named[name] = measure
+        measure_of[name] = measure
 
-    metrics = {name: found.numbers[measure] for name, measure in named.items()}
-    tags = found.about | {f"evalhub.measure.{name}": measure for name, measure in named.items()}
-    if found.undefined:
-        tags["evalhub.undefined"] = ", ".join(found.undefined)
+    tags = dict(metrics.tags)
+    tags |= {f"evalhub.measure.{name}": measure for name, measure in measure_of.items()}
+    if metrics.undefined:
+        tags["evalhub.undefined"] = ", ".join(metrics.undefined)
 
-    mlflow.log_metrics(metrics, step=step)
+    values = {name: metrics.values[measure] for name, measure in measure_of.items()}
+    mlflow.log_metrics(values, step=step)
     mlflow.set_tags(tags)
-    return metrics
+    return values
 
 
 def metric_name(measure: str, prefix: str = "") -> str:
-    """Return the name that a measure has in MLflow; BadSource for one that MLflow would refuse."""
-    # Several letters that follow each other, as in "=2)@5", become one "_".
+    """Return the name of a measure in MLflow; raise BadSource if MLflow would refuse it."""
+    # Several characters in a row, as in "=2)@5", become one "_".
     name = prefix + re.sub("__+", "_", _REFUSED.sub("_", measure.replace("@", "_at_"))).strip("_")
-    if (
-        len(name) > _LONGEST
-        or name.startswith("/")
-        or any(part in ("", ".", "..") for part in name.split("/"))
-    ):
+    bad_part = any(part in ("", ".", "..") for part in name.split("/"))
+    if len(name) > _MAX_NAME or name.startswith("/") or bad_part:
         raise BadSource(f"MLflow takes no metric {name!r}; use another prefix")
     return name

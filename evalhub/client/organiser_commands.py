@@ -1,4 +1,4 @@
-"""What the commands of campaigns do for their organisers, and their options."""
+"""Commands about campaigns for their organisers, and their options."""
 
 from __future__ import annotations
 
@@ -14,28 +14,20 @@ from .errors import Unavailable, WrongOption
 from .phases import Releases
 from .statuses import CONFLICT, DONE
 
-_DRAFT = ("slug", "name", "team", "state", "registration")
-_TEAM = ("team", "name", "state", "accepted_at")
-_SNAPSHOT = (
-    "number",
-    "phase",
-    "label",
-    "code",
-    "created_at",
-    "archive_bytes",
-    "withdrawn_at",
-    "doi",
-    "page",
-)
-_NOTICE = ("posted_at", "title", "audience", "id")
-_MAIL = ("created_at", "event", "to", "subject", "state", "attempts", "last_error", "id")
+_DRAFT_FIELDS = ("slug", "name", "team", "state", "registration")
+_TEAM_FIELDS = ("team", "name", "state", "accepted_at")
+_SNAPSHOT_FIELDS = (
+    "number", "phase", "label", "code", "created_at", "archive_bytes", "withdrawn_at", "doi", "page"
+)  # fmt: skip
+_NOTICE_FIELDS = ("posted_at", "title", "audience", "id")
+_MAIL_FIELDS = ("created_at", "event", "to", "subject", "state", "attempts", "last_error", "id")
 
 
 def create(args: argparse.Namespace) -> int:
     fields = {"team": args.team} if args.team else {}
     with commands.hub_of(args) as hub:
-        made = hub.create_campaign(args.campaign, name=args.name, **fields).info()
-        show(args, [{name: made.raw[name] for name in _DRAFT}], hub)
+        info = hub.create_campaign(args.campaign, name=args.name, **fields).info()
+        show(args, [{name: info.raw[name] for name in _DRAFT_FIELDS}], hub)
         if not args.quiet:
             say(
                 f"Describe it in a file: evh campaign config get {args.campaign}; then evh "
@@ -47,18 +39,17 @@ def create(args: argparse.Namespace) -> int:
 
 def publish(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        made = hub.campaign(args.campaign).publish()
-        show(args, [{name: made.raw[name] for name in _DRAFT}], hub)
+        campaign = hub.campaign(args.campaign).publish()
+        show(args, [{name: campaign.raw[name] for name in _DRAFT_FIELDS}], hub)
     return DONE
 
 
 def decide(args: argparse.Namespace) -> int:
     """Accept, decline or remove a team."""
     with commands.hub_of(args) as hub:
-        made = hub.campaign(args.campaign).change_team(
-            args.team, state=args.state, reason=args.reason
-        )
-        show(args, [{name: made.raw[name] for name in _TEAM}], hub)
+        campaign = hub.campaign(args.campaign)
+        team = campaign.change_team(args.team, state=args.state, reason=args.reason)
+        show(args, [{name: team.raw[name] for name in _TEAM_FIELDS}], hub)
     return DONE
 
 
@@ -76,18 +67,17 @@ def get_config(args: argparse.Namespace) -> int:
 
 
 def put_config(args: argparse.Namespace) -> int:
-    """Apply a file, or list what it would change; a change that is not allowed is a conflict then, too."""
+    """Apply a file, or list what it would change; changes that are not allowed are a conflict."""
     content = sys.stdin.buffer.read() if args.file == "-" else args.file
     with commands.hub_of(args) as hub:
-        found = hub.campaign(args.campaign).put_config(content, dry_run=args.dry_run)
-        rows = found.rows()
-        show(args, rows, hub)
-        refused = [row for row in rows if not row["allowed"]]
+        changes = hub.campaign(args.campaign).put_config(content, dry_run=args.dry_run).rows()
+        show(args, changes, hub)
 
-        if not args.quiet:
-            done = "would change" if args.dry_run else "changed"
-            refusals = f", {len(refused)} not allowed: nothing would be changed" if refused else ""
-            say(f"{len(rows)} {done}{refusals}.")
+    refused = [change for change in changes if not change["allowed"]]
+    if not args.quiet:
+        verb = "would change" if args.dry_run else "changed"
+        refusals = f", {len(refused)} not allowed: nothing would be changed" if refused else ""
+        say(f"{len(changes)} {verb}{refusals}.")
 
     return CONFLICT if refused else DONE
 
@@ -102,13 +92,10 @@ def copy(args: argparse.Namespace) -> int:
 
     fields = {"team": args.team} if args.team else {}
     with commands.hub_of(args) as hub:
-        how: dict[str, Any] = {
-            "name": args.name,
-            "shift_days": args.shift_days,
-            "collections": collections,
-        }
-        made = hub.campaign(args.campaign).copy(args.slug, **how, **fields)
-        show(args, made.phases().rows(), hub)
+        campaign = hub.campaign(args.campaign)
+        options: dict[str, Any] = {"shift_days": args.shift_days, "collections": collections}
+        draft = campaign.copy(args.slug, name=args.name, **options, **fields)
+        show(args, draft.phases().rows(), hub)
         say(f"{args.slug} is a draft; see it with evh campaign config get {args.slug}.")
 
     return DONE
@@ -121,29 +108,26 @@ def list_releases(args: argparse.Namespace) -> int:
 
 
 def plan_release(args: argparse.Namespace) -> int:
-    """Plan a release, at a time or to be done by hand."""
-    fields: dict[str, Any] = {
-        "qrels": args.qrels,
-        "with_run_files": args.with_run_files,
-        "note": args.note,
-    }
+    """Plan a release, at a time or until it is done by hand."""
+    fields: dict[str, Any] = {"qrels": args.qrels, "with_run_files": args.with_run_files}
+    fields["note"] = args.note
+    if args.zone:
+        fields["zone"] = args.zone
 
-    fields |= {"zone": args.zone} if args.zone else {}
     with commands.hub_of(args) as hub:
-        made = (
-            hub.campaign(args.campaign).phase(args.phase).release(args.audience, args.at, **fields)
-        )
-        show(args, Releases({"results": [made.raw]}).rows(), hub)
+        phase = hub.campaign(args.campaign).phase(args.phase)
+        release = phase.release(args.audience, args.at, **fields)
+        show(args, Releases({"results": [release.raw]}).rows(), hub)
         if not args.at and not args.quiet:
-            say(f"It is done by evh campaign release now {made.id}.")
+            say(f"It is done by evh campaign release now {release.id}.")
 
     return DONE
 
 
 def release_now(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        done = hub.release_now(args.release, force=args.force, reason=args.reason)
-        show(args, Releases({"results": [done.raw]}).rows(), hub)
+        release = hub.release_now(args.release, force=args.force, reason=args.reason)
+        show(args, Releases({"results": [release.raw]}).rows(), hub)
     return DONE
 
 
@@ -159,48 +143,45 @@ def packet(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         content = hub.campaign(args.campaign).phase(args.phase).packet(args.team)
 
-    path = Path(
-        args.to or f"{args.campaign}-{args.phase}{f'-{args.team}' if args.team else ''}.zip"
-    )
+    team = f"-{args.team}" if args.team else ""
+    path = Path(args.to or f"{args.campaign}-{args.phase}{team}.zip")
     path.write_bytes(content)
-    show(
-        args,
-        [{"file": str(path), "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}],
-    )
-
+    sha256 = hashlib.sha256(content).hexdigest()
+    show(args, [{"file": str(path), "size": len(content), "sha256": sha256}])
     return DONE
 
 
 def list_snapshots(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         rows = hub.campaign(args.campaign).snapshots().rows()
-        show(args, [{name: row[name] for name in _SNAPSHOT} for row in rows], hub)
+        show(args, [{name: row[name] for name in _SNAPSHOT_FIELDS} for row in rows], hub)
     return DONE
 
 
 def make_snapshot(args: argparse.Namespace) -> int:
-    """Make a snapshot; its citation is written beside."""
+    """Make a snapshot; its citation goes to standard error."""
     with commands.hub_of(args) as hub:
-        made = hub.campaign(args.campaign).make_snapshot(args.phase, label=args.label)
-        show(args, [{name: made.raw[name] for name in _SNAPSHOT}], hub)
+        snapshot = hub.campaign(args.campaign).make_snapshot(args.phase, label=args.label)
+        show(args, [{name: snapshot.raw[name] for name in _SNAPSHOT_FIELDS}], hub)
         if not args.quiet:
-            say(made.citation)
+            say(snapshot.citation)
+
     return DONE
 
 
 def pull_snapshot(args: argparse.Namespace) -> int:
-    """Write the archive of a snapshot into a file, and hold it against its SHA-256."""
+    """Write the archive of a snapshot into a file, after a check of its SHA-256."""
     with commands.hub_of(args) as hub:
-        found = hub.snapshot(args.snapshot)
-        content = hub.snapshot_archive(found.code)
+        snapshot = hub.snapshot(args.snapshot)
+        content = hub.snapshot_archive(snapshot.code)
 
     sha256 = hashlib.sha256(content).hexdigest()
-    if sha256 != found.archive_sha256:
+    if sha256 != snapshot.archive_sha256:
         raise Unavailable(
-            f"the archive that came has the SHA-256 {sha256}, not {found.archive_sha256}"
+            f"the archive that came has the SHA-256 {sha256}, not {snapshot.archive_sha256}"
         )
 
-    path = Path(args.to or f"{found.campaign}-s{found.number}-{found.code}.tar.zst")
+    path = Path(args.to or f"{snapshot.campaign}-s{snapshot.number}-{snapshot.code}.tar.zst")
     path.write_bytes(content)
     show(args, [{"file": str(path), "size": len(content), "sha256": sha256}])
 
@@ -210,15 +191,15 @@ def pull_snapshot(args: argparse.Namespace) -> int:
 def outbox(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         rows = hub.campaign(args.campaign).outbox(args.limit).rows()
-        show(args, [{name: row[name] for name in _MAIL} for row in rows], hub)
+        show(args, [{name: row[name] for name in _MAIL_FIELDS} for row in rows], hub)
     return DONE
 
 
 def notices(args: argparse.Namespace) -> int:
-    """List the notices; their texts are written beside."""
+    """List the notices; their texts go to standard error."""
     with commands.hub_of(args) as hub:
         rows = hub.campaign(args.campaign).notices().rows()
-        show(args, [{name: row[name] for name in _NOTICE} for row in rows], hub)
+        show(args, [{name: row[name] for name in _NOTICE_FIELDS} for row in rows], hub)
         for row in rows if not args.quiet else []:
             say(f"\n{row['title']}\n\n{row['text']}")
     return DONE
@@ -227,122 +208,139 @@ def notices(args: argparse.Namespace) -> int:
 def notify(args: argparse.Namespace) -> int:
     text = sys.stdin.read() if args.text == "-" else args.text
     with commands.hub_of(args) as hub:
-        made = hub.campaign(args.campaign).notify(args.title, text, audience=args.audience)
-        show(args, [{name: made.raw[name] for name in _NOTICE}], hub)
+        notice = hub.campaign(args.campaign).notify(args.title, text, audience=args.audience)
+        show(args, [{name: notice.raw[name] for name in _NOTICE_FIELDS}], hub)
     return DONE
 
 
-def add_commands(made: Any, within: Any) -> None:
-    """Add those of organisers to the commands of campaigns."""
-    one = made("create", create, "make a draft, of which the owners of its team are the organisers")
-    one.add_argument("campaign", help="short name")
-    one.add_argument("--name", default="", help="default: its short name")
-    one.add_argument("--team", help="default: your own")
-    made("publish", publish, "show a draft to everybody").add_argument("campaign")
-    one = made("team", decide, "accept, decline or remove a team")
-    one.add_argument("campaign")
-    one.add_argument("team")
-    one.add_argument("state", choices=("accepted", "declined", "removed"))
-    one.add_argument("--reason", default="")
-    config = within(made("config", get_config, "a campaign as a file: get and put it"), None)
-    one = config("get", get_config, "write what its organisers set")
-    one.add_argument("campaign")
-    one.add_argument("--as", dest="form", choices=("yaml", "json"), default="yaml")
-    one.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
-    one = config("put", put_config, "make the campaign what a file says, all or nothing")
-    one.add_argument("campaign")
-    one.add_argument("file", metavar="FILE", help="of YAML or JSON; - is standard input")
-    one.add_argument(
+def add_commands(add_action: Any, add_actions: Any) -> None:
+    """Add the actions of organisers to the command of campaigns."""
+    action = add_action(
+        "create", create, "make a draft, of which the owners of its team are the organisers"
+    )
+    action.add_argument("campaign", help="short name")
+    action.add_argument("--name", default="", help="default: its short name")
+    action.add_argument("--team", help="default: your own")
+    add_action("publish", publish, "show a draft to everybody").add_argument("campaign")
+
+    action = add_action("team", decide, "accept, decline or remove a team")
+    action.add_argument("campaign")
+    action.add_argument("team")
+    action.add_argument("state", choices=("accepted", "declined", "removed"))
+    action.add_argument("--reason", default="")
+
+    command = add_action("config", get_config, "a campaign as a file: get and put it")
+    add_config_action = add_actions(command, None)
+
+    action = add_config_action("get", get_config, "write what its organisers set")
+    action.add_argument("campaign")
+    action.add_argument("--as", dest="form", choices=("yaml", "json"), default="yaml")
+    action.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
+
+    action = add_config_action(
+        "put", put_config, "make the campaign what a file says, all or nothing"
+    )
+    action.add_argument("campaign")
+    action.add_argument("file", metavar="FILE", help="of YAML or JSON; - is standard input")
+    action.add_argument(
         "--dry-run",
         action="store_true",
         help="only list what would change; status 9 if not all may",
     )
 
-    one = made("copy", copy, "make a draft of a campaign: its configuration, forms and agreements")
-    one.add_argument("campaign")
-    one.add_argument("slug", help="short name of the copy")
-    one.add_argument("--name", default="", help="default: its short name")
-    one.add_argument("--team", help="default: the configured one, or your own")
-    one.add_argument(
+    action = add_action(
+        "copy", copy, "make a draft of a campaign: its configuration, forms and agreements"
+    )
+    action.add_argument("campaign")
+    action.add_argument("slug", help="short name of the copy")
+    action.add_argument("--name", default="", help="default: its short name")
+    action.add_argument("--team", help="default: the configured one, or your own")
+    action.add_argument(
         "--shift-days", type=int, default=0, metavar="N", help="move all times, as by 365"
     )
-    one.add_argument("--collection", action="append", default=[], metavar="OLD=NEW",
+    action.add_argument("--collection", action="append", default=[], metavar="OLD=NEW",
                      help="another collection of a phase; may be repeated")  # fmt: skip
-    _add_releases(made, within)
-    _add_snapshots(made, within)
-    _add_news(made)
+    _add_releases(add_action, add_actions)
+    _add_snapshots(add_action, add_actions)
+    _add_notices(add_action)
 
 
-def _add_snapshots(made: Any, within: Any) -> None:
-    frozen = within(
-        made(
-            "snapshot", list_snapshots, "snapshots of results, which papers cite: list, make, pull"
-        ),
-        None,
+def _add_snapshots(add_action: Any, add_actions: Any) -> None:
+    command = add_action(
+        "snapshot", list_snapshots, "snapshots of results, which papers cite: list, make, pull"
     )
+    add_snapshot_action = add_actions(command, None)
+    add_snapshot_action("list", list_snapshots, "list those that you see").add_argument("campaign")
 
-    frozen("list", list_snapshots, "list those that you see").add_argument("campaign")
-    one = frozen("make", make_snapshot, "make one of a phase, or of all phases")
-    one.add_argument("campaign")
-    one.add_argument("phase", nargs="?")
-    one.add_argument("--label", default="results", help="such as 'official results'")
-    one = frozen(
+    action = add_snapshot_action("make", make_snapshot, "make one of a phase, or of all phases")
+    action.add_argument("campaign")
+    action.add_argument("phase", nargs="?")
+    action.add_argument("--label", default="results", help="such as 'official results'")
+
+    action = add_snapshot_action(
         "pull", pull_snapshot, "write the archive of one; evalhub verify-snapshot checks it"
     )
-    one.add_argument("snapshot", metavar="SHA256", help="at least 20 digits of it")
-    one.add_argument("--to", metavar="FILE", help="default: CAMPAIGN-sNUMBER-CODE.tar.zst")
+    action.add_argument("snapshot", metavar="SHA256", help="at least 20 digits of it")
+    action.add_argument("--to", metavar="FILE", help="default: CAMPAIGN-sNUMBER-CODE.tar.zst")
 
 
-def _add_releases(made: Any, within: Any) -> None:
-    released = within(
-        made("release", list_releases, "releases of results: list, plan, now, cancel"), None
+def _add_releases(add_action: Any, add_actions: Any) -> None:
+    command = add_action("release", list_releases, "releases of results: list, plan, now, cancel")
+    add_release_action = add_actions(command, None)
+
+    action = add_release_action("list", list_releases, "list those of a phase")
+    action.add_argument("campaign")
+    action.add_argument("phase")
+
+    action = add_release_action(
+        "plan", plan_release, "plan one, at a time or until it is done by hand"
     )
-    one = released("list", list_releases, "list those of a phase")
-    one.add_argument("campaign")
-    one.add_argument("phase")
-    one = released("plan", plan_release, "plan one, at a time or until it is done by hand")
-    one.add_argument("campaign")
-    one.add_argument("phase")
-    one.add_argument("audience", choices=("teams", "participants", "public"))
-    one.add_argument(
+    action.add_argument("campaign")
+    action.add_argument("phase")
+    action.add_argument("audience", choices=("teams", "participants", "public"))
+    action.add_argument(
         "--at",
         metavar="TIME",
         help="with its offset, or a day with --zone; default: by release now",
     )
-
-    one.add_argument("--zone", help="AoE, UTC, Europe/Lisbon")
-    one.add_argument(
+    action.add_argument("--zone", help="AoE, UTC, Europe/Lisbon")
+    action.add_argument(
         "--qrels", type=int, metavar="V", help="the version that has to be active; default: any"
     )
-    one.add_argument(
+    action.add_argument(
         "--with-run-files", action="store_true", help="its audience may download the runs"
     )
-    one.add_argument("--note", default="")
-    one = released("now", release_now, "do a planned one at once, permanently")
-    one.add_argument("release", metavar="ID")
-    one.add_argument(
+    action.add_argument("--note", default="")
+
+    action = add_release_action("now", release_now, "do a planned one at once, permanently")
+    action.add_argument("release", metavar="ID")
+    action.add_argument(
         "--force", action="store_true", help="do not wait for evaluations; with --reason"
     )
-    one.add_argument("--reason", default="")
-    released("cancel", cancel_release, "cancel a planned one").add_argument("release", metavar="ID")
-    one = made("packet", packet, "the results of your team in a phase, as a zip file")
-    one.add_argument("campaign")
-    one.add_argument("phase")
-    one.add_argument("--team", help="for organisers")
-    one.add_argument("--to", metavar="FILE", help="default: CAMPAIGN-PHASE.zip")
-
-
-def _add_news(made: Any) -> None:
-    made("notices", notices, "what the organisers told the teams and everybody").add_argument(
-        "campaign"
+    action.add_argument("--reason", default="")
+    add_release_action("cancel", cancel_release, "cancel a planned one").add_argument(
+        "release", metavar="ID"
     )
-    one = made("notify", notify, "post a notice, which accepted teams get by mail")
-    one.add_argument("campaign")
-    one.add_argument("title")
-    one.add_argument("text", help="- is standard input")
-    one.add_argument("--audience", choices=("teams", "public"), default="teams")
-    one = made(
+
+    action = add_action("packet", packet, "the results of your team in a phase, as a zip file")
+    action.add_argument("campaign")
+    action.add_argument("phase")
+    action.add_argument("--team", help="for organisers")
+    action.add_argument("--to", metavar="FILE", help="default: CAMPAIGN-PHASE.zip")
+
+
+def _add_notices(add_action: Any) -> None:
+    action = add_action("notices", notices, "what the organisers told the teams and everybody")
+    action.add_argument("campaign")
+
+    action = add_action("notify", notify, "post a notice, which accepted teams get by mail")
+    action.add_argument("campaign")
+    action.add_argument("title")
+    action.add_argument("text", help="- is standard input")
+    action.add_argument("--audience", choices=("teams", "public"), default="teams")
+
+    action = add_action(
         "outbox", outbox, "the mails of a campaign: what was sent, waits or would have been sent"
     )
-    one.add_argument("campaign")
-    one.add_argument("--limit", type=int, help="rows; default: all")
+    action.add_argument("campaign")
+    action.add_argument("--limit", type=int, help="rows; default: all")

@@ -366,7 +366,7 @@ class Phase:
             404,
             {"code": "not_found", "detail": f"phase {self.slug} has no entry {entry!r} of yours"},
         )
-        raise missing.meant(entry, [row["tag"] for row in rows])
+        raise missing.with_suggestion(entry, [row["tag"] for row in rows])
 
 
 def _instant(text: str) -> datetime:

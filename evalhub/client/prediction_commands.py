@@ -1,4 +1,4 @@
-"""What `evh submit` does: run files, or with --from the predictions that evaluation libraries left on the disk."""
+"""Submit run files, or with --from the predictions that evaluation libraries wrote."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .runs import Run
 
 
 def submit(args: argparse.Namespace) -> int:
-    """Submit files or folders, or what MTEB or sentence-transformers left."""
+    """Submit files or folders, or predictions of MTEB or sentence-transformers."""
     if args.library:
         with commands.hub_of(args) as hub:
-            return _submit_predictions(args, hub, commands.said_of(args))
+            return _submit_predictions(args, hub, commands.submit_options(args))
 
     if args.collections or args.drop_identical:
         raise WrongOption(
@@ -30,18 +30,18 @@ def submit(args: argparse.Namespace) -> int:
 
 
 def _predictions_of(args: argparse.Namespace, hub: Hub) -> list[Prediction]:
-    """Return what is to be submitted; MTEB's folder stands where a collection does else."""
+    """Return the predictions to submit; for MTEB the argument COLLECTION is a folder."""
     if args.library == "mteb":
         if args.files or not args.collections:
             raise WrongOption("write evh submit --from mteb FOLDER --collections map.toml")
 
-        predictions, left = read_mteb(args.collection, read_map(args.collections), args.tag)
-        if left:
-            say(f"Not in {args.collections}, so not sent: {', '.join(left)}.")
+        predictions, unmapped = read_mteb(args.collection, read_map(args.collections), args.tag)
+        if unmapped:
+            say(f"Not in {args.collections}, so not sent: {', '.join(unmapped)}.")
 
         return predictions
 
-    # With a configured collection the file may stand alone.
+    # With a configured collection the file may be the only argument.
     slug, path = hub.config.collection, args.collection
     if args.files:
         slug, path = args.collection, args.files[0]
@@ -54,7 +54,8 @@ def _predictions_of(args: argparse.Namespace, hub: Hub) -> list[Prediction]:
     return [Prediction(path, slug, args.tag, read_sentence_transformers(path), {})]
 
 
-def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any]) -> int:
+def _submit_predictions(args: argparse.Namespace, hub: Hub, common: dict[str, Any]) -> int:
+    """Submit predictions with the options that all of them have."""
     if args.known or args.follow:
         raise WrongOption("--known and --follow are for run files, not for predictions")
 
@@ -62,25 +63,22 @@ def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any])
     if args.label and len(predictions) > 1:
         raise WrongOption(f"--label is of one run, and these are {len(predictions)}")
 
-    sending = []
-    for one in predictions:
-        about = {
-            **how,
-            "tag": one.tag,
-            "drop_identical": args.drop_identical,
-            "label": label_at_once(args),
-        }
-        about["metadata"] = {**one.metadata, **how["metadata"]}
-        sending.append((one.name, hub.collection(one.collection), one.results, about))
+    candidates = []
+    for prediction in predictions:
+        options = {**common, "tag": prediction.tag, "drop_identical": args.drop_identical}
+        options["label"] = label_at_once(args)
+        options["metadata"] = {**prediction.metadata, **common["metadata"]}
+        collection = hub.collection(prediction.collection)
+        candidates.append((prediction.name, collection, prediction.results, options))
 
     if args.dry_run:
-        return dry_run(args, hub, sending)
+        return dry_run(args, hub, candidates)
 
     runs: list[Run] = []
     errors: dict[str, EvalHubError] = {}
-    for name, collection, results, about in sending:
+    for name, collection, results, options in candidates:
         try:
-            runs.append(collection.submit(results, **about))
+            runs.append(collection.submit(results, **options))
         except EvalHubError as error:
             errors[name] = error
             if args.stop or isinstance(error, QuotaExceeded | Unavailable):

@@ -1,4 +1,4 @@
-"""Predictions that evaluation libraries leave on the disk: those of MTEB and of sentence-transformers."""
+"""Read predictions that MTEB and sentence-transformers write."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from .errors import BadSource
 from .sources import tag_of_name
 
-_OF_MTEB = "_predictions.json"
+_SUFFIX = "_predictions.json"
 _META = "mteb_model_meta"
-# What MTEB calls the revision of a model that has none, and a model without a name.
+# MTEB writes these for a model without a revision or a name.
 _NO_REVISION = ("", "no_revision_available")
 _NO_NAME = "no_model_name/available"
 _REVISION_LETTERS = 7
@@ -23,7 +23,7 @@ Results = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Prediction:
-    """A run to be made of predictions: its name among them, its collection, tag, results and metadata."""
+    """Predictions to submit as a run: their name, and collection, tag, results and metadata."""
 
     name: str
     collection: str
@@ -33,7 +33,10 @@ class Prediction:
 
 
 def read_sentence_transformers(path: str | Path) -> Results:
-    """Return the results that an InformationRetrievalEvaluator wrote with `write_predictions`; BadSource for others."""
+    """Return the results that an InformationRetrievalEvaluator wrote with `write_predictions`.
+
+    Raise BadSource for other files.
+    """
     results: Results = {}
     for number, line in enumerate(_text_of(path).splitlines(), 1):
         try:
@@ -55,7 +58,7 @@ def read_sentence_transformers(path: str | Path) -> Results:
 
 
 def read_map(path: str | Path) -> dict[str, str]:
-    """Return the collections of tasks in a TOML file, such as `SciFact = "scifact"` or `"MIRACL/de" = "miracl-de"`."""
+    """Return the collections of tasks in a TOML file with lines such as `SciFact = "scifact"`."""
     try:
         import tomllib as toml
     except ImportError:
@@ -67,91 +70,105 @@ def read_map(path: str | Path) -> dict[str, str]:
             ) from error
 
     try:
-        found: dict[str, str] = toml.loads(_text_of(path))
+        collections: dict[str, str] = toml.loads(_text_of(path))
     except ValueError as error:
         raise BadSource(f"{path} is not TOML: {error}") from error
 
-    for task, collection in found.items():
+    for task, collection in collections.items():
         if not isinstance(collection, str):
             raise BadSource(
                 f'{path}: {task} is not the name of a collection; write {task} = "collection"'
             )
 
-    return found
+    return collections
 
 
 def read_mteb(
     folder: str | Path, collections: dict[str, str], tag: str | None = None
 ) -> tuple[list[Prediction], list[str]]:
-    """Return a run for each task of `collections` that MTEB has left predictions of, and the names of the others.
+    """Return the predictions of MTEB for each task of `collections`, and the names of other ones.
 
-    `collections` has the tasks by `task`, where it has one subset and one split, else by
-    `task/subset` or `task/subset/split`. The files may be in folders of their own, one for each
-    model. The tag of a run is the model's name with the beginning of its revision, unless another
-    is given. Raise BadSource for a name that means several runs or none, and for a model without a
-    name.
+    `collections` has the tasks by `task` if there is one subset and one split, otherwise by
+    `task/subset` or `task/subset/split`. The files may be in several folders, one for each model.
+    The tag of a run is the model's name with the beginning of its revision, unless `tag` is given.
+    Raise BadSource for a name that matches several runs or none, and for a model without a name.
     """
-    made: list[Prediction] = []
+    predictions: list[Prediction] = []
     names: dict[Path, list[str]] = {}
 
-    met: set[str] = set()
-    for path in sorted(Path(folder).rglob(f"*{_OF_MTEB}")):
-        task = path.name.removesuffix(_OF_MTEB)
-        for subset, split, about, results in _parts_of(path):
-            part = f"{task}/{subset}/{split}"
-            names.setdefault(path.parent, []).append(part)
+    used: set[str] = set()
+    for path in sorted(Path(folder).rglob(f"*{_SUFFIX}")):
+        task = path.name.removesuffix(_SUFFIX)
+        for part in _read_parts(path):
+            part_name = f"{task}/{part.subset}/{part.split}"
+            names.setdefault(path.parent, []).append(part_name)
 
-            for name in (name for name in collections if f"{part}/".startswith(f"{name}/")):
-                about |= {"mteb_task": task, "mteb_subset": subset, "mteb_split": split}
-                made.append(
-                    Prediction(name, collections[name], tag or _tag_of(about, path), results, about)
-                )
-                met.add(part)
+            for name, collection in collections.items():
+                if not f"{part_name}/".startswith(f"{name}/"):
+                    continue
+
+                metadata = {"model": part.model, "revision": part.revision, "mteb_task": task}
+                metadata |= {"mteb_subset": part.subset, "mteb_split": part.split}
+                part_tag = tag or _tag_of(part, path)
+                predictions.append(Prediction(name, collection, part_tag, part.results, metadata))
+                used.add(part_name)
 
     if not names:
         raise BadSource(
-            f"{folder} has no file *{_OF_MTEB}; mteb.evaluate(..., prediction_folder=...) writes "
+            f"{folder} has no file *{_SUFFIX}; mteb.evaluate(..., prediction_folder=...) writes "
             "them"
         )
 
     for inner, parts in names.items():
         for name in collections:
-            meant = [part for part in parts if f"{part}/".startswith(f"{name}/")]
-            if len(meant) > 1:
+            matches = [part for part in parts if f"{part}/".startswith(f"{name}/")]
+            if len(matches) > 1:
                 raise BadSource(
-                    f"{name} means several runs in {inner}: {', '.join(meant)}; name each of them"
+                    f"{name} means several runs in {inner}: {', '.join(matches)}; name each of them"
                 )
 
-    if missing := sorted(set(collections) - {prediction.name for prediction in made}):
-        known = ", ".join(sorted({part for parts in names.values() for part in parts}))
-        raise BadSource(f"{folder} has no predictions of {', '.join(missing)}; it has {known}")
+    all_names = {part for parts in names.values() for part in parts}
+    if missing := sorted(set(collections) - {prediction.name for prediction in predictions}):
+        raise BadSource(
+            f"{folder} has no predictions of {', '.join(missing)}; it has "
+            f"{', '.join(sorted(all_names))}"
+        )
 
-    return made, sorted({part for parts in names.values() for part in parts} - met)
+    return predictions, sorted(all_names - used)
 
 
-def _parts_of(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Results]]:
-    """Yield subset, split, model and results of each part of a file of MTEB's."""
+@dataclass(frozen=True)
+class _Part:
+    """One subset and split of a task, as MTEB writes it."""
+
+    subset: str
+    split: str
+    model: str
+    revision: str
+    results: Results
+
+
+def _read_parts(path: Path) -> Iterator[_Part]:
+    """Yield the parts of a file of MTEB."""
     try:
         content = json.loads(_text_of(path))
         meta = content.pop(_META)
-
-        about = {"model": str(meta["model_name"]), "revision": str(meta["revision"] or "")}
+        model, revision = str(meta["model_name"]), str(meta["revision"] or "")
         for subset, splits in content.items():
             for split, results in splits.items():
-                yield subset, split, dict(about), results
+                yield _Part(subset, split, model, revision, results)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadSource(
             f"{path} is not a file of predictions as MTEB 2 writes them: {error!r}"
         ) from error
 
 
-def _tag_of(about: dict[str, Any], path: Path) -> str:
-    revision = about["revision"]
-    if about["model"] == _NO_NAME:
+def _tag_of(part: _Part, path: Path) -> str:
+    if part.model == _NO_NAME:
         raise BadSource(f"{path} does not say which model it is of: MTEB found no name; give a tag")
-    known = "" if revision in _NO_REVISION else f"-{revision[:_REVISION_LETTERS]}"
 
-    return tag_of_name(about["model"])[: 64 - len(known)] + known
+    suffix = "" if part.revision in _NO_REVISION else f"-{part.revision[:_REVISION_LETTERS]}"
+    return tag_of_name(part.model)[: 64 - len(suffix)] + suffix
 
 
 def _text_of(path: str | Path) -> str:

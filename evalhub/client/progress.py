@@ -1,4 +1,4 @@
-"""What is on its way, on standard error of a terminal: bars where rich is installed, else a line for each file."""
+"""Show progress on a terminal: bars if rich is installed, otherwise a line for each file."""
 
 from __future__ import annotations
 
@@ -12,53 +12,51 @@ from typing import Any, TextIO
 
 
 class Lines:
-    """A line for each file when its way has ended."""
+    """Write a line for each file when it is finished."""
 
     def __init__(self, out: TextIO, files: int) -> None:
-        self._out, self._files, self._ended = out, files, 0
+        self._out, self._files, self._finished = out, files, 0
         self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def sent(self, name: str, size: int, so_far: int) -> None:
+    def update(self, name: str, size: int, bytes_read: int) -> None:
         self._sizes[name] = size
 
-    def ended(self, name: str, state: str) -> None:
+    def finish(self, name: str, state: str) -> None:
         with self._lock:
-            self._ended += 1
+            self._finished += 1
             size = f", {in_words(self._sizes[name])} sent" if name in self._sizes else ""
-            self._out.write(f"{self._ended}/{self._files} {name}: {state}{size}\n")
+            self._out.write(f"{self._finished}/{self._files} {name}: {state}{size}\n")
 
 
 class Bars:
-    """A bar for each file on its way, and one for all of them."""
+    """Draw a bar for each file that is being sent, and one for all of them."""
 
     def __init__(self, bars: Any, files: int) -> None:
         self._bars, self._tasks = bars, dict[str, Any]()
         self._lock = threading.Lock()
         self._all = bars.add_task("files", total=files) if files > 1 else None
 
-    def sent(self, name: str, size: int, so_far: int) -> None:
+    def update(self, name: str, size: int, bytes_read: int) -> None:
         with self._lock:
             if name not in self._tasks:
                 self._tasks[name] = self._bars.add_task(name, total=size)
-        self._bars.update(self._tasks[name], completed=so_far, total=size)
+        self._bars.update(self._tasks[name], completed=bytes_read, total=size)
 
-    def ended(self, name: str, state: str) -> None:
+    def finish(self, name: str, state: str) -> None:
         with self._lock:
             task = self._tasks.pop(name, None)
 
         if task is not None:
             self._bars.remove_task(task)
-
         if self._all is not None:
             self._bars.advance(self._all)
-
         if state in ("refused", "not sent"):
             self._bars.console.print(f"{name}: {state}", markup=False, highlight=False)
 
 
-def wanted(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether somebody looks: a terminal, and no CI."""
+def is_interactive(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether a person reads the output: a terminal outside of CI."""
     return out.isatty() and not environment.get("CI") and environment.get("TERM") != "dumb"
 
 
@@ -66,9 +64,9 @@ def wanted(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
 def progress(
     hub: Any, files: int, quiet: bool = False, out: TextIO | None = None
 ) -> Iterator[None]:
-    """Show what a server is sent while this lasts."""
+    """Show the progress of files that are sent in this context."""
     out = out or sys.stderr
-    if quiet or not wanted(out):
+    if quiet or not is_interactive(out):
         yield
         return
 
@@ -93,22 +91,26 @@ def progress(
 
 
 class Table:
-    """A table that is drawn anew in place on a terminal, until it is closed."""
+    """A table that is redrawn in place on a terminal."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stderr
-        self._live, self._lines, self._last = wanted(self._out), 0, ""
+        self._live, self._lines, self._summary = is_interactive(self._out), 0, ""
 
     def show(self, text: str, summary: str) -> None:
-        """Show a text of lines in place of the last one; where nobody looks, the summary where it has changed."""
+        """Replace the text on a terminal; elsewhere write the summary if it has changed."""
         if not self._live:
-            if summary != self._last:
+            if summary != self._summary:
                 self._out.write(f"{summary}\n")
-            self._last = summary
+            self._summary = summary
             return
 
         self.clear()
-        (width, height), lines = _terminal_size(), text.splitlines()
+        # A terminal that does not know its size has 0 columns and lines.
+        size = os.get_terminal_size(sys.stderr.fileno()) if sys.stderr.isatty() else (0, 0)
+        width, height = size[0] or 100, size[1] or 25
+
+        lines = text.splitlines()
         if len(lines) > height - 2:
             lines = [*lines[: height - 3], f"... and {len(lines) - height + 3} more"]
 
@@ -117,17 +119,11 @@ class Table:
         self._lines = len(lines) + 1
 
     def clear(self) -> None:
-        """Take away what is shown."""
+        """Erase the table."""
         if self._lines:
-            # Up so many lines, and erase to the end of the screen.
+            # Go up by this number of lines, and erase to the end of the screen.
             self._out.write(f"\x1b[{self._lines}A\x1b[J")
         self._lines = 0
-
-
-def _terminal_size() -> tuple[int, int]:
-    """Return columns and lines of the terminal; one that does not tell has 0."""
-    found = os.get_terminal_size(sys.stderr.fileno()) if sys.stderr.isatty() else (0, 0)
-    return found[0] or 100, found[1] or 25
 
 
 def in_words(size: int) -> str:

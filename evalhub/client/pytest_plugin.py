@@ -23,8 +23,8 @@ from .rules import NO_WORSE, Rule
 from .runs import Run
 from .verdicts import Verdict
 
-_NO_TAG = re.compile(r"[^A-Za-z0-9._-]+")
-_LONGEST = 56
+_NOT_IN_TAG = re.compile(r"[^A-Za-z0-9._-]+")
+_MAX_TAG = 56
 
 
 class GateUndecided(UserWarning):
@@ -32,7 +32,7 @@ class GateUndecided(UserWarning):
 
 
 class EvalHub:
-    """What the fixture gives a test: `hub`, the server of the environment, and what asserts about runs."""
+    """The value of the fixture: `hub`, the server of the environment, and assertions about runs."""
 
     def __init__(self, hub: Hub, tag: str) -> None:
         self.hub, self.tag = hub, tag
@@ -40,17 +40,19 @@ class EvalHub:
     def submit(
         self, collection: str, source: Any, *, tag: str | None = None, **options: Any
     ) -> Run:
-        """Submit a run as `Collection.submit` does. Its tag is that of the test, if none is given; a run of the tag
-        with another file gets a number behind it."""
-        found: Run = self.hub.collection(collection).submit(
-            source, tag=tag or self.tag, **{"if_taken": "suffix", **options}
-        )
-        return found
+        """Submit a run with the options of `Collection.submit`, by default under the test's tag.
+
+        If a run with another file has the tag, a number is added to it.
+        """
+        options = {"if_taken": "suffix", **options}
+        target = self.hub.collection(collection)
+        run: Run = target.submit(source, tag=tag or self.tag, **options)
+        return run
 
     def assert_no_worse(
         self, run: Run, baseline: str | Run, measure: str, margin: float | str, **options: Any
     ) -> Verdict:
-        """Fail if a run is worse than a baseline by more than a margin: a number, or a share such as "2%"."""
+        """Fail if a run is worse than a baseline by more than a margin such as 0.01 or "2%"."""
         return self.assert_gate(run, baseline, f"{measure} {NO_WORSE} {margin}", **options)
 
     def assert_gate(
@@ -60,7 +62,7 @@ class EvalHub:
         rules: str | Rule | Iterable[str | Rule],
         **options: Any,
     ) -> Verdict:
-        """Fail with the table of the verdict if a run is worse under one of the rules; warn where it is undecided."""
+        """Fail with the table of the verdict if a run is worse under a rule; warn if undecided."""
         verdict = self.hub.collection(run.collection).gate(run, baseline, rules, **options)
         if verdict.worse:
             pytest.fail(verdict.markdown(), pytrace=False)
@@ -89,13 +91,12 @@ def _evalhub_hub(request: pytest.FixtureRequest) -> Iterator[Hub]:
 @pytest.fixture
 def evalhub(request: pytest.FixtureRequest, _evalhub_hub: Hub) -> EvalHub:
     """The server of EVH_URL, with assertions about runs."""
-    return EvalHub(
-        _evalhub_hub, tag_of_test(request.node.nodeid, os.environ.get("PYTEST_XDIST_WORKER", ""))
-    )
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    return EvalHub(_evalhub_hub, tag_of_test(request.node.nodeid, worker))
 
 
 def tag_of_test(node: str, worker: str) -> str:
-    """Return the tag of a test's run: its node id without its folders, and the worker that runs it under xdist."""
-    name = _NO_TAG.sub("-", node.rpartition("/")[2].replace(".py::", "-")).strip("-")
-    end = f"-{worker}" if worker else ""
-    return name[-(_LONGEST - len(end)) :].strip("-") + end
+    """Return the tag of a test: its node id without folders, and its worker under xdist."""
+    name = _NOT_IN_TAG.sub("-", node.rpartition("/")[2].replace(".py::", "-")).strip("-")
+    suffix = f"-{worker}" if worker else ""
+    return name[-(_MAX_TAG - len(suffix)) :].strip("-") + suffix

@@ -1,6 +1,6 @@
-"""Runs and judgements of a server as those of ranx, which is imported when one of these is called.
+"""Convert runs and judgements of a server to those of ranx, which is imported when needed.
 
-The other way needs nothing of this: `collection.submit(run)` takes a Run of ranx.
+The other direction needs no conversion: `collection.submit(run)` takes a Run of ranx.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def to_ranx(run: Run) -> Any:
 
 
 def to_ranx_qrels(collection: Collection, version: int | None = None) -> Any:
-    """Return the ranx.Qrels of a version of a collection's judgements, the active one unless another is named.
+    """Return the ranx.Qrels of a version of the judgements, by default the active one.
 
     ranx knows neither subtopics nor levels below 0: a document that is judged more than once has
-    its highest level, and at least 0, which is worth as much as no judgement. EvalHubError where no
-    judgements are shown.
+    its highest level, and at least 0, which is worth as much as no judgement. Raise EvalHubError if
+    no judgements are shown.
     """
     import ranx
 

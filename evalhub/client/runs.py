@@ -1,4 +1,4 @@
-"""A run: its state, its values, its file."""
+"""Runs: their states, values and files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from .sources import read_as_it_is
 
 LABEL = "label:"
 ON_THE_WAY = ("queued", "evaluating")
-_FIRST_LOOK, _LONGEST_PAUSE, _LONGER = 0.05, 5.0, 1.5
-_AT_ONCE = 200
-_SAY_AFTER = 10.0
+# Seconds between two requests for the state of a run: at first, at most, and what they grow by.
+_FIRST_PAUSE, _MAX_PAUSE, _GROWTH = 0.05, 5.0, 1.5
+# Runs that one request asks for.
+_IDS_PER_REQUEST = 200
+# Seconds until a missing worker is reported.
+_WARN_AFTER = 10.0
 _log = logging.getLogger("evalhub_client")
 
 # The class of the method's own object: `Run.wait` returns a Run.
@@ -27,11 +30,11 @@ Same = TypeVar("Same", bound="Submission")
 
 
 class Submission(Answer):
-    """What runs and session sets have in common: a state that changes, a file, an end."""
+    """What runs and session sets have in common: a state, a file, and that they can be withdrawn."""
 
     _kind = ""
     # Whether the server, or the journal of a batch, had it already.
-    there = False
+    existed = False
 
     def __init__(self, hub: Connection, raw: dict[str, Any]) -> None:
         super().__init__(raw, f"{hub.url}/runs/{raw['id']}/")
@@ -39,7 +42,7 @@ class Submission(Answer):
 
     @property
     def state(self) -> str:
-        """queued, evaluating, evaluated, failed, cancelled; received where the judgements are blind."""
+        """queued, evaluating, evaluated, failed, cancelled, or received if judgements are blind."""
         state: str = self.raw["status"]["state"]
         return state
 
@@ -60,12 +63,12 @@ class Submission(Answer):
         return f"{type(self).__name__}({self.raw['team']}/{self.raw['tag']}, {self.state})"
 
     def refresh(self: Same) -> Same:
-        """Ask for its state anew."""
+        """Read its present state from the server."""
         self.raw = self._hub.read(self._path)
         return self
 
     def wait(self: Same, timeout: float = 600.0) -> Same:
-        """Wait until it is evaluated, or received where nothing more is shown.
+        """Wait until it is evaluated, or received if the judgements are blind.
 
         Raise EvaluationFailed, or TimedOut after `timeout` seconds.
         """
@@ -90,14 +93,16 @@ class Submission(Answer):
 
 
 class Run(Submission):
-    """A run as the server described it last; `refresh` and `wait` ask again."""
+    """A run as the server described it last; `refresh` and `wait` read it again."""
 
     _kind = "runs"
 
     def withdraw(self, *, drop_labels: bool = False, reason: str = "") -> None:
-        """Withdraw it: it leaves the leaderboard, and its tag is free again. One with labels is refused, unless they
-        are to be deleted. With a `reason`, organisers take a run of any team out of their
-        collection."""
+        """Withdraw it: it leaves the leaderboard, and its tag is free again.
+
+        The server refuses to withdraw a run with labels unless `drop_labels` deletes them. With a
+        `reason`, organisers withdraw a run of any team from their collection.
+        """
         params = {"drop_labels": "true"} if drop_labels else {}
         if reason:
             params["reason"] = reason
@@ -117,7 +122,7 @@ class Run(Submission):
         return Values(self._read_values(measures), self.page)
 
     def coverage(self, *measures: Any) -> Coverage:
-        """Return the means beside those that BEIR, MTEB and pytrec_eval print, over the answered topics alone."""
+        """Return the means over all judged topics, and over answered ones as BEIR prints them."""
         names = [str(measure) for measure in measures] or list(self.means())
         return Coverage(self._read_values([*names, RETRIEVED]), self.tag)
 
@@ -137,20 +142,22 @@ class Run(Submission):
         return Curves(self._hub.read(f"{self._path}curve/", parameters))
 
     def chart(self, name: str = "curve", form: str = "svg", **parameters: Any) -> Chart:
-        """Return a chart, which a notebook shows: `curve`, `precision-recall`, `distribution`, `topics`, `ranking`.
+        """Return a chart, which a notebook shows.
 
-        `form` is svg, png, pdf, csv for its table, or json for Vega-Lite.
+        `name` is `curve`, `precision-recall`, `distribution`, `topics` or `ranking`; `form` is svg,
+        png, pdf, csv for its table, or json for Vega-Lite.
         """
         return self._hub.draw(f"{self._path}charts/", name, form, **parameters)
 
     def known(self) -> bytes:
-        """Return the file of the documents that its user knew; NotFound where it came without one."""
+        """Return the file of the documents that its user knew; raise NotFound without one."""
         return self._hub.download(f"{self._path}known/")
 
     def attach(self, source: Any, name: str | None = None) -> Answer:
-        """Attach a file, such as the configuration or the log of the run: a path, bytes with a name, or a file.
+        """Attach a file, such as the configuration or the log of the run.
 
-        The same file under the same name is attached once.
+        It is a path, bytes with a name, or an open file. The same file under the same name is
+        attached once.
         """
         call = Call(
             "POST",
@@ -199,9 +206,10 @@ class Run(Submission):
 
 
 def refresh_states(hub: Connection, submissions: Sequence[Submission]) -> float:
-    """Ask for the states of runs, 200 in one request, or of session sets one by one; return the server's hint, the
-    seconds after which to ask again, or 0. What the server does not show was withdrawn: its state
-    is `cancelled`.
+    """Read the states of runs, 200 per request, or of session sets one by one.
+
+    Return the seconds after which the server wants to be asked again, or 0. A run that the server
+    does not show was withdrawn: its state is `cancelled`.
     """
     hint = 0.0
     for submission in submissions:
@@ -211,18 +219,14 @@ def refresh_states(hub: Connection, submissions: Sequence[Submission]) -> float:
             hint = max(hint, seconds_of(response) or 0.0)
 
     runs = [submission for submission in submissions if submission._kind == "runs"]
-    withdrawn = {
-        "state": "cancelled",
-        "code": "run_deleted",
-        "reason": "the run was withdrawn",
-        "queue": None,
-    }
-    for first in range(0, len(runs), _AT_ONCE):
-        part = runs[first : first + _AT_ONCE]
-        ids = ",".join(run.raw["id"] for run in part)
+    reason = "the run was withdrawn"
+    withdrawn = {"state": "cancelled", "code": "run_deleted", "reason": reason, "queue": None}
+    for first in range(0, len(runs), _IDS_PER_REQUEST):
+        batch = runs[first : first + _IDS_PER_REQUEST]
+        ids = ",".join(run.raw["id"] for run in batch)
         response = hub.send(Call("GET", "runs/", {"id": ids}))
         states = {state.pop("id"): state for state in response.json()["runs"]}
-        for run in part:
+        for run in batch:
             run.raw["status"] = {**run.raw["status"], **states.get(run.raw["id"], withdrawn)}
 
         hint = max(hint, seconds_of(response) or 0.0)
@@ -231,12 +235,12 @@ def refresh_states(hub: Connection, submissions: Sequence[Submission]) -> float:
 
 
 def wait_for(hub: Connection, runs: Sequence[Submission], timeout: float) -> None:
-    """Ask for the states of runs until none is on its way; TimedOut with those that still are.
+    """Read the states of runs until none is on its way; raise TimedOut with those that still are.
 
-    The first looks come quickly, as most evaluations are done in a fraction of a second; later ones
-    when the server says so.
+    The first pauses are short, as most evaluations take a fraction of a second; later ones are as
+    long as the server says.
     """
-    start, pause, warned = time.monotonic(), _FIRST_LOOK, False
+    start, pause, warned = time.monotonic(), _FIRST_PAUSE, False
     waiting = [run for run in runs if run.state in ON_THE_WAY]
     while waiting:
         hint = refresh_states(hub, waiting)
@@ -248,27 +252,27 @@ def wait_for(hub: Connection, runs: Sequence[Submission], timeout: float) -> Non
             for run in waiting
             if (run.raw["status"]["queue"] or {}).get("waits_for") == "no_worker_alive"
         ]
-
-        if without_worker and waited > _SAY_AFTER and not warned:
+        if without_worker and waited > _WARN_AFTER and not warned:
             _log.warning(
                 "no worker is alive to evaluate %s; tell the operator. Still waiting.",
                 without_worker[0].tag,
             )
             warned = True
 
-        # A hint of one second is the server's least: shorter waits are worth a look.
+        # The server's least hint is one second: the run may be evaluated much earlier.
         delay = hint if hint > 1 else pause
-        pause = min(_LONGER * pause, _LONGEST_PAUSE)
+        pause = min(_GROWTH * pause, _MAX_PAUSE)
         if waiting and waited + delay > timeout:
             raise TimedOut(waiting, timeout)
-
         if waiting:
             time.sleep(delay)
 
 
 def find_run(hub: Connection, collection: str, name: str, team: str | None = None) -> Run:
-    """Return the run of an id, an address, `tag`, `team/tag`, `label:name` or `label:team/name`; Ambiguous where
-    several teams have the tag or the label."""
+    """Return the run of an id, an address, `tag`, `team/tag`, `label:name` or `label:team/name`.
+
+    Raise Ambiguous if several teams have the tag or the label.
+    """
     if run_id := run_id_in(name):
         return Run(hub, hub.read(f"runs/{run_id}/"))
     if not collection:
@@ -290,7 +294,7 @@ def find_run(hub: Connection, collection: str, name: str, team: str | None = Non
             404, {"code": "not_found", "detail": f"collection {collection} has no run {name!r}"}
         )
         listed = hub.pages(f"collections/{collection}/runs/", rows=200)
-        raise missing.meant(tag, [raw["tag"] for raw in listed["results"]])
+        raise missing.with_suggestion(tag, [raw["tag"] for raw in listed["results"]])
 
     if len(runs) > 1:
         teams = ", ".join(sorted(f"{run.team}/{run.tag}" for run in runs))
@@ -300,12 +304,10 @@ def find_run(hub: Connection, collection: str, name: str, team: str | None = Non
 
 
 def _find_labelled(hub: Connection, collection: str, name: str, team: str | None) -> Run:
-    """Return the run that a label names: of `team`, else of one of the caller's own teams, else of the only team that
-    has it."""
+    """Return the run with a label of `team`, of the caller's teams, or of the only team with it."""
     slug, _, label = name.rpartition("/")
     team = slug or team or hub.config.team
     params = {"name": label, **({"team": team} if team else {})}
-
     labels = hub.pages(f"collections/{collection}/labels/", params)["results"]
 
     if len(labels) > 1:
@@ -316,7 +318,6 @@ def _find_labelled(hub: Connection, collection: str, name: str, team: str | None
         raise NotFound(
             404, {"code": "not_found", "detail": f"collection {collection} has no label {name!r}"}
         )
-
     if len(labels) > 1:
         teams = ", ".join(f"{LABEL}{row['team']}/{label}" for row in labels)
         raise Ambiguous(f"several teams have a label {label!r}; name one of {teams}")
@@ -325,13 +326,10 @@ def _find_labelled(hub: Connection, collection: str, name: str, team: str | None
 
 
 def run_id_in(name: str) -> str:
-    """Return the id of a run in an id or in the address of its page or of the API; "" where there is none."""
+    """Return the id of a run in an id or in the address of its page or of the API, or ""."""
     parts = [part for part in name.partition("?")[0].split("/") if part]
     text = parts[parts.index("runs") + 1] if "runs" in parts[:-1] else name
     digits = text.replace("-", "")
-
-    return (
-        text
-        if len(text) == 36 and len(digits) == 32 and set(digits.lower()) <= set("0123456789abcdef")
-        else ""
-    )
+    if len(text) != 36 or len(digits) != 32 or set(digits.lower()) - set("0123456789abcdef"):
+        return ""
+    return text

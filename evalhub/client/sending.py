@@ -1,4 +1,4 @@
-"""Requests: each is described by a `Call`, and a `Connection` sends it until it is answered."""
+"""Send requests: a `Call` describes one, and a `Connection` sends it until it is answered."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from .version import VERSION
 
 _log = logging.getLogger("evalhub_client")
 
-# The server closes what was silent for five seconds; a request must not meet it on the way.
+# The server closes connections that are idle for five seconds; a request must not be sent then.
 _LIMITS = httpx.Limits(keepalive_expiry=2)
-# Sent again whenever the time allows: what went wrong has nothing to do with the request.
-_AGAIN = (408, 502, 503, 504, 507)
-_TWICE = 2
-_LONGEST = 30.0
-# Clients that were cut off together do not come back together.
-_DRAWS = random.SystemRandom()
+# These are retried until the time is up: they do not depend on the request.
+_RETRY_STATUSES = (408, 502, 503, 504, 507)
+_MAX_RETRIES_OF_500 = 2
+_MAX_WAIT = 30.0
+# Random waits: clients that were cut off together should not come back together.
+_RANDOM = random.SystemRandom()
 # Codes of 429 that end by themselves in seconds.
-_PASSING = ("throttled", "too_many_at_once", "too_many_transfers", "too_many_comparisons")
-# What httpx says of a request that could never be sent.
-_HOPELESS = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+_RETRY_CODES = ("throttled", "too_many_at_once", "too_many_transfers", "too_many_comparisons")
+# Errors of httpx for a request that can never be sent.
+_PERMANENT_ERRORS = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 # The server's largest page.
-_ROWS_OF_A_PAGE = 200
+_PAGE_ROWS = 200
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request. With a `key`, or where it is no POST, it can be sent again without being done twice."""
+    """One request. It can be sent again without being done twice unless it is a POST without `key`."""
 
     method: str
     path: str
@@ -50,7 +50,7 @@ class Call:
     fields: dict[str, str] = field(default_factory=dict)
     files: dict[str, Source] = field(default_factory=dict)
     key: str = ""
-    # A body of its own, which is no form and not JSON.
+    # A body that is neither a form nor JSON.
     content: Source | None = None
     content_type: str = ""
 
@@ -63,8 +63,8 @@ class Call:
         return next((source.name for source in (*self.files.values(), self.content) if source), "")
 
 
-class Counted:
-    """A file that reports how many of its bytes were read, for a bar of progress."""
+class ReportingFile:
+    """A file that reports how many of its bytes were read, for a progress bar."""
 
     def __init__(self, file: IO[bytes], report: Callable[[int], None]) -> None:
         self._file, self._report = file, report
@@ -79,17 +79,17 @@ class Counted:
 
 
 class Watcher(Protocol):
-    """Follows files on their way; called by several threads at once."""
+    """Follow files that are sent; several threads call this at once."""
 
-    def sent(self, name: str, size: int, so_far: int) -> None:
-        """Of `size` bytes of a file so many were sent."""
+    def update(self, name: str, size: int, bytes_read: int) -> None:
+        """Note how many of the `size` bytes of a file were sent."""
 
-    def ended(self, name: str, state: str) -> None:
-        """A file became a run, or was refused."""
+    def finish(self, name: str, state: str) -> None:
+        """Note that a file became a run, or was refused."""
 
 
 class Connection:
-    """The way to a server, for several threads at once. Nothing is sent before a method is called."""
+    """A connection to a server that threads can share. Nothing is sent before a method is called."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Connection:
     def send(self, call: Call) -> httpx.Response:
         """Send a request until it is answered, for at most `retry_for` seconds.
 
-        Raise the error of the last try. NotFound of a collection suggests a name that may be meant.
+        Raise the error of the last try. NotFound for a collection suggests a similar name.
         """
         try:
             return self._send(call)
@@ -129,7 +129,7 @@ class Connection:
             if not error.detail.startswith("there is no collection"):
                 raise
             slugs = [row["slug"] for row in self.pages("collections/")["results"]]
-            raise error.meant(call.path.split("/")[1], slugs) from None
+            raise error.with_suggestion(call.path.split("/")[1], slugs) from None
 
     def read(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the JSON of an address."""
@@ -144,11 +144,8 @@ class Connection:
         of: str = "results",
     ) -> dict[str, Any]:
         """Return the first page of a list with the rows of all others, or with the first `rows`."""
-        params = {"limit": min(rows or _ROWS_OF_A_PAGE, _ROWS_OF_A_PAGE), **(params or {})}
-        body = self.read(path, params)
-
-        page = body
-
+        params = {"limit": min(rows or _PAGE_ROWS, _PAGE_ROWS), **(params or {})}
+        body = page = self.read(path, params)
         while page.get("next") and (rows is None or len(body[of]) < rows):
             page = self.read(path, {**params, "offset": len(body[of])})
             if not page[of]:
@@ -163,22 +160,24 @@ class Connection:
         return self.send(Call("GET", path)).content
 
     def draw(self, path: str, name: str, form: str = "svg", /, **parameters: Any) -> Chart:
-        """Return a chart of those below `path`; BadSource for a format that there is not."""
+        """Return the chart with this name below `path`; raise BadSource for an unknown format."""
         call = Call("GET", f"{path}{name}.{check_form(form)}", parameters_of(parameters))
         return Chart(self.send(call).content, form, f"{path}{name}")
 
     def _send(self, call: Call) -> httpx.Response:
-        """Try until there is an answer. The wait between tries is random and grows, or as the server asks for."""
+        """Try until there is an answer.
+
+        The wait between tries is random and grows, or is as long as the server asks for.
+        """
         deadline, tries = time.monotonic() + self.retry_for, 0
         while True:
             wait = 0.0
             failure: Refused | Unavailable
-
             start = time.monotonic()
 
             try:
                 response = self._try(call)
-            except _HOPELESS as error:
+            except _PERMANENT_ERRORS as error:
                 raise Unavailable(f"{call.path} cannot be asked: {error}") from error
             except httpx.TransportError as error:
                 failure = Unavailable(f"no answer from the server: {error or type(error).__name__}")
@@ -190,7 +189,7 @@ class Connection:
                 wait = seconds_of(response) or 0.0
 
             tries += 1
-            wait = max(wait, _DRAWS.uniform(0, min(_LONGEST, 0.5 * 2**tries)))
+            wait = max(wait, _RANDOM.uniform(0, min(_MAX_WAIT, 0.5 * 2**tries)))
             if not _may_repeat(call, failure, tries) or time.monotonic() + wait > deadline:
                 raise failure
 
@@ -208,8 +207,8 @@ class Connection:
                 for name, source in call.files.items():
                     file: Any = stack.enter_context(source.open())
                     if self.watcher:
-                        report = partial(self.watcher.sent, source.name, size_of(source))
-                        file = Counted(file, report)
+                        report = partial(self.watcher.update, source.name, size_of(source))
+                        file = ReportingFile(file, report)
                     options["files"][name] = (source.name, file)
             elif call.content is not None:
                 options["content"] = stack.enter_context(call.content.open()).read()
@@ -244,7 +243,7 @@ class Connection:
             return self._client
 
     def _log_answer(self, response: httpx.Response, seconds: float) -> None:
-        """Log an answer, and warn once where the server serves newer clients only."""
+        """Log a response, and warn once if the server serves newer clients only."""
         request = response.request
         _log.info(
             "%s %s %s %.0f ms, request %s",
@@ -267,7 +266,7 @@ class Connection:
 
 
 def parameters_of(values: dict[str, Any]) -> dict[str, str]:
-    """Return parameters as an address has them: lists with commas, truth in lower case, None left out."""
+    """Return parameters for an address: lists with commas, booleans in lower case, without None."""
     parameters = {}
     for name, value in values.items():
         if isinstance(value, bool):
@@ -281,20 +280,20 @@ def parameters_of(values: dict[str, Any]) -> dict[str, str]:
 
 
 def _may_repeat(call: Call, failure: Refused | Unavailable, tries: int) -> bool:
-    """Whether a request is sent again: the table of retries in docs/client.md."""
+    """Return whether a request is sent again, as in the table of retries in docs/client.md."""
     if isinstance(failure, Refused):
-        # What was throttled was not done.
-        return failure.code in _PASSING or (failure.status == 408 and call.repeatable)
+        # A request that was throttled was not done.
+        return failure.code in _RETRY_CODES or (failure.status == 408 and call.repeatable)
     if not call.repeatable:
         return False
 
     return (
         failure.status is None
-        or failure.status in _AGAIN
-        or (failure.status == 500 and tries <= _TWICE)
+        or failure.status in _RETRY_STATUSES
+        or (failure.status == 500 and tries <= _MAX_RETRIES_OF_500)
     )
 
 
 def _numbers(version: str) -> list[int]:
-    """Return the numbers of a version, to be compared; [] for what is none."""
+    """Return the numbers of a version for comparison; [] if there are none."""
     return [int(number) for number in re.findall(r"\d+", version)[:3]]

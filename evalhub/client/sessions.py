@@ -1,4 +1,4 @@
-"""Session sets: logs of searchers' sessions, submitted and read as runs are."""
+"""Session sets: submit logs of searchers' sessions and read their values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from .sources import read_file
 
 
 class SessionSet(Submission):
-    """A session set as the server described it last; `refresh` and `wait` ask again."""
+    """A session set as the server described it last; `refresh` and `wait` read it again."""
 
     _kind = "session-sets"
 
     def values(self, *measures: str, **selection: Any) -> SessionValues:
-        """Return the values of every session, and the means: of one `system`, `topic` or `searcher`, or of sessions of
-        at `least` so many queries."""
+        """Return the values of every session, and the means.
+
+        Select sessions of one `system`, `topic` or `searcher`, or with at `least` so many queries.
+        """
         params = {"limit": 10_000, **selection}
         if measures:
             params = {"measures": list(measures), **params}
@@ -29,7 +31,7 @@ class SessionSet(Submission):
 
 
 class Sessions:
-    """The session sets of a collection; nothing is asked for before a method is called."""
+    """The session sets of a collection; nothing is sent before a method is called."""
 
     def __init__(self, hub: Connection, slug: str) -> None:
         self._hub, self.slug = hub, slug
@@ -78,8 +80,11 @@ class Sessions:
         dry_run: bool = False,
         key: str | None = None,
     ) -> SessionSet | Check:
-        """Submit a session log (a path, bytes or a file) and return the set as it was received, or a Check with
-        `dry_run`. `format` is recognised; `judged_by` is topic, session, query or own."""
+        """Submit a session log and return the set as it was received, or a Check with `dry_run`.
+
+        `source` is a path, bytes or a file. `format` is recognised; `judged_by` is topic, session,
+        query or own.
+        """
         values = metadata_of(metadata)
         fields = {
             "tag": tag,
@@ -103,7 +108,10 @@ class Sessions:
         return Check(body) if dry_run else SessionSet(self._hub, body)
 
     def all(self, **filters: Any) -> list[SessionSet]:
-        """Return the session sets of all pages, newest first: `team`, `tag`, `status`, `judged_by`, ..."""
+        """Return the session sets of all pages, newest first.
+
+        Filters are `team`, `tag`, `status`, `judged_by`, ...
+        """
         listed = self._hub.pages(self.path, filters)
         return [SessionSet(self._hub, raw) for raw in listed["results"]]
 
@@ -118,11 +126,9 @@ class Sessions:
             if session_set.tag == tag:
                 return session_set
 
-        missing = NotFound(
-            404,
-            {"code": "not_found", "detail": f"collection {self.slug} has no session set {name!r}"},
-        )
-        raise missing.meant(tag, [session_set.tag for session_set in sets])
+        detail = f"collection {self.slug} has no session set {name!r}"
+        missing = NotFound(404, {"code": "not_found", "detail": detail})
+        raise missing.with_suggestion(tag, [session_set.tag for session_set in sets])
 
     def values(self, name: str, *measures: str, **selection: Any) -> SessionValues:
         """Return the values of a session set by its id, `tag` or `team/tag`."""

@@ -1,7 +1,7 @@
-"""Runs as they come: a path, bytes, a file, a dictionary, a table, scored documents, a ranx Run or a file of one.
+"""Read runs: a path, bytes, a file, a dictionary, a table, scored documents, or a run of ranx.
 
-They are told apart by their shape, so that no library is imported for it. What is no file yet is
-written in the six columns of trec_eval, in the order in which EvalHub evaluates it: score
+They are told apart by their shape, so that no library is imported for it. A run that is not a file
+yet is written in the six columns of trec_eval, in the order in which EvalHub evaluates it: score
 descending, then doc_id descending bytewise.
 """
 
@@ -24,33 +24,33 @@ from typing import IO, Any, cast
 
 from .errors import BadSource
 
-# What programs write as the tag of every run, in lower case; none of these says which run it is.
+# Tags that programs write into every run, in lower case: they name no run.
 GENERIC = frozenset(
     ("pyterrier", "anserini", "pyserini", "faiss", "run", "test", "standard", "q0", "0", "ranx")
 )
-# Files of ranx; of these only the second is read with it.
+# Files of ranx; only the second kind is read with ranx itself.
 _RANX = (".json", ".lz4", ".parquet")
 _ENDINGS = (".gz", ".zst", ".run", ".res", ".txt", ".trec", *_RANX)
 _GZIP = b"\x1f\x8b"
-# A frame of content, or a skippable one, with which pzstd begins.
+# A file begins with a frame of content, or as files of pzstd with a skippable one.
 _ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes((first,)) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)))
-_COMPRESSED_FROM = 64 * 1024
-_IN_MEMORY = 16 * 1024 * 1024
-_PIECE = 1024 * 1024
-_NO_TAG = re.compile(r"[^A-Za-z0-9._-]+")
+_MIN_COMPRESSED = 64 * 1024
+_MAX_IN_MEMORY = 16 * 1024 * 1024
+_CHUNK = 1024 * 1024
+_NOT_IN_TAG = re.compile(r"[^A-Za-z0-9._-]+")
 _TOPIC, _DOCUMENT = ("qid", "query_id", "q_id", "topic", "topic_id"), ("docno", "doc_id", "docid")
-_ILL = re.compile(r"\s")
+_WHITE_SPACE = re.compile(r"\s")
 _NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file ready to be sent, as often as it takes: `open` gives it from its beginning.
+    """A file that can be sent, as often as needed: `open` reads it from its beginning.
 
-    `tag` names the run: what its user says, or the tag in the file, or the file's name where that
-    tag is a generic one. `sha256` is that of the decompressed bytes, "" where it is not known.
-    `identical` has the topics for which a document of the topic's own id is retrieved, which no
-    file is searched for; `dropped` says whether these documents were left out.
+    `tag` names the run: the tag of its user, the one in the file, or the name of the file if that tag
+    is a generic one. `sha256` is that of the decompressed bytes, "" if unknown. `identical` has the
+    topics that retrieve a document with the id of the topic, but not for a run that came as a file;
+    `dropped` says whether these documents were left out.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Give a reader of its own: several tries or threads never share a position."""
+        """Open a reader of its own: retries and threads never share a position."""
         if isinstance(self.body, io.BytesIO):
             yield io.BytesIO(self.body.getbuffer())
         else:
@@ -71,64 +71,66 @@ class Source:
 
 
 def size_of(source: Source) -> int:
-    """Return the number of bytes that are sent of a file."""
+    """Return the number of bytes of a file that are sent."""
     if isinstance(source.body, io.BytesIO):
         return source.body.getbuffer().nbytes
     return Path(source.body.name).stat().st_size
 
 
-def read_source(given: Any, tag: str | None = None, *, drop_identical: bool = False) -> Source:
-    """Return what is to be sent of a run of any shape; BadSource for what is none.
+def read_source(run: Any, tag: str | None = None, *, drop_identical: bool = False) -> Source:
+    """Return the file of a run in any shape; raise BadSource for anything else.
 
-    `drop_identical` leaves out documents whose id is that of the topic, as BEIR does before it
+    `drop_identical` leaves out documents that have the id of their topic, as BEIR does before it
     evaluates.
     """
-    if isinstance(given, Source):
-        return given
+    if isinstance(run, Source):
+        return run
 
-    named = None
-    if isinstance(given, str | os.PathLike):
-        path = Path(given)
+    ranx_name = None
+    if isinstance(run, str | os.PathLike):
+        path = Path(run)
         if not path.is_file():
             raise BadSource(f"{path}: there is no such file")
 
         if path.suffix.lower() in _RANX:
-            given, named = _of_ranx(path), tag_of_name(path.name)
+            run, ranx_name = _read_ranx(path), tag_of_name(path.name)
         else:
-            given = path
+            run = path
 
-    plain = isinstance(given, bytes | bytearray | memoryview | Path) or hasattr(given, "read")
-    if plain and drop_identical:
+    is_file = isinstance(run, bytes | bytearray | memoryview | Path) or hasattr(run, "read")
+    if is_file and drop_identical:
         raise BadSource(
             "drop_identical is for results that are a dictionary, a table or rows, not for a run "
             "file"
         )
 
-    if isinstance(given, Path):
-        with given.open("rb") as file:
-            return _of_bytes(file, given.name, tag)
+    if isinstance(run, Path):
+        with run.open("rb") as file:
+            return _copy(file, run.name, tag)
 
-    if plain:
-        body = given if hasattr(given, "read") else io.BytesIO(given)
-        return _of_bytes(body, Path(str(getattr(given, "name", "run"))).name, tag)
+    if is_file:
+        body = run if hasattr(run, "read") else io.BytesIO(run)
+        return _copy(body, Path(str(getattr(run, "name", "run"))).name, tag)
 
-    return _of_results(given, tag, named, drop_identical)
+    return _write_results(run, tag, ranx_name, drop_identical)
 
 
-def _of_results(given: Any, tag: str | None, named: str | None, drop_identical: bool) -> Source:
-    """Write results as a run file; `named` is what their file is called, if they have one."""
-    if type(given).__module__.partition(".")[0] == "ranx" and hasattr(given, "to_dict"):
-        named = named or getattr(given, "name", None)
-        given = given.to_dict()
+def _write_results(
+    run: Any, tag: str | None, ranx_name: str | None, drop_identical: bool
+) -> Source:
+    """Write a run that is not a file yet into one; `ranx_name` is the name of a file of ranx."""
+    if type(run).__module__.partition(".")[0] == "ranx" and hasattr(run, "to_dict"):
+        ranx_name = ranx_name or getattr(run, "name", None)
+        run = run.to_dict()
 
-    name = tag or named or ""
+    name = tag or ranx_name or ""
     if not name or name.lower() in GENERIC:
         raise BadSource(
             "a run that comes without a file has no name; give it a tag, as in submit(results, "
             "tag='bm25')"
         )
 
-    results = by_topic(given)
+    results = by_topic(run)
     identical = tuple(topic for topic, ranking in results.items() if topic in ranking)
     if drop_identical:
         for topic in identical:
@@ -136,23 +138,22 @@ def _of_results(given: Any, tag: str | None, named: str | None, drop_identical: 
         if not any(results.values()):
             raise BadSource("no document is left: each has the id of its topic")
 
-    source = _of_bytes(
-        io.BytesIO("".join(six_columns(results, name)).encode()), f"{name}.run", name
-    )
+    content = "".join(six_columns(results, name)).encode()
+    source = _copy(io.BytesIO(content), f"{name}.run", name)
     return replace(source, identical=identical, dropped=drop_identical)
 
 
-def _of_ranx(path: Path) -> Any:
-    """Return the run of a file that ranx has written; the one in Parquet is a table of pandas."""
+def _read_ranx(path: Path) -> Any:
+    """Return the run in a file that ranx has written; one in Parquet is a table of pandas."""
     if path.suffix.lower() == ".json":
         try:
             return json.loads(path.read_bytes())
         except ValueError as error:
             raise BadSource(f"{path} is not the JSON of a run: {error}") from error
 
-    needed = "pandas" if path.suffix.lower() == ".parquet" else "ranx"
+    library = "pandas" if path.suffix.lower() == ".parquet" else "ranx"
     try:
-        if needed == "pandas":
+        if library == "pandas":
             import pandas
 
             read = pandas.read_parquet
@@ -162,117 +163,119 @@ def _of_ranx(path: Path) -> Any:
             read = ranx.Run.from_file
     except ImportError as error:
         raise BadSource(
-            f"{path} can be read where {needed} is installed: pip install {needed} ({error})"
+            f"{path} can be read where {library} is installed: pip install {library} ({error})"
         ) from error
 
     try:
         return read(str(path))
-    except Exception as error:  # whatever the readers raise
+    except Exception as error:  # the readers raise anything
         raise BadSource(f"{path} cannot be read: {error}") from error
 
 
-def read_file(given: Any) -> Source:
-    """Return what is to be sent of judgements, topics, session logs: a path, bytes or a file; BadSource for others."""
-    if not isinstance(given, str | os.PathLike | bytes | bytearray | memoryview) and not hasattr(
-        given, "read"
-    ):
-        raise BadSource(
-            f"a {type(given).__name__} is not a file; give a path, bytes or an open file"
-        )
+def read_file(file: Any) -> Source:
+    """Return a file of judgements, topics or sessions: a path, bytes or an open file.
 
-    if not isinstance(given, str | os.PathLike):
-        return read_source(given)
-    if not Path(given).is_file():
-        raise BadSource(f"{given}: there is no such file")
-
-    with Path(given).open("rb") as file:
+    Raise BadSource for anything else.
+    """
+    is_path = isinstance(file, str | os.PathLike)
+    if not is_path and not isinstance(file, bytes | bytearray | memoryview):
+        if not hasattr(file, "read"):
+            raise BadSource(
+                f"a {type(file).__name__} is not a file; give a path, bytes or an open file"
+            )
         return read_source(file)
 
+    if not is_path:
+        return read_source(file)
+    if not Path(file).is_file():
+        raise BadSource(f"{file}: there is no such file")
 
-def read_as_it_is(given: Any, name: str | None = None) -> Source:
-    """Return a file that is sent as it is, never compressed: a path, bytes or a file; BadSource for others.
+    with Path(file).open("rb") as opened:
+        return read_source(opened)
 
-    Bytes have no name of their own.
+
+def read_as_it_is(file: Any, name: str | None = None) -> Source:
+    """Return a file that is sent as it is, never compressed: a path, bytes or an open file.
+
+    Bytes need a `name`. Raise BadSource for anything else.
     """
-    if isinstance(given, str | os.PathLike):
-        path = Path(given)
+    if isinstance(file, str | os.PathLike):
+        path = Path(file)
         if not path.is_file():
             raise BadSource(f"{path}: there is no such file")
-        given, name = path.read_bytes(), name or path.name
-    elif hasattr(given, "read"):
-        name = name or Path(str(getattr(given, "name", ""))).name
-        given = given.read()
+        file, name = path.read_bytes(), name or path.name
+    elif hasattr(file, "read"):
+        name = name or Path(str(getattr(file, "name", ""))).name
+        file = file.read()
 
-    if not isinstance(given, bytes | bytearray | memoryview):
+    if not isinstance(file, bytes | bytearray | memoryview):
         raise BadSource(
-            f"a {type(given).__name__} is not a file; give a path, bytes or a file opened in "
+            f"a {type(file).__name__} is not a file; give a path, bytes or a file opened in "
             "binary mode"
         )
-
     if not name:
         raise BadSource(
             "bytes have no name; say what the file is called, as in attach(content, 'config.yaml')"
         )
-    return Source(name, io.BytesIO(given), "", hashlib.sha256(given).hexdigest())
+    return Source(name, io.BytesIO(file), "", hashlib.sha256(file).hexdigest())
 
 
-def _of_bytes(file: IO[bytes], name: str, tag: str | None) -> Source:
-    """Copy a file to where it can be read again, compressed where that is worth it."""
-    start = file.read(_COMPRESSED_FROM)
+def _copy(file: IO[bytes], name: str, tag: str | None) -> Source:
+    """Copy a file to where it can be read again, and compress a large one."""
+    start = file.read(_MIN_COMPRESSED)
     if not start:
         raise BadSource(f"{name} is empty")
 
-    packed = start.startswith((_GZIP, *_ZSTD))
-    shrink = not packed and len(start) == _COMPRESSED_FROM
+    compressed = start.startswith((_GZIP, *_ZSTD))
+    compress = not compressed and len(start) == _MIN_COMPRESSED
     digest = hashlib.sha256()
-    # It lives as long as its source.
+    # The temporary file lives as long as its source.
     body = cast(IO[bytes], tempfile.NamedTemporaryFile(prefix="evh-"))  # noqa: SIM115
-    # No name and no time within: the same run is the same bytes whenever it is sent.
-    writer = gzip.GzipFile("", "wb", 1, body, 0) if shrink else None
+    # Without name and time in its header, the same run always has the same bytes.
+    writer = gzip.GzipFile("", "wb", 1, body, 0) if compress else None
 
-    piece = start
-    while piece:
-        digest.update(piece)
-        (writer or body).write(piece)
-        piece = file.read(_PIECE)
+    chunk = start
+    while chunk:
+        digest.update(chunk)
+        (writer or body).write(chunk)
+        chunk = file.read(_CHUNK)
 
     if writer:
         writer.close()
-
     body.flush()
-    own, sha256 = _first_tag(start), digest.hexdigest()
+
+    file_tag, sha256 = _first_tag(start), digest.hexdigest()
     if start.startswith(_GZIP):
-        own, sha256 = _unpacked(body, name)
-    elif packed:
+        file_tag, sha256 = _read_gzip(body, name)
+    elif compressed:
         sha256 = ""
 
-    if body.tell() <= _IN_MEMORY:
+    if body.tell() <= _MAX_IN_MEMORY:
         body.seek(0)
         with body:
             body = io.BytesIO(body.read())
 
-    return Source(name, body, tag or _named(own, name), sha256)
+    return Source(name, body, tag or _choose_tag(file_tag, name), sha256)
 
 
-def _unpacked(body: IO[bytes], name: str) -> tuple[str, str]:
-    """Return the tag in a gzip file and the SHA-256 of what it holds."""
-    digest, own = hashlib.sha256(), ""
+def _read_gzip(body: IO[bytes], name: str) -> tuple[str, str]:
+    """Return the tag in a gzip file and the SHA-256 of its content."""
+    digest = hashlib.sha256()
     try:
         with gzip.open(Path(body.name), "rb") as file:
-            piece = file.read(_PIECE)
-            own = _first_tag(piece)
-
-            while piece:
-                digest.update(piece)
-                piece = file.read(_PIECE)
+            chunk = file.read(_CHUNK)
+            tag = _first_tag(chunk)
+            while chunk:
+                digest.update(chunk)
+                chunk = file.read(_CHUNK)
     except (OSError, EOFError, zlib.error) as error:
         raise BadSource(f"{name} is not a whole gzip file: {error}") from error
 
-    return own, digest.hexdigest()
+    return tag, digest.hexdigest()
 
 
 def _first_tag(start: bytes) -> str:
-    """Return the sixth column of the first line that is no comment."""
+    """Return the sixth column of the first line that is not a comment."""
     for line in start.splitlines():
         columns = line.decode(errors="replace").split()
         if columns and not columns[0].startswith("#"):
@@ -281,20 +284,22 @@ def _first_tag(start: bytes) -> str:
 
 
 def tag_of_file(path: Path) -> str:
-    """Return the tag that a file gives its run, of its first lines alone; BadSource for what cannot be read."""
+    """Return the tag that a file gives its run; raise BadSource for a file that cannot be read."""
     if path.suffix.lower() in _RANX:
         return tag_of_name(path.name)
-    return _named(_first_tag(_start_of(path)), path.name)
+    return _choose_tag(_first_tag(_read_start(path)), path.name)
 
 
 def is_run(path: Path) -> bool:
-    """Whether a file may be a run, by its first line that is no comment: five columns or more, a rank or a score in
-    its place. What its other lines hold is the server's to say, and so is what is packed by
-    zstandard."""
+    """Return whether a file may be a run, by its first line that is not a comment.
+
+    Such a line has five columns or more, with a rank or a score in its place. The server checks the
+    other lines, and files that are compressed by zstandard.
+    """
     if path.suffix.lower() in _RANX:
         return True
 
-    start = _start_of(path)
+    start = _read_start(path)
     if start.startswith(_ZSTD):
         return True
 
@@ -306,56 +311,41 @@ def is_run(path: Path) -> bool:
     return False
 
 
-def _start_of(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked; BadSource for what cannot be read."""
+def _read_start(path: Path) -> bytes:
+    """Return the first bytes of a file, decompressed; raise BadSource if it cannot be read."""
     try:
         with path.open("rb") as file:
-            start = file.read(_COMPRESSED_FROM)
+            start = file.read(_MIN_COMPRESSED)
         if start.startswith(_GZIP):
-            with gzip.open(path, "rb") as unpacked:
-                start = unpacked.read(_COMPRESSED_FROM)
+            with gzip.open(path, "rb") as decompressed:
+                start = decompressed.read(_MIN_COMPRESSED)
     except (OSError, EOFError, zlib.error) as error:
         raise BadSource(f"{path} cannot be read: {error}") from error
 
     return start
 
 
-def _named(own: str, name: str) -> str:
-    return own if own and own.lower() not in GENERIC else tag_of_name(name)
+def _choose_tag(tag: str, name: str) -> str:
+    """Return the tag in a file, or one from its name if that tag is a generic one."""
+    return tag if tag and tag.lower() not in GENERIC else tag_of_name(name)
 
 
 def tag_of_name(name: str) -> str:
-    """Return the tag that a file's name gives: without its endings, of the letters that a tag may have."""
+    """Return the tag for a file's name: without suffixes, in the characters that a tag may have."""
     while name.lower().endswith(_ENDINGS):
         name = name.rpartition(".")[0]
-    return _NO_TAG.sub("-", name).strip("-")[:64] or "run"
+    return _NOT_IN_TAG.sub("-", name).strip("-")[:64] or "run"
 
 
-def by_topic(given: Any) -> dict[str, dict[str, float]]:
-    """Return a dictionary, a table or scored documents as {topic: {document: score}}; BadSource for what is none."""
-    if isinstance(given, Mapping):
-        rows: Iterable[tuple[Any, Any, Any]] = (
-            (topic, document, score)
-            for topic, ranking in given.items()
-            for document, score in _ranking(topic, ranking)
-        )
-    elif hasattr(given, "columns"):
-        rows = zip(
-            *(list(given[_column(given, names)]) for names in (_TOPIC, _DOCUMENT, ("score",))),
-            strict=True,
-        )
-    elif isinstance(given, Iterable):
-        rows = (_triple(row) for row in given)
-    else:
-        raise BadSource(
-            f"a {type(given).__name__} is not a run; give a path, bytes, a dictionary, a table or "
-            "rows"
-        )
+def by_topic(run: Any) -> dict[str, dict[str, float]]:
+    """Return a dictionary, a table or scored documents as {topic: {document: score}}.
 
-    found: dict[str, dict[str, float]] = {}
-    for topic, document, score in rows:
+    Raise BadSource for anything else, and for ids and scores that a run must not have.
+    """
+    results: dict[str, dict[str, float]] = {}
+    for topic, document, score in _rows_of(run):
         topic, document = str(topic), str(document)
-        if not topic or not document or _ILL.search(topic + document):
+        if not topic or not document or _WHITE_SPACE.search(topic + document):
             raise BadSource(
                 f"topic {topic!r}, document {document!r}: an id is empty or has white space"
             )
@@ -370,23 +360,38 @@ def by_topic(given: Any) -> dict[str, dict[str, float]]:
         if not math.isfinite(value):
             raise BadSource(f"topic {topic}, document {document}: the score is {value}")
 
-        ranking = found.setdefault(topic, {})
+        ranking = results.setdefault(topic, {})
         if document in ranking:
             raise BadSource(f"topic {topic}: document {document} is there twice")
 
         ranking[document] = value
 
-    if not found:
+    if not results:
         raise BadSource("the run has no documents")
-    return found
+    return results
 
 
-def _ranking(topic: Any, ranking: Any) -> Iterable[tuple[Any, Any]]:
-    if not isinstance(ranking, Mapping):
+def _rows_of(run: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield topic, document and score of all rows."""
+    if isinstance(run, Mapping):
+        for topic, ranking in run.items():
+            if not isinstance(ranking, Mapping):
+                raise BadSource(
+                    f"topic {topic}: {type(ranking).__name__} is not a dictionary of scores by "
+                    "document"
+                )
+            for document, score in ranking.items():
+                yield topic, document, score
+    elif hasattr(run, "columns"):
+        columns = [list(run[_column(run, names)]) for names in (_TOPIC, _DOCUMENT, ("score",))]
+        yield from zip(*columns, strict=True)
+    elif isinstance(run, Iterable):
+        yield from map(_triple, run)
+    else:
         raise BadSource(
-            f"topic {topic}: {type(ranking).__name__} is not a dictionary of scores by document"
+            f"a {type(run).__name__} is not a run; give a path, bytes, a dictionary, a table or "
+            "rows"
         )
-    return ranking.items()
 
 
 def _column(table: Any, names: tuple[str, ...]) -> str:
@@ -399,7 +404,7 @@ def _column(table: Any, names: tuple[str, ...]) -> str:
 
 
 def _triple(row: Any) -> tuple[Any, Any, Any]:
-    """Return topic, document and score of a tuple, or of a scored document of ir_measures or ir_datasets."""
+    """Return topic, document and score of a tuple or a scored document of ir_measures."""
     if hasattr(row, "query_id"):
         return row.query_id, row.doc_id, row.score
 
@@ -412,8 +417,8 @@ def _triple(row: Any) -> tuple[Any, Any, Any]:
 
 
 def six_columns(run: dict[str, dict[str, float]], tag: str) -> Iterator[str]:
-    """Yield the lines of a run file. Scores are the shortest texts that read back as the same numbers."""
+    """Yield the lines of a run file, with scores that read back as the same numbers."""
     for topic, ranking in run.items():
-        ranked = sorted(ranking.items(), key=lambda one: (one[1], one[0].encode()), reverse=True)
+        ranked = sorted(ranking.items(), key=lambda item: (item[1], item[0].encode()), reverse=True)
         for rank, (document, score) in enumerate(ranked, 1):
             yield f"{topic} Q0 {document} {rank} {score!r} {tag}\n"

@@ -1,4 +1,4 @@
-"""Exit statuses of the command: the same for every error, whichever command meets it. 0 is done."""
+"""Exit statuses of the command line, the same for an error in every command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .output import BadFormat
 DONE, FAILED, WRONG, UNKNOWN, MISSING, REFUSED, LIMITED, NOT_EVALUATED, LATE, CONFLICT = range(10)
 INTERRUPTED = 130
 
-# The first that fits.
+# The first class that an error is an instance of decides.
 _STATUSES: tuple[tuple[type[EvalHubError], int], ...] = (
     (BadFormat, WRONG),
     (WrongOption, WRONG),
@@ -48,17 +48,16 @@ _STATUSES: tuple[tuple[type[EvalHubError], int], ...] = (
     (Throttled, FAILED),
     (Refused, WRONG),
 )
-# Of several errors the first of these: what ended a batch comes before what is wrong with single
-# files.
+# The order in which several errors decide: what ended a batch comes before errors in single files.
 _WORST = (LIMITED, FAILED, UNKNOWN, MISSING, WRONG, REFUSED, CONFLICT)
 
 
 def status_of(error: EvalHubError) -> int:
-    """Return the exit status of an error: 1 where nothing better is known."""
+    """Return the exit status of an error, by default 1."""
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), FAILED)
 
 
 def worst_of(errors: Iterable[EvalHubError]) -> int:
     """Return the exit status of several errors, 0 for none."""
-    found = {status_of(error) for error in errors}
-    return next((status for status in _WORST if status in found), FAILED if found else DONE)
+    statuses = {status_of(error) for error in errors}
+    return next((status for status in _WORST if status in statuses), FAILED if statuses else DONE)

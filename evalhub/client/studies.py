@@ -1,4 +1,4 @@
-"""What explains the values of a collection: how runs were made, what they cost, and which topics are difficult."""
+"""Studies of a collection: how runs were made, what they cost, which topics are difficult."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from .answers import Drawn, Listed, Placed
+from .answers import ChartAnswer, Listed, PageAnswer
 from .display import Chart
 from .experiments import ids_of
 from .output import names_in
@@ -15,13 +15,15 @@ from .runs import Run
 from .sending import Connection, parameters_of
 
 # The server's largest page of parameters.
-_PARAMETERS_OF_A_PAGE = 100
+_PAGE_ROWS = 100
 
 
-class Configurations(Placed):
-    """How runs were made: a row for each parameter with its `kind` (differs, same or ignored) and a column for each
-    run, `team/tag`, in which None is not set. With a baseline, `since()` has what changed in each
-    other run."""
+class Configurations(PageAnswer):
+    """How runs were made: a row for each parameter and a column for each run, `team/tag`.
+
+    `kind` is differs, same or ignored; None is a parameter that is not set. With a baseline,
+    `since()` has what changed in each other run.
+    """
 
     def _names(self) -> dict[str, str]:
         return {run["id"]: f"{run['team']}/{run['tag']}" for run in self.raw["runs"]}
@@ -30,58 +32,68 @@ class Configurations(Placed):
         names = list(self._names().values())
         rows = []
         for kind, field in (("differs", "differ"), ("same", "same"), ("ignored", "ignored")):
-            for one in self.raw[field]:
-                values = one.get("values") or [one["value"]] * len(names)
-                first = {"name": one["name"], "unit": one["unit"], "kind": kind}
-                rows.append({**first, **dict(zip(names, values, strict=True))})
+            for parameter in self.raw[field]:
+                values = parameter.get("values") or [parameter["value"]] * len(names)
+                row = {"name": parameter["name"], "unit": parameter["unit"], "kind": kind}
+                rows.append(row | dict(zip(names, values, strict=True)))
 
         return rows
 
     def since(self) -> list[dict[str, Any]]:
-        """Return a row for each change since the baseline: `run`, `name`, `change` (changed, added or removed),
-        `before` and `after`; none without a baseline."""
+        """Return a row for each change since the baseline: `run`, `name`, `change`, values.
+
+        `change` is changed, added or removed; the values are `before` and `after`. Without a
+        baseline there are no rows.
+        """
         names, rows = self._names(), []
         for changes in self.raw.get("changes", []):
-            for change, ends in (("changed", None), ("added", "after"), ("removed", "before")):
-                for one in changes[change]:
-                    values = {ends: one["value"]} if ends else one
-                    row = {"run": names[changes["run"]], "name": one["name"], "change": change}
-                    rows.append(
-                        {**row, "before": values.get("before"), "after": values.get("after")}
-                    )
+            for change, side in (("changed", None), ("added", "after"), ("removed", "before")):
+                for parameter in changes[change]:
+                    values = {side: parameter["value"]} if side else parameter
+                    row = {
+                        "run": names[changes["run"]],
+                        "name": parameter["name"],
+                        "change": change,
+                        "before": values.get("before"),
+                        "after": values.get("after"),
+                    }
+                    rows.append(row)
 
         return rows
 
 
-class Difficulty(Drawn):
-    """The judged topics with what all runs reach on each: a row for each topic. `chart()` draws the heat map."""
+class Difficulty(ChartAnswer):
+    """The difficulty of the judged topics: a row for each topic. `chart()` draws the heat map."""
 
     _first_chart = "heat-map"
 
     def rows(self) -> list[dict[str, Any]]:
         return [
-            {"topic_id": one["topic_id"], "title": one["title"], **one["numbers"]}
-            for one in self.raw["results"]
+            {"topic_id": topic["topic_id"], "title": topic["title"], **topic["numbers"]}
+            for topic in self.raw["results"]
         ]
 
 
-class Topic(Placed):
+class Topic(PageAnswer):
     """One topic with its text and judgements: a row for each run, the best on it first."""
 
     def rows(self) -> list[dict[str, Any]]:
-        shown = ("value", "leaderboard_rank", "mean")
-        return [
-            {"rank": one["rank"], "team": one["run"]["team"], "tag": one["run"]["tag"]}
-            | {name: one[name] for name in shown}
-            | {"id": one["run"]["id"]}
-            for one in self.raw["results"]
-        ]
+        rows = []
+        for entry in self.raw["results"]:
+            run = entry["run"]
+            row = {"rank": entry["rank"], "team": run["team"], "tag": run["tag"]}
+            row |= {name: entry[name] for name in ("value", "leaderboard_rank", "mean")}
+            rows.append({**row, "id": run["id"]})
+
+        return rows
 
 
-class Importance(Drawn):
-    """Which parameters matter for a measure. The rows are the changes of one parameter in pairs of runs in which
-    nothing else changed; `levels()` has the parameters that go with the measure. `chart()` draws
-    those."""
+class Importance(ChartAnswer):
+    """Which parameters matter for a measure.
+
+    The rows are the changes of one parameter in pairs of runs in which nothing else changed;
+    `levels()` has the parameters that go with the measure, and `chart()` draws them.
+    """
 
     _first_chart = "importance"
 
@@ -89,52 +101,46 @@ class Importance(Drawn):
         return list(self.raw["matched"])
 
     def levels(self) -> list[dict[str, Any]]:
-        """Return a row for each level of each parameter that goes with the measure, the strongest parameter first.
+        """Return a row for each level of the parameters that go with the measure, strongest first.
 
         `from` and `to` are the ends of a level of many numbers, `others` marks values of fewer than
         three runs each.
         """
-        shown = ("name", "epsilon_squared", "low", "high", "p")
         rows = []
-        for one in self.raw["associated"]:
-            first = {name: one[name] for name in shown}
-            for level in one["levels"]:
-                ends = {"value": level["value"], "from": level["low"], "to": level["high"]}
-                rows.append(
-                    {**first, **ends, **{name: level[name] for name in ("others", "runs", "mean")}}
-                )
+        for parameter in self.raw["associated"]:
+            names = ("name", "epsilon_squared", "low", "high", "p")
+            first = {name: parameter[name] for name in names}
+            for level in parameter["levels"]:
+                row = {"value": level["value"], "from": level["low"], "to": level["high"]}
+                row |= {name: level[name] for name in ("others", "runs", "mean")}
+                rows.append(first | row)
 
         return rows
 
 
-class Frontier(Drawn):
-    """Effectiveness against cost: a row for each run that has the cost, the cheapest first. `chart()` draws them."""
+class Frontier(ChartAnswer):
+    """Effectiveness against cost: a row for each run with the cost, the cheapest first."""
 
     _first_chart = "frontier"
 
     def rows(self) -> list[dict[str, Any]]:
-        names = {
-            one["run"]["id"]: f"{one['run']['team']}/{one['run']['tag']}"
-            for one in self.raw["results"]
-        }
+        names = {}
+        for entry in self.raw["results"]:
+            names[entry["run"]["id"]] = f"{entry['run']['team']}/{entry['run']['tag']}"
+
         rows = []
-        for one in self.raw["results"]:
-            row = {"team": one["run"]["team"], "tag": one["run"]["tag"], "mean": one["mean"]}
-            row |= {
-                "cost": one["cost"]["value"],
-                **{name: one["cost"][name] for name in ("low", "high", "n")},
-            }
-            row |= {
-                "hardware": one["hardware"],
-                "status": one["status"],
-                "by": names.get(one["by"], one["by"]),
-            }
-            rows.append({**row, "p_adjusted": one["p_adjusted"], "id": one["run"]["id"]})
+        for entry in self.raw["results"]:
+            run, cost = entry["run"], entry["cost"]
+            row = {"team": run["team"], "tag": run["tag"], "mean": entry["mean"]}
+            row |= {"cost": cost["value"], "low": cost["low"], "high": cost["high"], "n": cost["n"]}
+            row |= {"hardware": entry["hardware"], "status": entry["status"]}
+            row |= {"by": names.get(entry["by"], entry["by"]), "p_adjusted": entry["p_adjusted"]}
+            rows.append({**row, "id": run["id"]})
 
         return rows
 
 
-class Studied:
+class CollectionStudies:
     """The part of a collection that explains its values."""
 
     _hub: Connection
@@ -152,7 +158,7 @@ class Studied:
         `q` is a part of the name; `filter` selects the runs, as on the leaderboard.
         """
         path = f"{self.path}parameters/"
-        params = {**_without_empty(q=q, filter=filter), "limit": _PARAMETERS_OF_A_PAGE}
+        params = {**_without_empty(q=q, filter=filter), "limit": _PAGE_ROWS}
 
         body = self._hub.read(path, params)
         # Servers of earlier releases count the rows and give no address of the next page.
@@ -167,8 +173,11 @@ class Studied:
     def configurations(
         self, runs: Iterable[str | Run] = (), *, baseline: str | Run | None = None, filter: str = ""
     ) -> Configurations:
-        """Return how 2 to 200 runs were made, side by side: those that are named in any way, those of a `filter`, or
-        all. With a `baseline`, `since()` of the answer has what changed in each run since."""
+        """Return how 2 to 200 runs were made, side by side.
+
+        These are runs named in any way, those of a `filter`, or all. With a `baseline`, `since()` of
+        the answer has what changed in each run since.
+        """
         question = self._question(runs=as_list(runs), baseline=baseline, filter=filter)
         body = self._hub.read(f"{self.path}configurations/", question)
         return Configurations(body, self._page_of("configurations/", question))
@@ -176,7 +185,7 @@ class Studied:
     def difficulty(
         self, measure: Any = None, rows: int | None = None, **parameters: Any
     ) -> Difficulty:
-        """Return the judged topics with what the runs reach on each: all, or the first `rows`.
+        """Return how difficult the judged topics are: all, or the first `rows`.
 
         `sort` is difficulty, spread, disagreement, best or topic; `order` is desc or asc.
         """
@@ -189,7 +198,7 @@ class Studied:
     def topic(
         self, topic: str, measure: Any = None, rows: int | None = None, **parameters: Any
     ) -> Topic:
-        """Return a topic with its text, its judgements by level and what all runs, or the best `rows`, reach on it."""
+        """Return a topic with its text, judgements by level and the values of the best `rows` runs."""
         question = _without_empty(topic=topic, measure=measure)
         body = self._hub.pages(
             f"{self.path}topic/", {**question, **_without_empty(**parameters)}, rows
@@ -197,7 +206,7 @@ class Studied:
         return Topic(body, self._page_of("topics/", question))
 
     def importance(self, measure: Any = None, **parameters: Any) -> Importance:
-        """Return which parameters matter for a measure, of the runs of `runs` or `filter`; `seed`."""
+        """Return which parameters matter for a measure: parameters are `runs`, `filter`, `seed`."""
         question = self._question(measure=measure, **parameters)
         body = self._hub.read(f"{self.path}importance/", question)
         page = self._page_of("parameters/importance/", question)
@@ -205,8 +214,10 @@ class Studied:
         return Importance(body, page, partial(self.chart, **question))
 
     def frontier(self, measure: Any = None, cost: str | None = None, **parameters: Any) -> Frontier:
-        """Return which runs are worth their cost, of those of `runs` or `filter`; `across=True` compares runs on
-        different hardware, too."""
+        """Return which runs of `runs` or `filter` are worth their cost.
+
+        `across=True` compares runs on different hardware, too.
+        """
         question = self._question(y=measure, x=cost, **parameters)
         body = self._hub.read(f"{self.path}frontier/", question)
         return Frontier(body, self._page_of("frontier/", question), partial(self.chart, **question))

@@ -1,4 +1,4 @@
-"""What the commands do that explain the values of a collection, and their options."""
+"""Commands about parameters, costs and topics of a collection, and their options."""
 
 from __future__ import annotations
 
@@ -10,17 +10,27 @@ from .commands import say, show
 from .errors import WrongOption
 from .statuses import DONE
 
-_KEY = ("space", "name", "unit", "role", "runs", "missing", "distinct", "min", "max", "values")
+_PARAMETER_FIELDS = (
+    "space",
+    "name",
+    "unit",
+    "role",
+    "runs",
+    "missing",
+    "distinct",
+    "min",
+    "max",
+    "values",
+)
 _SORTS = ("difficulty", "spread", "disagreement", "best", "topic")
 
 
 def parameters(args: argparse.Namespace) -> int:
     """List the parameters and costs of runs; `values` has the most frequent ones."""
     with commands.hub_of(args) as hub:
-        found = hub.collection(args.collection).parameters(
-            args.name or "", filter=args.filter or ""
-        )
-        rows = [{name: row[name] for name in _KEY} for row in found.rows()]
+        collection = hub.collection(args.collection)
+        listing = collection.parameters(args.name or "", filter=args.filter or "")
+        rows = [{name: row[name] for name in _PARAMETER_FIELDS} for row in listing.rows()]
         for row in rows:
             row["values"] = [value["value"] for value in row["values"]]
 
@@ -35,37 +45,44 @@ def configurations(args: argparse.Namespace) -> int:
         raise WrongOption("--changes lists what changed since --baseline RUN; name it")
 
     with commands.hub_of(args) as hub:
-        how = {"baseline": args.baseline, "filter": args.filter or ""}
-        found = hub.collection(args.collection).configurations(args.runs, **how)
-        show(args, found.since() if args.changes else found.rows(), hub)
+        collection = hub.collection(args.collection)
+        answer = collection.configurations(
+            args.runs, baseline=args.baseline, filter=args.filter or ""
+        )
+        show(args, answer.since() if args.changes else answer.rows(), hub)
 
         if not args.changes:
-            counts = (len(found.raw["runs"]), len(found.raw["differ"]), len(found.raw["same"]))
-            say("{} runs: {} parameters differ, {} are the same.".format(*counts))
+            raw = answer.raw
+            say(
+                f"{len(raw['runs'])} runs: {len(raw['differ'])} parameters differ, "
+                f"{len(raw['same'])} are the same."
+            )
 
     return DONE
 
 
 def difficulty(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        how = {"sort": args.sort, "order": args.order}
-        found = hub.collection(args.collection).difficulty(args.measure, args.limit, **how)
-        show(args, found.rows(), hub)
-        _warn(found)
+        collection = hub.collection(args.collection)
+        parameters = {"sort": args.sort, "order": args.order}
+        answer = collection.difficulty(args.measure, args.limit, **parameters)
+        show(args, answer.rows(), hub)
+        _say_cautions(answer)
+
     return DONE
 
 
 def show_topic(args: argparse.Namespace) -> int:
-    """Show what every run reaches on a topic; its text and judgements are written beside."""
+    """Show the values of all runs on a topic, after a line about the topic on standard error."""
     with commands.hub_of(args) as hub:
-        found = hub.collection(args.collection).topic(args.topic, args.measure, args.limit)
-        show(args, found.rows(), hub)
-        title = f": {found.title}" if found.title else ""
+        topic = hub.collection(args.collection).topic(args.topic, args.measure, args.limit)
+        show(args, topic.rows(), hub)
+        title = f": {topic.title}" if topic.title else ""
         say(
-            f"Topic {found.topic_id}{title}. {found.judged} documents are judged, "
-            f"{found.relevant} relevant."
+            f"Topic {topic.topic_id}{title}. {topic.judged} documents are judged, "
+            f"{topic.relevant} relevant."
         )
-        _warn(found)
+        _say_cautions(topic)
 
     return DONE
 
@@ -73,92 +90,88 @@ def show_topic(args: argparse.Namespace) -> int:
 def importance(args: argparse.Namespace) -> int:
     """List what changing one parameter changed, or with --levels what goes with the measure."""
     with commands.hub_of(args) as hub:
-        chosen = {"runs": args.runs or None, "filter": args.filter}
-        found = hub.collection(args.collection).importance(args.measure, **chosen)
-        show(args, found.levels() if args.levels else found.rows(), hub)
-        if found.message:
-            say(found.message)
-
-        _warn(found)
+        selection = {"runs": args.runs or None, "filter": args.filter}
+        answer = hub.collection(args.collection).importance(args.measure, **selection)
+        show(args, answer.levels() if args.levels else answer.rows(), hub)
+        if answer.message:
+            say(answer.message)
+        _say_cautions(answer)
 
     return DONE
 
 
 def frontier(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        chosen: dict[str, Any] = {
-            "runs": args.runs or None,
-            "filter": args.filter,
-            "across": args.across or None,
-        }
-        found = hub.collection(args.collection).frontier(args.measure, args.cost, **chosen)
-        show(args, found.rows(), hub)
-        _warn(found)
+        selection: dict[str, Any] = {"runs": args.runs or None, "filter": args.filter}
+        selection["across"] = args.across or None
+        answer = hub.collection(args.collection).frontier(args.measure, args.cost, **selection)
+        show(args, answer.rows(), hub)
+        _say_cautions(answer)
 
     return DONE
 
 
-def _warn(found: Any) -> None:
-    for caution in found.cautions:
+def _say_cautions(answer: Any) -> None:
+    for caution in answer.cautions:
         say(f"{caution['code']}: {caution['message']}")
 
 
-def add_topics(within: Any) -> None:
-    """Add what `evh topics C` does with the values of topics."""
-    made = within("difficulty", difficulty, "the judged topics by what the runs reach on them")
-    made.add_argument("-m", "--measure", help="default: the collection's first")
-    made.add_argument("--sort", choices=_SORTS, help="default: difficulty")
-    made.add_argument("--order", choices=("asc", "desc"), help="default: the worst first")
-    made.add_argument("--limit", type=int, help="rows; default: all")
-    made = within("show", show_topic, "what every run reaches on one")
-    made.add_argument("topic", help="its id")
-    made.add_argument("-m", "--measure", help="default: the collection's first")
-    made.add_argument("--limit", type=int, help="rows; default: all")
+def add_topics(add_action: Any) -> None:
+    """Add the actions of `evh topics C` that read values of topics."""
+    action = add_action(
+        "difficulty", difficulty, "the judged topics by what the runs reach on them"
+    )
+    action.add_argument("-m", "--measure", help="default: the collection's first")
+    action.add_argument("--sort", choices=_SORTS, help="default: difficulty")
+    action.add_argument("--order", choices=("asc", "desc"), help="default: the worst first")
+    action.add_argument("--limit", type=int, help="rows; default: all")
+
+    action = add_action("show", show_topic, "what every run reaches on one")
+    action.add_argument("topic", help="its id")
+    action.add_argument("-m", "--measure", help="default: the collection's first")
+    action.add_argument("--limit", type=int, help="rows; default: all")
 
 
 def add_commands(add: Any, run: str) -> None:
     """Add the commands to the parser; `run` says how a run is named."""
-    made = add(
+    command = add(
         "parameters", parameters, "the parameters and costs of runs, with the values that occur"
     )
-    made.add_argument("collection", nargs="?", help="default: the configured one")
-    made.add_argument("--name", metavar="TEXT", help="those with this in their name")
-    made.add_argument("--filter", help="of the runs that a filter of the leaderboard selects")
+    command.add_argument("collection", nargs="?", help="default: the configured one")
+    command.add_argument("--name", metavar="TEXT", help="those with this in their name")
+    command.add_argument("--filter", help="of the runs that a filter of the leaderboard selects")
 
-    for name, function, does in (
-        ("configurations", configurations, "how runs were made, side by side"),
+    for name, function, help_text in (
+        ("configurations", configurations, "how runs were command, side by side"),
         ("importance", importance, "which parameters matter for a measure"),
         ("frontier", frontier, "which runs are worth their cost"),
     ):
-        made = add(name, function, does)
-        made.add_argument("collection")
-        made.add_argument("runs", nargs="*", metavar="RUN", help=f"{run}; default: all")
-        made.add_argument(
+        command = add(name, function, help_text)
+        command.add_argument("collection")
+        command.add_argument("runs", nargs="*", metavar="RUN", help=f"{run}; default: all")
+        command.add_argument(
             "--filter",
             help="the runs that a filter of the leaderboard selects: 'param:bm25.k1>0.9'",
         )
-
         if name == "configurations":
-            made.add_argument(
+            command.add_argument(
                 "--baseline", metavar="RUN", help="the first one, which the others are held against"
             )
-            made.add_argument(
+            command.add_argument(
                 "--changes",
                 action="store_true",
                 help="list what changed in each run since the baseline",
             )
         else:
-            made.add_argument("-m", "--measure", help="default: the collection's first")
-
+            command.add_argument("-m", "--measure", help="default: the collection's first")
         if name == "importance":
-            made.add_argument(
+            command.add_argument(
                 "--levels", action="store_true", help="the parameters that go with the measure"
             )
-
         if name == "frontier":
-            made.add_argument(
+            command.add_argument(
                 "--cost", help="such as latency_ms; default: the one that most runs have"
             )
-            made.add_argument(
+            command.add_argument(
                 "--across", action="store_true", help="compare runs on different hardware, too"
             )

@@ -1,4 +1,4 @@
-"""How a run is submitted: its file, its tag, and what is done where the tag is taken or the quota used up."""
+"""Submit a run, also if its tag is taken or the quota is used up."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .sources import Source, read_file, read_source
 if TYPE_CHECKING:
     from .collection import Collection
 
-_MOST_SUFFIXES = 100
-# The same file under the same tag is answered with the run that there is.
-_THERE = 200
+_MAX_SUFFIX = 100
+# The server answers the same file under the same tag with the existing run.
+_EXISTING = 200
 # Clocks differ by seconds.
 _AFTER_MIDNIGHT = 5.0
 _LINEAGE = ("parents", "links")
@@ -39,10 +39,13 @@ def submit_run(
     wait_for_quota: bool,
     drop_identical: bool,
 ) -> Run | Check:
-    """Submit a run to a collection; return it as it was received, or a Check. Parameters as of Collection.submit."""
+    """Submit a run to a collection, with the parameters of Collection.submit.
+
+    Return the run as it was received, or a Check for a dry run.
+    """
     hub = collection._hub
     source = read_source(run, tag, drop_identical=drop_identical)
-    fields = _with_identical(collection, fields, source)
+    fields = _note_identical(collection, fields, source)
     files = {"file": source}
     if known is not None:
         files["known"] = read_file(known)
@@ -53,30 +56,26 @@ def submit_run(
     if if_taken == "version":
         fields = {**fields, "if_taken": if_taken}
 
-    # Where the team is not named, the server finds the run by the file that it is sent. And the
-    # server puts an existing run into the experiment, too, and moves the label to it.
+    # An existing run with the same file need not be sent. Without a team, only the server can find
+    # it; and only the server puts it into an experiment or moves a label to it.
     changes = fields.get("experiment") or fields.get("label")
     if if_taken == "skip" and stem and source.sha256 and team and not changes:
         for existing in collection.runs(sha256=source.sha256, team=team):
             if existing.tag == stem:
-                existing.there = True
+                existing.existed = True
                 return existing
 
     number, key = 1, key or uuid.uuid4().hex
     while True:
         name = f"{stem[:60]}-{number}" if stem and number > 1 else stem
-        call = _submission(f"{collection.path}runs/", files, name, team, fields, key)
+        form = _form(name, team, fields)
         try:
-            response = hub.send(call)
+            path = f"{collection.path}runs/"
+            response = hub.send(Call("POST", path, fields=form, files=files, key=key))
         except Conflict as error:
-            if (
-                error.code != "tag_taken"
-                or if_taken != "suffix"
-                or stem is None
-                or number >= _MOST_SUFFIXES
-            ):
+            can_add_suffix = if_taken == "suffix" and stem is not None and number < _MAX_SUFFIX
+            if error.code != "tag_taken" or not can_add_suffix:
                 raise
-
             number, key = number + 1, uuid.uuid4().hex
         except QuotaExceeded as error:
             if not wait_for_quota or not error.wait:
@@ -86,14 +85,14 @@ def submit_run(
         else:
             if fields.get("dry_run"):
                 return Check(response.json())
-            submission = Run(hub, response.json())
-            submission.there = response.status_code == _THERE
 
+            submission = Run(hub, response.json())
+            submission.existed = response.status_code == _EXISTING
             return submission
 
 
 def lineage_of(lineage: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the parents and links that a caller gives. Raise ValueError for anything else."""
+    """Return the parents and links of a lineage. Raise ValueError for anything else."""
     if others := (lineage or {}).keys() - set(_LINEAGE):
         raise ValueError(
             f"lineage has {' and '.join(_LINEAGE)}, not {', '.join(sorted(map(str, others)))}"
@@ -101,43 +100,33 @@ def lineage_of(lineage: dict[str, Any] | None) -> dict[str, Any]:
     return dict(lineage or {})
 
 
-def _submission(
-    path: str,
-    files: dict[str, Source],
-    tag: str | None,
-    team: str | None,
-    fields: dict[str, Any],
-    key: str,
-) -> Call:
-    """Describe the request that submits a run."""
+def _form(tag: str | None, team: str | None, fields: dict[str, Any]) -> dict[str, str]:
+    """Return the fields of the form that submits a run."""
     names = ("description", "experiment", "system", "label", "if_taken")
-    form = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
+    values = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
+    form = {name: str(value) for name, value in values.items() if value}
 
-    sent = {name: str(value) for name, value in form.items() if value}
     for name in ("metadata", *_LINEAGE):
         if fields.get(name):
-            sent[name] = json.dumps(fields[name])
-
+            form[name] = json.dumps(fields[name])
     if fields.get("dry_run"):
-        sent["dry_run"] = "true"
+        form["dry_run"] = "true"
 
-    return Call("POST", path, fields=sent, files=files, key=key)
+    return form
 
 
-def _with_identical(
+def _note_identical(
     collection: Collection, fields: dict[str, Any], source: Source
 ) -> dict[str, Any]:
-    """Return fields that say how many documents of their topic's own id were left out; warn of those that were not, and
-    of relevant ones that were."""
+    """Return the fields with the number of dropped documents that had the id of their topic.
+
+    Warn of such documents that were not dropped, and of relevant ones that were.
+    """
     if source.dropped:
         _warn_of_dropped(collection, source.identical)
-        return {
-            **fields,
-            "metadata": {
-                **(fields.get("metadata") or {}),
-                "dropped_identical": len(source.identical),
-            },
-        }
+        number = len(source.identical)
+        metadata = {**(fields.get("metadata") or {}), "dropped_identical": number}
+        return {**fields, "metadata": metadata}
 
     if source.identical:
         number = len(source.identical)
@@ -154,7 +143,7 @@ def _with_identical(
 
 
 def _warn_of_dropped(collection: Collection, topics: tuple[str, ...]) -> None:
-    """Warn of documents that were left out and are relevant, where the judgements may be read."""
+    """Warn of relevant documents that were left out, if the judgements may be read."""
     if not topics:
         return
 
@@ -176,8 +165,8 @@ def _warn_of_dropped(collection: Collection, topics: tuple[str, ...]) -> None:
     }
     if relevant:
         _log.warning(
-            "drop_identical left out %d relevant %s, such as that of topic %s: without them each value is lower than "
-            "what was retrieved deserves",
+            "drop_identical left out %d relevant %s, such as that of topic %s: without them each "
+            "value is lower than what was retrieved deserves",
             len(relevant),
             "document" if len(relevant) == 1 else "documents",
             min(relevant),

@@ -1,4 +1,4 @@
-"""What experiment trackers are told of a run."""
+"""Read the metrics of a run for experiment trackers."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ COVERAGE = "coverage"
 
 
 @dataclass(frozen=True)
-class Tracked:
-    """Numbers by name, and what identifies them, as text."""
+class Metrics:
+    """The values of metrics by name, tags that say where they come from, and what is undefined."""
 
-    numbers: dict[str, float]
-    about: dict[str, str]
-    # Measures that have no mean: no tracker takes None for a number.
+    values: dict[str, float]
+    tags: dict[str, str]
+    # Measures without a mean: no tracker accepts None as a value.
     undefined: list[str]
 
 
-def tracked(run: Run, measures: Sequence[str]) -> Tracked:
-    """Return the means of an evaluated run, with its coverage and Judged@10, which explain most differences.
+def read_metrics(run: Run, measures: Sequence[str]) -> Metrics:
+    """Return the means of an evaluated run, its coverage and Judged@10, which explain differences.
 
-    `measures` are those of the collection unless they are named. Blind while the judgements are not
-    released.
+    `measures` are by default those of the collection. Raise Blind while the judgements are blind.
     """
     means = run.means(*measures)
-    found = {**dict(means), **run.means(JUDGED)}
+    measured = {**means, **run.means(JUDGED)}
     answered, judged = means.coverage["answered"], means.coverage["judged"]
     if not judged:
         raise EvalHubError(f"no topic of {run.tag} is judged")
 
-    about = {
+    tags = {
         "evalhub.run": run.id,
         "evalhub.tag": run.tag,
         "evalhub.team": run.team,
@@ -45,6 +44,6 @@ def tracked(run: Run, measures: Sequence[str]) -> Tracked:
         "evalhub.url": run.page,
     }
 
-    numbers = {name: value for name, value in found.items() if value is not None}
-    undefined = [name for name, value in found.items() if value is None]
-    return Tracked({**numbers, COVERAGE: answered / judged}, about, undefined)
+    values = {name: value for name, value in measured.items() if value is not None}
+    undefined = [name for name, value in measured.items() if value is None]
+    return Metrics({**values, COVERAGE: answered / judged}, tags, undefined)

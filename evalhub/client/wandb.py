@@ -15,24 +15,22 @@ import wandb
 
 from .errors import BadSource
 from .runs import Run
-from .tracking import tracked
+from .tracking import read_metrics
 
 
 def log(run: Run, measures: Sequence[str] = (), prefix: str = "") -> dict[str, float]:
-    """Write the means, the coverage and Judged@10 into the summary, and what identifies them into the configuration.
+    """Write means, coverage and Judged@10 into the summary, and their origin into the configuration.
 
-    Names are those of the measures. A measure without a mean is not written. Returns what was
-    written.
+    Names are those of the measures. A measure without a mean is not written. Return the summary's
+    numbers.
     """
     active = wandb.run
     if active is None:
         raise BadSource("no W&B run is active; call wandb.init() first")
 
-    found = tracked(run, measures)
-    numbers = {f"{prefix}{name}": value for name, value in found.numbers.items()}
-    active.summary.update(numbers)
-    active.config.update(
-        {f"{prefix}{name}": value for name, value in found.about.items()}, allow_val_change=True
-    )
-
-    return numbers
+    metrics = read_metrics(run, measures)
+    values = {f"{prefix}{name}": value for name, value in metrics.values.items()}
+    tags = {f"{prefix}{name}": text for name, text in metrics.tags.items()}
+    active.summary.update(values)
+    active.config.update(tags, allow_val_change=True)
+    return values

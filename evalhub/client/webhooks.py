@@ -1,4 +1,4 @@
-"""Receive webhooks: whether a request is the server's, and what it says.
+"""Receive webhooks: check that a request is from the server, and read its event.
 
     event = evh.webhooks.verify(request.headers, request.body, secret)
     if event["type"] == "run.evaluated":
@@ -40,24 +40,24 @@ def verify(
     `headers` are those of the request, in any case; `body` is its body as it arrived, not parsed
     and written again; `secret` the text that begins with `whsec_`. Raise BadSignature if none of
     the signatures is that of the secret, or if the request was signed more than `tolerance` seconds
-    ago or ahead; BadConfig for a secret that is none.
+    ago or ahead; raise BadConfig for a malformed secret.
     """
     key = _key_of(secret)
-    given = {str(name).lower(): str(value) for name, value in headers.items()}
-    if missing := [name for name in _NAMES if not given.get(name)]:
+    values = {str(name).lower(): str(value) for name, value in headers.items()}
+    if missing := [name for name in _NAMES if not values.get(name)]:
         raise BadSignature(f"the request has no header {missing[0]}")
 
-    message_id, stamp, signed = (given[name] for name in _NAMES)
-    if not (stamp.isascii() and stamp.isdecimal() and len(stamp) <= 15):
+    message_id, timestamp, signatures = (values[name] for name in _NAMES)
+    if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= 15):
         raise BadSignature("webhook-timestamp is not a number of seconds")
 
     content = body.encode() if isinstance(body, str) else bytes(body)
-    expected = hmac.digest(key, f"{message_id}.{stamp}.".encode() + content, hashlib.sha256)
-    # Every signature is compared, so that the time it takes tells nothing.
-    same = [hmac.compare_digest(expected, one) for one in _signatures(signed)]
-    if not any(same):
+    expected = hmac.digest(key, f"{message_id}.{timestamp}.".encode() + content, hashlib.sha256)
+    # Every signature is compared, so that the duration reveals nothing.
+    matches = [hmac.compare_digest(expected, item) for item in _signatures(signatures)]
+    if not any(matches):
         raise BadSignature("no signature of the request is that of this secret")
-    if abs(clock() - int(stamp)) > tolerance:
+    if abs(clock() - int(timestamp)) > tolerance:
         raise BadSignature(
             f"the request was signed more than {tolerance:g} s ago, or ahead of this clock"
         )
@@ -75,7 +75,7 @@ def verify(
 def _key_of(secret: str) -> bytes:
     text = secret.strip().removeprefix(_PREFIX)
     try:
-        # Some keep it without the padding.
+        # Some secrets are stored without padding.
         key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError) as error:
         raise BadConfig(f"the secret of a webhook is {_PREFIX} and base64") from error
@@ -86,14 +86,14 @@ def _key_of(secret: str) -> bytes:
 
 
 def _signatures(header: str) -> list[bytes]:
-    """Return the signatures of this version; others, and what is none, are passed over."""
-    found = []
+    """Return the signatures of this version; skip others and malformed ones."""
+    signatures = []
     for part in header.split(" "):
         version, _, text = part.partition(",")
         if version == _VERSION:
             try:
-                found.append(base64.b64decode(text, validate=True))
+                signatures.append(base64.b64decode(text, validate=True))
             except (binascii.Error, ValueError):
                 continue
 
-    return found
+    return signatures

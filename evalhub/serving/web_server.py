@@ -246,7 +246,6 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
         listening, application, adjustments(listening), FairThreads("web", THREADS, SHARE, tell)
     )
     most = _MOST_REQUESTS + random.randrange(_SPREAD)  # noqa: S311 nothing secret
-
     parent = os.getppid()
 
     def beat() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalhub.client.agreement import Agreement, Theirs, beside
+from evalhub.client.agreement import Agreement, OtherValues, agreement_row
 from evalhub.client.answers import Values
 
 OURS = {"1": 0.51234, "2": 0.25, "3": 0.0}
@@ -34,12 +34,12 @@ def values(
     )
 
 
-def mean_of(by_topic: dict[str, float]) -> Theirs:
-    return Theirs(sum(by_topic.values()) / len(by_topic), by_topic)
+def mean_of(by_topic: dict[str, float]) -> OtherValues:
+    return OtherValues(sum(by_topic.values()) / len(by_topic), by_topic)
 
 
 def test_equal_values_have_no_reason() -> None:
-    row = beside(
+    row = agreement_row(
         "bm25",
         "map",
         mean_of({topic: value + 1e-15 for topic, value in OURS.items()}),
@@ -61,16 +61,16 @@ def test_equal_values_have_no_reason() -> None:
             "the mean there is over 2 topics, over which EvalHub's mean is 0.38117, here over 3",
         ),
         (mean_of({**OURS, "9": 0.5}), values(OURS), "1 topic (9): in the mean there, not judged here"),
-        (Theirs(0.25, {"1": 0.51, "2": 0.25, "3": 0.0}), values(OURS), "values there are rounded to 2 decimals"),
-        (Theirs(0.2541, {}), values(OURS), "the mean there is rounded to 4 decimals"),
-        (Theirs(0.3, {}), values(OURS), "only means are known there, so that no topic can be compared"),
-        (Theirs(sum(OURS.values()), OURS), values(OURS), "it is the sum over topics there, the mean here"),
+        (OtherValues(0.25, {"1": 0.51, "2": 0.25, "3": 0.0}), values(OURS), "values there are rounded to 2 decimals"),
+        (OtherValues(0.2541, {}), values(OURS), "the mean there is rounded to 4 decimals"),
+        (OtherValues(0.3, {}), values(OURS), "only means are known there, so that no topic can be compared"),
+        (OtherValues(sum(OURS.values()), OURS), values(OURS), "it is the sum over topics there, the mean here"),
         (
-            Theirs(sum(OURS.values()) / 3, OURS),
+            OtherValues(sum(OURS.values()) / 3, OURS),
             values(OURS, mean=0.76234, aggregate="sum"),
             "it is the mean over topics there, the sum here",
         ),
-        (Theirs(NAN, {**OURS, "9": NAN}), values(OURS), "its mean there is not a number: topics without judgements"),
+        (OtherValues(NAN, {**OURS, "9": NAN}), values(OURS), "its mean there is not a number: topics without judgements"),
         (
             mean_of({**OURS, "4": 0.0}),
             values({**OURS, "4": None}),
@@ -79,8 +79,8 @@ def test_equal_values_have_no_reason() -> None:
         (mean_of(OURS), values({**OURS, "2": 0.3}), "1 topic (2): not explained; 2 has 0.25 there, 0.3 here"),
     ],
 )  # fmt: skip
-def test_every_difference_has_its_reason(theirs: Theirs, ours: Values, reason: str) -> None:
-    row = beside("bm25", "map", theirs, ours)
+def test_every_difference_has_its_reason(theirs: OtherValues, ours: Values, reason: str) -> None:
+    row = agreement_row("bm25", "map", theirs, ours)
     assert row["reason"].startswith(reason)
 
 
@@ -91,7 +91,9 @@ def test_what_is_known_of_a_topic_is_told_and_the_rest_is_not_explained() -> Non
         asked.extend(topics)
         return {"1": "2 documents are judged differently"}
 
-    row = beside("bm25", "map", mean_of({"1": 0.4, "2": 0.3, "3": 0.0}), values(OURS), explain)
+    row = agreement_row(
+        "bm25", "map", mean_of({"1": 0.4, "2": 0.3, "3": 0.0}), values(OURS), explain
+    )
     assert asked == ["1", "2"]
     assert row["differing"] == 2
     assert row["largest"] == pytest.approx(0.11234)
@@ -103,7 +105,7 @@ def test_what_is_known_of_a_topic_is_told_and_the_rest_is_not_explained() -> Non
 
 
 def test_values_that_happen_to_have_few_decimals_are_not_called_rounded() -> None:
-    row = beside(
+    row = agreement_row(
         "bm25",
         "P_5",
         mean_of({"1": 0.4, "2": 0.6, "3": 0.2}),

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from evalhub.client import cli
-from evalhub.client.output import BadFormat, rendered
+from evalhub.client.output import BadFormat, format_rows
 from tests.client.conftest import problem, raw_run
 from tests.client.test_batches import FakeServer
 
@@ -35,15 +35,15 @@ ROWS = [{"tag": "bm25", "nDCG(b=2,dis='jk')": 0.123456789, "n": None}, {"tag": "
     ],
 )
 def test_formats_and_fields(asked: str, text: str) -> None:
-    assert rendered(ROWS, asked) == text
+    assert format_rows(ROWS, asked) == text
 
 
 def test_json_is_one_list() -> None:
-    assert json.loads(rendered(ROWS, "json(tag)")) == [{"tag": "bm25"}, {"tag": "dense"}]
-    assert rendered([], "json") == "[]\n"
+    assert json.loads(format_rows(ROWS, "json(tag)")) == [{"tag": "bm25"}, {"tag": "dense"}]
+    assert format_rows([], "json") == "[]\n"
     for asked in ("xml", "json(", "json(nothing)"):
         with pytest.raises(BadFormat, match=r"fields|format"):
-            rendered(ROWS, asked)
+            format_rows(ROWS, asked)
 
 
 @pytest.mark.parametrize(

@@ -161,5 +161,5 @@ def test_a_command_of_windows_keeps_its_backslashes(monkeypatch: pytest.MonkeyPa
         lambda words, **how: seen.append(words) or SimpleNamespace(stdout="x"),
     )
     for platform in ("win32", "linux"):
-        config._asked("C:\\tools\\pass.exe show evh", platform)
+        config._run_token_command("C:\\tools\\pass.exe show evh", platform)
     assert seen == [["C:\\tools\\pass.exe", "show", "evh"], ["C:toolspass.exe", "show", "evh"]]

@@ -74,8 +74,8 @@ def test_a_table_is_drawn_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch
     assert out.getvalue().startswith("a\nb\n2 queued\n\x1b[3A\x1b[Jrun 0\n")
     assert "... and 38 more\n60 queued\n\x1b[24A\x1b[J" in out.getvalue()
     monkeypatch.setenv("CI", "true")
-    assert not progress.wanted(out)
-    assert not progress.wanted(io.StringIO(), {})
+    assert not progress.is_interactive(out)
+    assert not progress.is_interactive(io.StringIO(), {})
 
 
 @pytest.mark.parametrize("rich", [False, True])

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import ir_measures
 import pyterrier as pt
 
-from ..agreement import UNEXPLAINED, Agreement, Theirs, agree, beside
+from ..agreement import UNEXPLAINED, Agreement, OtherValues, agree, agreement_row
 from ..errors import EvalHubError, Refused
 from ..hub import Hub
 from ..runs import wait_for
@@ -28,7 +28,9 @@ _OF_BASELINE = (" +", " -", " p-value", " reject", " p-value corrected")
 _log = logging.getLogger("evalhub_client")
 
 
-def evaluated(asked: Mapping[str, Any], frames: Mapping[str, Any]) -> dict[str, dict[str, Theirs]]:
+def evaluated(
+    asked: Mapping[str, Any], frames: Mapping[str, Any]
+) -> dict[str, dict[str, OtherValues]]:
     """Return PyTerrier's values of results by system and measure, in full."""
     measures = [measure for measure in asked["eval_metrics"] if measure != _TIME]
     if not measures or not frames:
@@ -52,11 +54,11 @@ def evaluated(asked: Mapping[str, Any], frames: Mapping[str, Any]) -> dict[str, 
             **how,
         )
 
-    found: dict[str, dict[str, Theirs]] = {}
+    found: dict[str, dict[str, OtherValues]] = {}
     for row in means.to_dict("records"):
         own = values[values["name"] == row["name"]]
         found[row["name"]] = {
-            measure: Theirs(
+            measure: OtherValues(
                 row[measure], dict(zip(rows["qid"].astype(str), rows["value"], strict=True))
             )
             for measure, rows in own.groupby("measure", sort=False)
@@ -65,7 +67,7 @@ def evaluated(asked: Mapping[str, Any], frames: Mapping[str, Any]) -> dict[str, 
     return found
 
 
-def saved(folder: Path) -> dict[str, dict[str, Theirs]]:
+def saved(folder: Path) -> dict[str, dict[str, OtherValues]]:
     """Return the values in aggregated.csv and perquery.csv by system and measure; a file that is missing has none."""
     by_topic_of: dict[tuple[str, str], dict[str, float | None]] = {}
     for row in _rows(folder / "perquery.csv"):
@@ -73,14 +75,14 @@ def saved(folder: Path) -> dict[str, dict[str, Theirs]]:
             row["value"]
         )
 
-    found: dict[str, dict[str, Theirs]] = {}
+    found: dict[str, dict[str, OtherValues]] = {}
     for row in _rows(folder / "aggregated.csv"):
         measures = [
             name for name in row if name not in ("name", _TIME) and not name.endswith(_OF_BASELINE)
         ]
         # Systems of several experiments share the file; what one was not evaluated by is empty.
         found[row["name"]] = {
-            name: Theirs(_number(row[name]), by_topic_of.get((row["name"], name), {}))
+            name: OtherValues(_number(row[name]), by_topic_of.get((row["name"], name), {}))
             for name in measures
             if row[name]
         }
@@ -103,7 +105,7 @@ def compared(
     hub: Hub,
     published: Published,
     names: Sequence[str],
-    theirs: Mapping[str, Mapping[str, Theirs]],
+    theirs: Mapping[str, Mapping[str, OtherValues]],
     results_of: Callable[[str], Any],
     qrels: Any,
     timeout: float,
@@ -144,7 +146,9 @@ def compared(
                 explain = _explainer(measure, ours, results_of(name), qrels, judged)
                 rows.append(
                     _with_note(
-                        hub, beside(name, measure, known, values, explain), values.measures[0]
+                        hub,
+                        agreement_row(name, measure, known, values, explain),
+                        values.measures[0],
                     )
                 )
     except EvalHubError as error:
