@@ -1,7 +1,7 @@
-"""The gate: hold a run against a baseline under rules, and say whether it is fine, worse or undecided.
+"""The gate: check a run against a baseline by rules: it is fine, worse or undecided.
 
-All numbers are the server's. Both runs are waited for until they are evaluated under the same
-judgements by the same engine; what was read under others is read again.
+All numbers are the server's. The gate waits until both runs are evaluated under the same judgements
+by the same engine; numbers that were read under others are read again.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 TESTS = ("paired_t", "bootstrap", "randomisation")
 PREVIOUS = "previous"
 _JUDGED = "Judged@10"
-_WORST = 5
-_TOPICS_READ = 1000
-# How often numbers are read again because the judgements or the engine changed meanwhile.
+_MAX_WORST = 5
+_MAX_TOPICS = 1000
+# How often numbers are read while judgements or the engine change.
 _TRIES = 5
-# What follows the stem of a tag: a number, or a commit.
-_COUNTED = re.compile(r"-(\d+|[0-9a-f]{7,40})\Z")
+# The end of a tag after its stem: a number, or a commit.
+_TAG_SUFFIX = re.compile(r"-(\d+|[0-9a-f]{7,40})\Z")
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a gate is asked: the rules, a test of TESTS, the level, and the seconds to wait for evaluations."""
+    """The rules of a gate, a test of TESTS, the level, and the seconds to wait for evaluations."""
 
     rules: tuple[Rule, ...]
     test: str = "paired_t"
@@ -57,7 +57,7 @@ class Question:
 def question_of(
     rules: str | Rule | Iterable[str | Rule], test: str, alpha: float, timeout: float
 ) -> Question:
-    """Return the question; BadRule for a rule that is none, ValueError for another test or level."""
+    """Return the question; raise BadRule for a rule, ValueError for a test or level."""
     rules = [rules] if isinstance(rules, str | Rule) else list(rules)
     if not rules:
         raise ValueError("a gate needs a rule, such as 'nDCG@10 no-worse-than 0.01'")
@@ -77,8 +77,10 @@ def evaluate_gate(
     *,
     no_baseline: str = "fail",
 ) -> Verdict:
-    """Return the verdict. NotFound where there is no such baseline, unless `no_baseline` is `pass`: the first run of
-    all has none."""
+    """Return the verdict.
+
+    Raise NotFound without such a baseline, unless `no_baseline` is `pass`: a first run has none.
+    """
     candidate = run if isinstance(run, Run) else collection.run(run)
     if baseline is None and any(rule.kind != AT_LEAST for rule in question.rules):
         raise BadRule("every rule but at-least needs a baseline; name one, such as label:main")
@@ -91,14 +93,13 @@ def evaluate_gate(
             raise
         notes.append(f"there is no baseline {baseline} yet: nothing was compared")
 
-    results, (qrels, engine) = _agreed_results(collection, candidate, reference, question)
+    results, (qrels, engine) = _consistent_results(collection, candidate, reference, question)
     decide(results, question.alpha)
     if reference:
         _find_worst(collection, candidate, reference, results)
 
-    # Only the answer for one run has its number among those of its team.
+    # Lists of runs lack the number of a run among those of its team.
     candidate.refresh()
-
     verdicts = {result.verdict for result in results}
     worst = next((verdict for verdict in (WORSE, UNDECIDED) if verdict in verdicts), FINE)
 
@@ -109,18 +110,18 @@ def evaluate_gate(
         "engine_version": engine,
         "test": question.test,
         "alpha": question.alpha,
-        "candidate": _described(candidate),
-        "baseline": _described(reference) if reference else None,
+        "candidate": _describe(candidate),
+        "baseline": _describe(reference) if reference else None,
         "rules": [result.raw() for result in results],
         "notes": notes,
         "url": _address(collection, candidate, reference, question),
     })  # fmt: skip
 
 
-def _agreed_results(
+def _consistent_results(
     collection: Collection, candidate: Run, baseline: Run | None, question: Question
 ) -> tuple[list[Result], tuple[int, str]]:
-    """Return the numbers of every rule, all under the same judgements and engine, and which these are."""
+    """Return the numbers of every rule, all under the same judgements and engine, and these."""
     runs = [candidate, *([baseline] if baseline else [])]
     for tries_left in reversed(range(_TRIES)):
         wait_for(collection._hub, runs, question.timeout)
@@ -129,14 +130,14 @@ def _agreed_results(
                 raise EvaluationFailed(run)
 
         try:
-            results, read_under = _results(collection, candidate, baseline, question)
+            results, versions = _results(collection, candidate, baseline, question)
         except Refused as error:
-            # New judgements were activated, or a new engine began, since the runs were evaluated.
+            # Since the evaluation, other judgements were activated, or another engine began.
             if error.code not in ("unknown_run", "not_evaluated") or not tries_left:
                 raise
         else:
-            if len(read_under) == 1:
-                return results, read_under.pop()
+            if len(versions) == 1:
+                return results, versions.pop()
 
         for run in runs:
             run.refresh()
@@ -145,17 +146,17 @@ def _agreed_results(
 
 
 def promote(collection: Collection, verdict: Verdict, label: str, baseline: str | None) -> None:
-    """Let a label name the candidate. Where the baseline was this label, it is moved only if it still names the run
-    that was the baseline: otherwise Conflict, as another run was promoted meanwhile."""
+    """Let a label name the candidate.
+
+    If the baseline was this label, the label is moved only if it still names the baseline: otherwise
+    another run was promoted meanwhile, and Conflict is raised.
+    """
     fields: dict[str, Any] = {"run": verdict.candidate["id"], "note": f"gate: {verdict.verdict}"}
     reference = verdict.baseline
     same_team = not reference or reference["team"] == verdict.candidate["team"]
-    if (
-        baseline
-        and baseline.startswith(LABEL)
-        and baseline.removeprefix(LABEL).rpartition("/")[2] == label
-        and same_team
-    ):
+    baseline = baseline or ""
+    is_label = baseline.startswith(LABEL)
+    if same_team and is_label and baseline.removeprefix(LABEL).rpartition("/")[2] == label:
         fields["expected"] = reference["id"] if reference else None
 
     collection._hub.send(Call("PUT", f"{collection.path}labels/{label}/", json=fields))
@@ -181,20 +182,19 @@ def _find_baseline(
 
 def stem_of(tag: str) -> str:
     """Return a tag without the number or commit at its end: bm25 of bm25-2, main of main-3f2a1bc."""
-    return _COUNTED.sub("", tag)
+    return _TAG_SUFFIX.sub("", tag)
 
 
 def _results(
     collection: Collection, candidate: Run, baseline: Run | None, question: Question
 ) -> tuple[list[Result], set[tuple[int, str]]]:
-    """Return the numbers of every rule, and under which judgements and engines they were read."""
-    results, read_under = [], set()
+    """Return the numbers of every rule, and the judgements and engines under which they were read."""
+    results, versions = [], set()
     for rule in question.rules:
         if rule.kind == AT_LEAST:
             measure = collection._hub.read(f"measures/{quote(rule.measure, safe='')}/")
-            body = collection._hub.read(
-                f"runs/{candidate.id}/values/", {"measures": f"{rule.measure},{_JUDGED}"}
-            )
+            measures = {"measures": f"{rule.measure},{_JUDGED}"}
+            body = collection._hub.read(f"runs/{candidate.id}/values/", measures)
             # A rule about Judged@10 itself has one mean.
             mean, judged = next(iter(body["means"].values())), body["means"][_JUDGED]["mean"]
             answered, topics = body["coverage"]["answered"], body["coverage"]["judged"]
@@ -236,48 +236,49 @@ def _results(
 
             results.append(read_pair(rule, body["measures"][0], str(candidate.id), question.test))
 
-        read_under.add((body["qrels"], body["engine_version"]))
+        versions.add((body["qrels"], body["engine_version"]))
 
-    return results, read_under or {(candidate.status["qrels"], "")}
+    return results, versions or {(candidate.status["qrels"], "")}
 
 
 def _find_worst(
     collection: Collection, candidate: Run, baseline: Run, results: list[Result]
 ) -> None:
-    """Add to each result the topics that lost most, with their texts where these may be read."""
+    """Add the topics that lost most to each result, with their texts if these may be read."""
     texts: dict[str, str] | None = None
     for result in results:
         if result.d is None or not result.n:
             continue
 
         difference = collection.difference(candidate, baseline, result.rule.measure)
-        turn = -1 if result.lower_is_better else 1
-        lost = [
-            (turn * topic["difference"], topic)
+        sign = -1 if result.lower_is_better else 1
+        differences = [
+            (sign * topic["difference"], topic)
             for topic in difference.topics
             if topic["difference"] is not None
         ]
+        losses = [pair for pair in differences if pair[0] < 0]
+        losses = sorted(losses, key=lambda pair: pair[0])[:_MAX_WORST]
 
-        lost = sorted((pair for pair in lost if pair[0] < 0), key=lambda pair: pair[0])[:_WORST]
-        if lost and texts is None:
+        if losses and texts is None:
             texts = _texts_of_topics(collection)
 
         result.worst_topics = [
             {"topic_id": topic["topic_id"], "text": (texts or {}).get(topic["topic_id"], ""), "d": d,
              "candidate": topic["a"], "baseline": topic["b"]}
-            for d, topic in lost
+            for d, topic in losses
         ]  # fmt: skip
 
 
 def _texts_of_topics(collection: Collection) -> dict[str, str]:
     try:
-        listed = collection._hub.pages(f"{collection.path}topics/", rows=_TOPICS_READ)
+        listed = collection._hub.pages(f"{collection.path}topics/", rows=_MAX_TOPICS)
     except Refused:
         return {}
     return {topic["topic_id"]: topic["title"] for topic in listed["results"]}
 
 
-def _described(run: Run) -> dict[str, Any]:
+def _describe(run: Run) -> dict[str, Any]:
     fields = {name: run.raw[name] for name in ("id", "team", "tag", "sha256")}
     return {**fields, "number": run.raw.get("number"), "page": run.page}
 
@@ -285,7 +286,7 @@ def _described(run: Run) -> dict[str, Any]:
 def _address(
     collection: Collection, candidate: Run, baseline: Run | None, question: Question
 ) -> str:
-    """Return the page on which all numbers are."""
+    """Return the address of the page with all numbers."""
     if baseline is None or baseline.id == candidate.id:
         return str(candidate.page)
     measures = ",".join(dict.fromkeys(rule.measure for rule in question.rules))

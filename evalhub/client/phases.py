@@ -1,4 +1,4 @@
-"""A phase of a campaign: its times, and the runs that a team enters into it."""
+"""A phase of a campaign: its times, entries, leaderboard and releases."""
 
 from __future__ import annotations
 
@@ -16,38 +16,25 @@ from .runs import Run, run_id_in
 from .sending import Call, Connection, parameters_of
 from .sources import read_source
 
-_SHOWN = (
-    "phase",
-    "name",
-    "kind",
-    "collection",
-    "state",
-    "opens_at",
-    "closes_at",
-    "late_closes_at",
-    "zone",
-)
-_OF_ENTRY = (
-    "number",
-    "team",
-    "tag",
-    "state",
-    "late",
-    "role",
-    "run_type",
-    "priority",
-    "arrived_at",
-    "run_sha256",
-    "id",
-)
-_OF_RELEASE = (
-    "audience", "state", "planned_at", "done_at", "waits_for", "qrels", "with_run_files", "entries", "note", "id",
+_PHASE_FIELDS = (
+    "phase", "name", "kind", "collection", "state", "opens_at", "closes_at", "late_closes_at", "zone"
 )  # fmt: skip
-_LEFT = ("slots_left", "attempts_left_today", "attempts_left", "resets_at")
+_ENTRY_FIELDS = (
+    "number", "team", "tag", "state", "late", "role", "run_type", "priority", "arrived_at",
+    "run_sha256", "id",
+)  # fmt: skip
+_RELEASE_FIELDS = (
+    "audience", "state", "planned_at", "done_at", "waits_for", "qrels", "with_run_files", "entries",
+    "note", "id",
+)  # fmt: skip
+_ALLOWANCE_FIELDS = ("slots_left", "attempts_left_today", "attempts_left", "resets_at")
 
 
 class PhaseInfo(Answer):
-    """A phase as the server described it: `closes` is the end for the caller's team, `countdown()` says what is left."""
+    """A phase as the server described it.
+
+    `closes` is the end for the caller's team, `countdown()` says how much time there is.
+    """
 
     @property
     def closes(self) -> str:
@@ -56,90 +43,83 @@ class PhaseInfo(Answer):
         return str(own["closes_at"])
 
     def rows(self) -> list[dict[str, Any]]:
-        return [
-            {
-                **{name: self.raw[name] for name in _SHOWN},
-                "closes_at": self.closes,
-                **self.raw["limits"],
-            }
-        ]
+        row = {name: self.raw[name] for name in _PHASE_FIELDS}
+        return [{**row, "closes_at": self.closes, **self.raw["limits"]}]
 
     def countdown(self) -> str:
-        """Say how long an entry is in time yet, by the clock of the server, and what has to arrive until when."""
+        """Say until when an entry is in time, and how long this is by the clock of the server."""
         now, closes = _instant(self.raw["now"]), _instant(self.closes)
-        named, state = f"phase {self.raw['phase']} of {self.raw['campaign']}", self.raw["state"]
+        name, state = f"phase {self.raw['phase']} of {self.raw['campaign']}", self.raw["state"]
         if state == "planned":
             opens = _instant(self.raw["opens_at"])
             return (
-                f"{named} opens in {_length(opens - now)}, at {_written(opens)}. Before, nothing "
+                f"{name} opens in {_duration(opens - now)}, at {_time(opens)}. Before, nothing "
                 "is taken."
             )
 
         if state == "paused":
             return (
-                f"{named} is paused: {self.raw['paused_reason']}. It closes at {_written(closes)} "
+                f"{name} is paused: {self.raw['paused_reason']}. It closes at {_time(closes)} "
                 "all the same."
             )
 
         if state == "late":
             ends = _instant(self.raw["late_closes_at"])
-            taken = (
-                f"late entries are taken for {_length(ends - now)}, until {_written(ends)}, and "
-                "stay marked as late"
+            return (
+                f"{name} closed at {_time(closes)}; late entries are taken for "
+                f"{_duration(ends - now)}, until {_time(ends)}, and stay marked as late."
             )
-            return f"{named} closed at {_written(closes)}; {taken}."
 
         if state == "closed":
-            return f"{named} closed at {_written(closes)}."
+            return f"{name} closed at {_time(closes)}."
 
-        rule = (
-            "The last byte has to arrive before that instant, by the server's clock; the instant "
-            "itself is late."
+        return (
+            f"{name} closes in {_duration(closes - now)}, at {_time(closes)}. The last byte has to "
+            "arrive before that instant, by the server's clock; the instant itself is late."
         )
-        return f"{named} closes in {_length(closes - now)}, at {_written(closes)}. {rule}"
 
 
 class Releases(Listed):
     """The releases of a phase."""
 
     def rows(self) -> list[dict[str, Any]]:
-        return [{name: release[name] for name in _OF_RELEASE} for release in self.raw["results"]]
+        return [
+            {name: release[name] for name in _RELEASE_FIELDS} for release in self.raw["results"]
+        ]
 
 
 class PhaseBoard(Board):
-    """The leaderboard of a phase: rows as of a leaderboard, with what the campaign knows of each entry."""
+    """The leaderboard of a phase, with fields of each entry in the rows."""
 
     def rows(self) -> list[dict[str, Any]]:
         rows = []
         for row in self.raw["results"]:
             flat, entry = self._row(row), row["entry"]
             first = {"rank": flat.pop("rank"), "team": flat.pop("team"), "name": row["team_name"]}
-            of_entry = {name: entry[name] for name in ("number", "role", "run_type", "late")}
-            rows.append({**first, "tag": flat.pop("tag"), **flat, **of_entry, "entry": entry["id"]})
+            last = {name: entry[name] for name in ("number", "role", "run_type", "late")}
+            rows.append({**first, "tag": flat.pop("tag"), **flat, **last, "entry": entry["id"]})
 
         return rows
 
 
 class Entry(Answer):
-    """An entry; that which `enter` returns is the receipt, with what is left to the team."""
+    """An entry; that of `enter` is the receipt, with what the team may still enter."""
 
     def rows(self) -> list[dict[str, Any]]:
-        left = self.raw.get("allowance") or {}
-        return [
-            {name: self.raw[name] for name in _OF_ENTRY}
-            | {name: left[name] for name in _LEFT if name in left}
-        ]
+        allowance = self.raw.get("allowance") or {}
+        row = {name: self.raw[name] for name in _ENTRY_FIELDS}
+        return [row | {name: allowance[name] for name in _ALLOWANCE_FIELDS if name in allowance}]
 
 
 class Entries(Listed):
-    """Entries of a phase: those of one's team, of organisers all."""
+    """The entries of a phase: those of the caller's team, for organisers all."""
 
     def rows(self) -> list[dict[str, Any]]:
         return [row for entry in self.raw["results"] for row in Entry(entry).rows()]
 
 
 class Phase:
-    """A phase by its short name; nothing is asked for before a method is called."""
+    """A phase by its short name; nothing is sent before a method is called."""
 
     def __init__(self, hub: Connection, campaign: str, slug: str) -> None:
         self._hub, self.campaign, self.slug = hub, campaign, slug
@@ -165,12 +145,14 @@ class Phase:
         team: str | None = None,
         confirm: bool = False,
     ) -> PhaseInfo:
-        """Let it close later, for all or for one team, for organisers: a time with offset, or a day and its zone. One
-        more than 90 days away needs `confirm`."""
+        """Let it close later, for all or for one team, as an organiser.
+
+        `closes_at` is a time with offset, or a day with its `zone`; more than 90 days away it needs
+        `confirm`.
+        """
         body: dict[str, Any] = {"closes_at": closes_at, "reason": reason, "team": team}
         if zone:
             body["zone"] = zone
-
         if confirm:
             body["confirm"] = True
 
@@ -247,11 +229,11 @@ class Phase:
     ) -> Entry | Check:
         """Enter a run and return its receipt, or a Check with `dry_run`.
 
-        `source` is what `Collection.submit` takes, or a Run that the team has in the collection.
+        `source` is a run as for `Collection.submit`, or a Run of the team in the collection.
         `answers` are those to the form of the phase. Organisers name a team with `on_behalf_of` and
         say why in `reason`; their own runs have the `role` baseline, with a `label`, or
-        out_of_competition. A request whose answer is lost is sent again with the same key: it is
-        entered once, and in time if its first try arrived in time. BadFile lists what is wrong with
+        out_of_competition. A request without an answer is sent again with the same key: the run is
+        entered once, and in time if the first try arrived in time. BadFile lists what is wrong with
         the file, Conflict says why the phase does not take it, QuotaExceeded that no attempt is
         left.
         """
@@ -274,11 +256,7 @@ class Phase:
             return Entry(self._hub.send(call).json())
 
         file = read_source(source, tag)
-        fields |= {
-            "tag": file.tag,
-            "metadata": metadata_of(metadata),
-            "dry_run": dry_run or None,
-        }
+        fields |= {"tag": file.tag, "metadata": metadata_of(metadata), "dry_run": dry_run or None}
 
         form = {
             name: json.dumps(value) if isinstance(value, dict) else value
@@ -290,11 +268,11 @@ class Phase:
         return Check(body) if dry_run else Entry(body)
 
     def entries(self) -> Entries:
-        """Return the entries of the caller's team, of an organiser those of all teams."""
+        """Return the entries of the caller's team, for organisers those of all teams."""
         return Entries(self._hub.pages(f"{self.path}entries/"))
 
     def allowance(self, team: str | None = None) -> Answer:
-        """Return what the caller's team may still enter, or for organisers a `team`; None is no limit."""
+        """Return what the caller's team, or for organisers a `team`, may enter; None is no limit."""
         return Answer(self._hub.read(f"{self.path}allowance/", {"team": team}))
 
     def prioritise(self, tags: Iterable[str]) -> Answer:
@@ -303,7 +281,7 @@ class Phase:
         return Answer(self._hub.send(call).json())
 
     def withdraw(self, entry: str | Entry, reason: str = "") -> Entry:
-        """Withdraw an entry, given by its tag, its id or as it was returned."""
+        """Withdraw an entry, named by its tag or id, or as it was returned."""
         return self._end(entry, "withdraw", reason)
 
     def disqualify(self, entry: str | Entry, reason: str) -> Entry:
@@ -316,23 +294,28 @@ class Phase:
         return Entry(self._hub.send(call).json())
 
     def leaderboard(self, *measures: Any, rows: int | None = None, **parameters: Any) -> PhaseBoard:
-        """Return its leaderboard, all or the first `rows`: `view` (official, all, late, afterwards), `run_type`,
-        `role`, and the parameters of a leaderboard: `sort`, `order`, `statistics`, ..."""
+        """Return its leaderboard, all or the first `rows`.
+
+        Parameters are `view` (official, all, late, afterwards), `run_type`, `role`, and those of a
+        leaderboard: `sort`, `order`, `statistics`, ...
+        """
         if measures:
             parameters = {"measures": list(measures), **parameters}
         body = self._hub.pages(f"{self.path}board/", parameters, rows)
         return PhaseBoard(body, f"{self._hub.url}/campaigns/{self.campaign}/")
 
     def releases(self) -> Releases:
-        """Return its releases: of an organiser all, of others those that were done for them."""
+        """Return its releases: for organisers all, for others those that were done for them."""
         return Releases(self._hub.pages(f"{self.path}releases/"))
 
     def release(self, audience: str, at: str | None = None, **fields: Any) -> Answer:
-        """Plan a release to `teams`, `participants` or `public`, for organisers: at a time, or until `release_now`;
-        `zone`, `qrels`, `with_run_files`, `note`."""
-        call = Call(
-            "POST", f"{self.path}releases/", json={"audience": audience, "at": at, **fields}
-        )
+        """Plan a release to `teams`, `participants` or `public`, as an organiser.
+
+        Without a time `at` it waits for `release_now`. Fields are `zone`, `qrels`, `with_run_files`
+        and `note`.
+        """
+        body = {"audience": audience, "at": at, **fields}
+        call = Call("POST", f"{self.path}releases/", json=body)
         return Answer(self._hub.send(call).json())
 
     def packet(self, team: str | None = None) -> bytes:
@@ -341,17 +324,17 @@ class Phase:
         return self._hub.download(f"{self.path}packet/{query}")
 
     def results(self, team: str | None = None, **parameters: Any) -> Answer:
-        """Return the values of the caller's team, or for organisers of a `team`, beside the reference set."""
+        """Return values of the caller's team, or for organisers a `team`, with the reference set."""
         parameters = {"team": team, **parameters}
         return Answer(self._hub.read(f"{self.path}results/", parameters))
 
-    def _end(self, entry: str | Entry, act: str, reason: str) -> Entry:
+    def _end(self, entry: str | Entry, action: str, reason: str) -> Entry:
         body = {"reason": reason} if reason else {}
-        call = Call("POST", f"entries/{self._id(entry)}/{act}/", json=body)
+        call = Call("POST", f"entries/{self._id(entry)}/{action}/", json=body)
         return Entry(self._hub.send(call).json())
 
     def _id(self, entry: str | Entry) -> str:
-        """Return the id of an entry, which is named by its tag, its id or as it was returned."""
+        """Return the id of an entry that is named by its tag or id, or as it was returned."""
         if isinstance(entry, Entry):
             return str(entry.raw["id"])
         if entry_id := run_id_in(entry):
@@ -362,24 +345,23 @@ class Phase:
             if row["tag"] == entry:
                 return str(row["id"])
 
-        missing = NotFound(
-            404,
-            {"code": "not_found", "detail": f"phase {self.slug} has no entry {entry!r} of yours"},
-        )
+        detail = f"phase {self.slug} has no entry {entry!r} of yours"
+        missing = NotFound(404, {"code": "not_found", "detail": detail})
         raise missing.with_suggestion(entry, [row["tag"] for row in rows])
 
 
 def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))  # noqa: FURB162, because Python 3.10 reads no Z
+    # Python 3.10 does not read Z.
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))  # noqa: FURB162
 
 
-def _written(at: datetime) -> str:
+def _time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _length(left: timedelta) -> str:
-    """Return a time in words, of its two largest units: 2 d 3 h, 14 min 5 s."""
-    seconds = max(0, int(left.total_seconds()))
+def _duration(time: timedelta) -> str:
+    """Return a duration in its two largest units: 2 d 3 h, 14 min 5 s."""
+    seconds = max(0, int(time.total_seconds()))
     parts: list[str] = []
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         count, seconds = divmod(seconds, length)

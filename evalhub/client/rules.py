@@ -1,15 +1,15 @@
-"""The rules of a gate: how they are written, and when a run is fine, worse or undecided under one.
+"""The rules of a gate: how they are written, and their verdicts fine, worse and undecided.
 
 Means, intervals and p are the server's. With d the mean over topics of candidate minus baseline,
-turned round where lower values are better, so that d < 0 is worse:
+with its sign changed if lower values are better, so that d < 0 is worse:
 
-    no-worse-than MARGIN      worse: the interval of d lies below -MARGIN; fine: it lies above; else undecided
-    no-significant-drop       worse: d < 0 and p, corrected over the gate's rules of this kind, is below alpha
-    no-drop                   worse: d < 0
-    at-least X                worse: the candidate's mean is below X
+    no-worse-than MARGIN   worse: the interval of d lies below -MARGIN; fine: it lies above
+    no-significant-drop    worse: d < 0 and p < alpha, corrected over the gate's rules of this kind
+    no-drop                worse: d < 0
+    at-least X             worse: the candidate's mean is below X
 
-Undecided whatever the numbers are: a run answered few topics or has nothing judged, or judged
-documents alone give another verdict.
+A rule is undecided, whatever its numbers, if a run answered few topics or has nothing judged, or if
+judged documents alone give another verdict.
 
 Source: no-worse-than is one-sided non-inferiority, read from the interval of confidence 1 - 2 alpha
 (Schuirmann, 1987).
@@ -31,13 +31,13 @@ NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST = (
     "at-least",
 )
 FINE, WORSE, UNDECIDED = "fine", "worse", "undecided"
-# Cautions of a server about a run of which so little was measured that there is no verdict.
+# Cautions of a server about runs with so few data that there is no verdict.
 UNMEASURED = ("few_topics_answered", "nothing_judged")
-# As the server has it: a run that answered a smaller share of the topics gives no verdict.
+# As on the server: a run that answered a smaller share of the topics gets no verdict.
 LEAST_ANSWERED = 0.9
-# With fewer topics neither an interval nor a p says anything.
+# With fewer topics neither an interval nor p is of use.
 LEAST_TOPICS = 10
-# Means are equal that differ by the rounding of sums.
+# Means that differ less are equal: this is the rounding of sums.
 ROUNDING = 1e-12
 _KINDS = (NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST)
 _NUMBER = re.compile(r"[-+.0-9][-+.0-9eE]*%?")
@@ -50,9 +50,11 @@ _FORM = (
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `number` is the margin, or of at-least the least mean; a `relative` margin is a share of the baseline's
-    mean. A margin of no-significant-drop decides nothing: it is held against the detectable
-    difference."""
+    """A rule. `number` is the margin, or for at-least the smallest mean.
+
+    A `relative` margin is a share of the baseline's mean. A margin of no-significant-drop decides
+    nothing: it is compared with the detectable difference.
+    """
 
     measure: str
     kind: str = NO_WORSE
@@ -67,19 +69,19 @@ class Rule:
 
 
 def parse_rule(text: str | Rule) -> Rule:
-    """Return the rule of a text such as `nDCG@10 no-worse-than 0.01`; BadRule says what is wrong with it."""
+    """Return the rule of a text such as `nDCG@10 no-worse-than 0.01`, or raise BadRule."""
     if isinstance(text, Rule):
         return text
 
     words = text.split()
-    given = words.pop() if len(words) > 1 and _NUMBER.fullmatch(words[-1]) else None
+    number_text = words.pop() if len(words) > 1 and _NUMBER.fullmatch(words[-1]) else None
     kind = words.pop() if len(words) > 1 and words[-1] in _KINDS else NO_WORSE
     measure = " ".join(words)
-    # Blanks belong to a measure within its brackets only.
+    # A measure has blanks only in its brackets.
     if not measure or " " in _BRACKETS.sub("", measure):
         raise BadRule(f"{text!r} is not a rule; write {_FORM}")
 
-    if given is None:
+    if number_text is None:
         if kind in (NO_WORSE, AT_LEAST):
             missing = "a margin, such as 0.01 or 2%" if kind == NO_WORSE else "a number"
             raise BadRule(f"{text!r}: {kind} needs {missing}; rules are {_FORM}")
@@ -88,11 +90,11 @@ def parse_rule(text: str | Rule) -> Rule:
     if kind == NO_DROP:
         raise BadRule(f"{text!r}: no-drop takes no number; {NO_WORSE} takes a margin")
 
-    relative = given.endswith("%")
+    relative = number_text.endswith("%")
     try:
-        number = float(given.removesuffix("%")) / (100 if relative else 1)
+        number = float(number_text.removesuffix("%")) / (100 if relative else 1)
     except ValueError:
-        raise BadRule(f"{text!r}: {given} is not a number") from None
+        raise BadRule(f"{text!r}: {number_text} is not a number") from None
 
     if not math.isfinite(number) or (kind != AT_LEAST and number <= 0):
         raise BadRule(f"{text!r}: a margin is a number above 0; for none, write no-drop")
@@ -106,10 +108,10 @@ def parse_rule(text: str | Rule) -> Rule:
 
 @dataclass
 class Result:
-    """What a rule says of a run. Every difference is turned so that below 0 is worse; None where there is none.
+    """The result of a rule. Every difference is signed so that below 0 is worse, or None.
 
     `unmeasured` says why nothing can be decided, whatever the numbers are. `on_judged` has the
-    numbers of judged documents alone, where the runs are judged unevenly.
+    numbers of judged documents alone, if the runs are judged unevenly.
     """
 
     rule: Rule
@@ -135,128 +137,140 @@ class Result:
     on_judged: Result | None = None
 
     def raw(self) -> dict[str, Any]:
-        told = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("rule", "lower_is_better", "unmeasured", "on_judged")
-        }
+        private = ("rule", "lower_is_better", "unmeasured", "on_judged")
+        fields = {name: value for name, value in vars(self).items() if name not in private}
+        rule = {"rule": str(self.rule), "measure": self.rule.measure, "kind": self.rule.kind}
 
-        alone = self.on_judged
-        shown = ("verdict", "d", "low", "high", "n", "p_value", "p_adjusted")
-        told["on_judged"] = alone and {name: getattr(alone, name) for name in shown}
+        on_judged = None
+        if self.on_judged:
+            names = ("verdict", "d", "low", "high", "n", "p_value", "p_adjusted")
+            on_judged = {name: getattr(self.on_judged, name) for name in names}
 
-        return {
-            "rule": str(self.rule),
-            "measure": self.rule.measure,
-            "kind": self.rule.kind,
-            **told,
-        }
+        return {**rule, **fields, "on_judged": on_judged}
 
-    def caution(self, code: str, message: str) -> None:
+    def add_caution(self, code: str, message: str) -> None:
         self.cautions.append({"code": code, "message": message})
 
 
-def read_pair(rule: Rule, compared: dict[str, Any], candidate: str, test: str) -> Result:
-    """Return the numbers of a rule from one measure of the server's comparison of two runs; `decide` comes after."""
-    if "lower_is_better" not in compared:
+def read_pair(rule: Rule, comparison: dict[str, Any], candidate: str, test: str) -> Result:
+    """Return the numbers of a rule from one measure of the server's comparison of two runs.
+
+    `decide` adds the verdict.
+    """
+    if "lower_is_better" not in comparison:
         raise EvalHubError(
             "this server is too old for a gate: its version/ does not have the feature gate"
         )
 
-    (pair,) = compared["pairs"]
-    means = {mean["run"]: mean["mean"] for mean in compared["means"]}
-    coverage = {mean["run"]: mean.get("coverage") or {} for mean in compared["means"]}
-    result = _numbers(rule, compared, candidate, pair, pair["tests"][test], pair["difference"])
+    (pair,) = comparison["pairs"]
+    statistics = pair["tests"][test]
+    result = _numbers(rule, comparison, candidate, pair, statistics, pair["difference"])
     result.detectable = pair["detectable"]
+
+    means = {mean["run"]: mean["mean"] for mean in comparison["means"]}
+    coverage = {mean["run"]: mean.get("coverage") or {} for mean in comparison["means"]}
     result.candidate_mean = means.pop(candidate)
     ((baseline, result.baseline_mean),) = means.items()
     result.coverage = {"candidate": coverage[candidate], "baseline": coverage[baseline]}
-    result.topics_left_out = [topic["topic_id"] for topic in compared["topics"]["reasons"]]
-    result.cautions = [*compared["cautions"], *compared["tests"][test]["cautions"]]
+
+    result.topics_left_out = [topic["topic_id"] for topic in comparison["topics"]["reasons"]]
+    result.cautions = [*comparison["cautions"], *comparison["tests"][test]["cautions"]]
     result.unmeasured = "; ".join(
-        caution["message"] for caution in compared["cautions"] if caution["code"] in UNMEASURED
+        caution["message"] for caution in comparison["cautions"] if caution["code"] in UNMEASURED
     )
+
     if rule.number is not None:
         result.margin = rule.number * abs(result.baseline_mean) if rule.relative else rule.number
-
     if result.margin and rule.kind == NO_WORSE:
         # n' = ceil(((t(1 - alpha) + t(power)) s_d / MARGIN)^2), from what n topics detect.
         result.topics_needed = math.ceil(result.n * (result.detectable / result.margin) ** 2 - 1e-9)
 
-    if left := compared["topics"]["left_out"]:
-        result.caution(
-            "topics_left_out", f"{left} topics have no value of one of the runs and do not count"
+    if count := comparison["topics"]["left_out"]:
+        result.add_caution(
+            "topics_left_out", f"{count} topics have no value of one of the runs and do not count"
         )
 
     if pair["deviation"] == 0:
         # Without spread there is no interval: d alone decides.
         result.low = result.high = result.d
-        result.caution(
+        result.add_caution(
             "constant_difference", "the difference is the same on every topic; it alone decides"
         )
 
-    if alone := pair.get("on_judged"):
-        told = alone["tests"][test]
-        result.on_judged = _numbers(rule, compared, candidate, pair, told, alone["difference"])
-        result.on_judged.margin = result.margin
-        if told["withheld"] == "no_spread":
-            result.on_judged.low = result.on_judged.high = result.on_judged.d
+    if on_judged := pair.get("on_judged"):
+        statistics, difference = on_judged["tests"][test], on_judged["difference"]
+        judged = _numbers(rule, comparison, candidate, pair, statistics, difference)
+        judged.margin = result.margin
+        if statistics["withheld"] == "no_spread":
+            judged.low = judged.high = judged.d
+        result.on_judged = judged
 
     return result
 
 
 def _numbers(
     rule: Rule,
-    compared: dict[str, Any],
+    comparison: dict[str, Any],
     candidate: str,
     pair: dict[str, Any],
-    told: dict[str, Any],
+    statistics: dict[str, Any],
     difference: float,
 ) -> Result:
-    """Return a difference of the pair with its interval and p, turned so that below 0 is worse."""
+    """Return a difference of the pair with its interval and p, signed so that below 0 is worse."""
     # The server subtracts in the order of the means.
-    turn = (1 if pair["a"] == candidate else -1) * (-1 if compared["lower_is_better"] else 1)
-    ends = [None if told[end] is None else turn * told[end] for end in ("low", "high")]
-    low, high = ends if turn > 0 else reversed(ends)
-    result = Result(rule, d=turn * difference, low=low, high=high, n=compared["topics"]["used"])
-    result.p_value, result.lower_is_better = told["p_value"], compared["lower_is_better"]
+    lower_is_better = comparison["lower_is_better"]
+    sign = (1 if pair["a"] == candidate else -1) * (-1 if lower_is_better else 1)
+    low, high = statistics["low"], statistics["high"]
+    if sign < 0:
+        low, high = (None if end is None else -end for end in (high, low))
 
-    return result
+    return Result(
+        rule,
+        d=sign * difference,
+        low=low,
+        high=high,
+        n=comparison["topics"]["used"],
+        p_value=statistics["p_value"],
+        lower_is_better=lower_is_better,
+    )
 
 
 def decide(results: list[Result], alpha: float) -> None:
-    """Give each result its verdict. p of the rules about significance are corrected over all of them, by Holm.
+    """Give each result its verdict, with p of rules about significance corrected by Holm.
 
-    Where too little was measured, and where judged documents alone give another verdict, a result
-    is undecided.
+    A result is undecided if too little was measured, and if judged documents alone give another
+    verdict.
     """
     _decide(results, alpha)
-    # Holm's correction is over all rules: those without other numbers count with their own.
+    # Holm's correction is over all rules: results without judged documents alone take part, too.
     _decide([result.on_judged or replace(result, cautions=[]) for result in results], alpha)
+
     for result in results:
-        alone = result.on_judged
+        judged = result.on_judged
         if result.unmeasured:
-            _say(result, UNDECIDED, result.unmeasured)
-        elif alone and alone.verdict != result.verdict:
-            reason = (
-                f"depends on judging: {result.verdict} with {result.d:+.4f}, {alone.verdict} with {alone.d:+.4f} on "
-                "judged documents alone"
+            _set_verdict(result, UNDECIDED, result.unmeasured)
+        elif judged and judged.verdict != result.verdict:
+            _set_verdict(
+                result,
+                UNDECIDED,
+                f"depends on judging: {result.verdict} with {result.d:+.4f}, {judged.verdict} with "
+                f"{judged.d:+.4f} on judged documents alone",
             )
-            _say(result, UNDECIDED, reason)
 
 
 def _decide(results: list[Result], alpha: float) -> None:
-    about_p = [
+    significance_results = [
         result
         for result in results
         if result.rule.kind == NO_SIGNIFICANT_DROP and result.d is not None
     ]
 
-    # A difference without spread is certain, none at all is none.
-    values = [
-        (float(not result.d) if result.p_value is None else result.p_value) for result in about_p
+    # Without spread there is no p: a difference is certain, and without one p is 1.
+    p_values = [
+        (float(not result.d) if result.p_value is None else result.p_value)
+        for result in significance_results
     ]
-    for result, adjusted in zip(about_p, holm(values), strict=True):
+    for result, adjusted in zip(significance_results, holm(p_values), strict=True):
         result.p_adjusted = adjusted
 
     for result in results:
@@ -265,77 +279,79 @@ def _decide(results: list[Result], alpha: float) -> None:
 
         if result.rule.kind == NO_DROP:
             worse = result.d < -ROUNDING
-            _say(
+            _set_verdict(
                 result,
                 WORSE if worse else FINE,
                 "the mean is lower" if worse else "the mean is not lower",
             )
         elif result.n < LEAST_TOPICS:
-            _say(result, UNDECIDED, f"{result.n} topics are too few: {LEAST_TOPICS} at least")
-            result.caution("few_topics", result.reason)
+            _set_verdict(
+                result, UNDECIDED, f"{result.n} topics are too few: {LEAST_TOPICS} at least"
+            )
+            result.add_caution("few_topics", result.reason)
         elif result.rule.kind == NO_SIGNIFICANT_DROP:
             _decide_significance(result, alpha)
         else:
             _decide_margin(result)
 
 
-def _say(result: Result, verdict: str, reason: str) -> None:
+def _set_verdict(result: Result, verdict: str, reason: str) -> None:
     result.verdict, result.reason = verdict, reason
 
 
 def _decide_margin(result: Result) -> None:
     d, low, high, margin = result.d, result.low, result.high, result.margin
     if not margin:
-        _say(
+        _set_verdict(
             result,
             UNDECIDED,
             "the baseline's mean is 0, and no share of it is a margin; give an absolute one",
         )
     elif d is None or low is None or high is None:
-        _say(result, UNDECIDED, "the test gives no interval")
+        _set_verdict(result, UNDECIDED, "the test gives no interval")
     elif low == high:
         worse = d < -margin - ROUNDING
-        _say(
+        _set_verdict(
             result,
             WORSE if worse else FINE,
             f"every topic differs by {d:+.4f}, margin {margin:.4f}",
         )
     elif high < -margin:
-        _say(result, WORSE, f"{d:+.4f}, worse by {-high:.4f} at least, margin {margin:.4f}")
+        _set_verdict(result, WORSE, f"{d:+.4f}, worse by {-high:.4f} at least, margin {margin:.4f}")
     elif low > -margin:
         bound = f"better by {low:.4f} at least" if low > 0 else f"worse by {-low:.4f} at most"
-        _say(result, FINE, f"{d:+.4f}, {bound}, margin {margin:.4f}")
+        _set_verdict(result, FINE, f"{d:+.4f}, {bound}, margin {margin:.4f}")
     else:
-        _say(
+        _set_verdict(
             result, UNDECIDED, f"{d:+.4f}, between {low:+.4f} and {high:+.4f}, margin {margin:.4f}"
         )
         needed = result.topics_needed or 0
-        more = f"where there is no difference, {needed:,} topics would decide in 8 of 10 cases"
         if needed <= result.n:
             more = (
                 "so many topics decide in 8 of 10 cases where there is no difference; there may "
                 "be a small one"
             )
-
+        else:
+            more = f"where there is no difference, {needed:,} topics would decide in 8 of 10 cases"
         result.reason += f"; {more}"
 
 
 def _decide_significance(result: Result, alpha: float) -> None:
     d, p = result.d or 0.0, result.p_adjusted
     worse = d < -ROUNDING and p is not None and p < alpha
-    told = "no p" if p is None else "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
-    _say(result, WORSE if worse else FINE, f"{d:+.4f}, {told} corrected")
+    if p is None:
+        p_text = "no p"
+    else:
+        p_text = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
+    _set_verdict(result, WORSE if worse else FINE, f"{d:+.4f}, {p_text} corrected")
 
-    if (
-        result.detectable is not None
-        and result.margin is not None
-        and result.detectable > result.margin
-    ):
-        message = (
-            f"these {result.n} topics show a drop of {result.detectable:.4f} in 8 of 10 cases, and smaller ones less "
-            f"often: a drop of {result.margin:.4f} may pass"
+    detectable, margin = result.detectable, result.margin
+    if detectable is not None and margin is not None and detectable > margin:
+        result.add_caution(
+            "blind_to_margin",
+            f"these {result.n} topics show a drop of {detectable:.4f} in 8 of 10 cases, and smaller "
+            f"ones less often: a drop of {margin:.4f} may pass",
         )
-        result.caution("blind_to_margin", message)
 
 
 def decide_least(
@@ -345,26 +361,26 @@ def decide_least(
     lower_is_better: bool,
     coverage: dict[str, Any] | None = None,
 ) -> Result:
-    """Return what at-least says of a mean; where lower values are better, it is at most X.
+    """Return the result of at-least for a mean; if lower values are better, it is at most X.
 
-    `coverage` has the shares `answered` and `judged` of the run, None where they are not known.
+    `coverage` has the shares `answered` and `judged` of the run, None if unknown.
     """
     result = Result(rule, n=topics, candidate_mean=mean, margin=None)
     result.coverage = {"candidate": coverage} if coverage else {}
-    least, covered = rule.number or 0.0, coverage or {}
+    least, shares = rule.number or 0.0, coverage or {}
 
-    answered, judged = covered.get("answered"), covered.get("judged")
+    answered, judged = shares.get("answered"), shares.get("judged")
     if answered is not None and answered < LEAST_ANSWERED:
-        _say(result, UNDECIDED, f"the run answered {100 * answered:.0f}% of the topics")
+        _set_verdict(result, UNDECIDED, f"the run answered {100 * answered:.0f}% of the topics")
     elif judged == 0:
-        reason = f"none of the run's first {covered['k']} documents of any topic is judged"
-        _say(result, UNDECIDED, reason)
+        reason = f"none of the run's first {shares['k']} documents of any topic is judged"
+        _set_verdict(result, UNDECIDED, reason)
     elif mean is None:
-        _say(result, UNDECIDED, "the run has no mean of this measure")
+        _set_verdict(result, UNDECIDED, "the run has no mean of this measure")
     else:
         worse = mean > least + ROUNDING if lower_is_better else mean < least - ROUNDING
         bound = "most" if lower_is_better else "least"
-        _say(
+        _set_verdict(
             result,
             WORSE if worse else FINE,
             f"the mean is {mean:.4f}, required at {bound} {least:.4f}",
@@ -377,8 +393,8 @@ def holm(p_values: list[float]) -> list[float]:
     """Return p corrected by Holm's method over all of them."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     adjusted, largest = [0.0] * len(p_values), 0.0
-    for place, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = largest
 
     return adjusted

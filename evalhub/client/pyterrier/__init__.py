@@ -1,14 +1,18 @@
-"""PyTerrier: experiments whose runs are on a leaderboard, with the values of both side by side.
+"""PyTerrier: submit the runs of experiments, and compare the values of both programs.
 
     import pyterrier as pt
     import evalhub_client.pyterrier as eh
 
-    eh.Experiment([bm25, bm25 >> mono], topics, qrels, ["map"], names=["BM25", "mono"], collection="robust04")
-    eh.publish("experiments/robust04", collection="robust04")       # what pt.Experiment(save_dir=...) has written
-    pipeline = bm25 >> mono >> eh.Submit("robust04", tag="mono")    # sent by eh.flush()
+    names = ["BM25", "mono"]
+    systems = [bm25, bm25 >> mono]
+    eh.Experiment(systems, topics, qrels, ["map"], names=names, collection="robust04")
+    # What pt.Experiment(save_dir=...) has written:
+    eh.publish("experiments/robust04", collection="robust04")
+    # Submitted by eh.flush():
+    pipeline = bm25 >> mono >> eh.Submit("robust04", tag="mono")
     pt.get_dataset("evalhub:robust04").get_topics()
 
-Written for PyTerrier 1.0 and later.
+It needs PyTerrier 1.0 or later.
 """
 
 from .datasets import CollectionDataset, CollectionDatasets

@@ -1,4 +1,4 @@
-"""A stage of a pipeline that submits what went by."""
+"""A stage of a pipeline that submits its results."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from ..sources import GENERIC, by_topic, read_source, six_columns, tag_of_name
 
 COLUMNS = ["qid", "docno", "score"]
 _log = logging.getLogger("evalhub_client")
-# What has kept something that is not submitted yet; pipelines are often used without being named.
+# Stages with results that are not submitted yet; pipelines often have no variable.
 _unsent: list[Submit] = []
 
 
 class Published(list[Run]):
     """The runs that were submitted, in the order of the systems.
 
-    `unsent` has the error of every system whose run was not. `agreement` has the values of
-    PyTerrier beside EvalHub's; None where they were not compared.
+    `unsent` has the errors of systems that were not submitted. `agreement` has the values of both
+    PyTerrier and EvalHub, or None if they were not compared.
     """
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class Published(list[Run]):
 
 
 class Submit(pt.Transformer):  # type: ignore[misc]
-    """A stage that passes its input on unchanged, and submits it as one run on `close()`, at the end of `with`, or on
-    `flush()`. Nothing is sent at the end of the program.
+    """A stage that passes its input on unchanged, and submits it as one run.
 
-    A topic that comes again replaces what was kept of it. What is known of a run (`team`,
-    `description`, `metadata`, `if_taken`) is given as to Collection.submit().
+    That happens on `close()`, at the end of `with`, or on `flush()`, not at the end of the program.
+    Results for a topic replace earlier ones for it. Options such as `team`, `description`,
+    `metadata` and `if_taken` are those of Collection.submit().
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Submit(pt.Transformer):  # type: ignore[misc]
         self._target: Collection = (hub or connect()).collection(collection)
         self._options = options
         self._frames: list[Any] = []
-        # The last frame in which a topic was.
+        # The number of the last frame with a topic.
         self._latest: dict[str, int] = {}
 
     def __repr__(self) -> str:
@@ -68,19 +68,22 @@ class Submit(pt.Transformer):  # type: ignore[misc]
     def transform(self, inp: Any) -> Any:
         """Keep topics, documents and scores; return the same frame."""
         pt.validate.columns(inp, includes=COLUMNS)
-        kept = inp[COLUMNS].copy()
-        kept["qid"] = kept["qid"].astype(str)
+        results = inp[COLUMNS].copy()
+        results["qid"] = results["qid"].astype(str)
+        topics = results["qid"].unique()
 
-        again = [topic for topic in kept["qid"].unique() if topic in self._latest]
-        if again and not self._same(again, kept):
-            named = ", ".join([*again[:3], *(["..."] if len(again) > 3 else [])])
+        repeated = [topic for topic in topics if topic in self._latest]
+        if repeated and not self._same_results(repeated, results):
+            more = ["..."] if len(repeated) > 3 else []
             _log.warning(
-                "%s: topics came again with other results, which replace the first: %s", self, named
+                "%s: topics came again with other results, which replace the first: %s",
+                self,
+                ", ".join([*repeated[:3], *more]),
             )
 
-        if len(kept):
-            self._latest |= dict.fromkeys(kept["qid"].unique(), len(self._frames))
-            self._frames.append(kept)
+        if len(results):
+            self._latest |= dict.fromkeys(topics, len(self._frames))
+            self._frames.append(results)
             if self not in _unsent:
                 _unsent.append(self)
 
@@ -92,7 +95,7 @@ class Submit(pt.Transformer):  # type: ignore[misc]
         return input_columns
 
     def frame(self) -> Any:
-        """Return what is kept: `qid`, `docno`, `score`."""
+        """Return the results: `qid`, `docno`, `score`."""
         frames = [
             frame[frame["qid"].map(self._latest) == number]
             for number, frame in enumerate(self._frames)
@@ -100,12 +103,12 @@ class Submit(pt.Transformer):  # type: ignore[misc]
         return pandas.concat(frames) if frames else pandas.DataFrame(columns=COLUMNS)
 
     def close(self) -> Run | None:
-        """Submit what is kept and return the run; None where nothing is. If that fails, it is still kept."""
+        """Submit the results and return the run, or None without results, which are kept on errors."""
         if not self._frames:
             return None
 
         with tempfile.TemporaryFile() as file:
-            # A topic at a time: runs of many topics do not fit into memory twice.
+            # Topic by topic: runs of many topics do not fit into memory twice.
             for _, rows in self.frame().groupby("qid", sort=False):
                 file.write("".join(six_columns(by_topic(rows), self.tag)).encode())
             file.seek(0)
@@ -116,21 +119,21 @@ class Submit(pt.Transformer):  # type: ignore[misc]
         return run
 
     def discard(self) -> None:
-        """Forget what is kept."""
+        """Forget the results."""
         self._frames, self._latest = [], {}
         if self in _unsent:
             _unsent.remove(self)
 
-    def _same(self, topics: Iterable[str], new: Any) -> bool:
-        old = self.frame()
-        rows = [
-            set(map(tuple, frame[frame["qid"].isin(topics)].to_numpy())) for frame in (old, new)
-        ]
-        return rows[0] == rows[1]
+    def _same_results(self, topics: Iterable[str], results: Any) -> bool:
+        earlier, later = (
+            set(map(tuple, frame[frame["qid"].isin(topics)].to_numpy()))
+            for frame in (self.frame(), results)
+        )
+        return earlier == later
 
 
 def flush() -> list[Run]:
-    """Submit what every Submit has kept; one that fails does not stop the others, and the first error is raised."""
+    """Submit the results of all stages; raise the first error after all were tried."""
     runs, errors = [], []
     for stage in _unsent.copy():
         try:
@@ -145,7 +148,7 @@ def flush() -> list[Run]:
 
 
 def tags_of(names: Sequence[str]) -> list[str]:
-    """Return the tags of systems: their names of letters, digits, `.`, `_` and `-`; BadSource where they tell none."""
+    """Return the tags of systems; raise BadSource for generic names, and names with one tag."""
     tags: dict[str, str] = {}
     for name in names:
         tag = tag_of_name(str(name))
@@ -163,7 +166,7 @@ def tags_of(names: Sequence[str]) -> list[str]:
 
 
 def submit_each(published: Published, senders: Mapping[str, Callable[[], Run | None]]) -> None:
-    """Submit run by run: an error concerns one run, and is kept and logged."""
+    """Submit run by run; note and log errors of single runs."""
     for name, send in senders.items():
         try:
             run = send()

@@ -1,4 +1,4 @@
-"""PyTerrier's values beside EvalHub's."""
+"""Compare PyTerrier's values with EvalHub's."""
 
 from __future__ import annotations
 
@@ -24,73 +24,67 @@ from .stage import COLUMNS, Published
 
 _TIME = "mrt"
 # Columns of aggregated.csv about a comparison with a baseline.
-_OF_BASELINE = (" +", " -", " p-value", " reject", " p-value corrected")
+_BASELINE_SUFFIXES = (" +", " -", " p-value", " reject", " p-value corrected")
 _log = logging.getLogger("evalhub_client")
 
 
-def evaluated(
-    asked: Mapping[str, Any], frames: Mapping[str, Any]
+def evaluate_results(
+    arguments: Mapping[str, Any], frames: Mapping[str, Any]
 ) -> dict[str, dict[str, OtherValues]]:
-    """Return PyTerrier's values of results by system and measure, in full."""
-    measures = [measure for measure in asked["eval_metrics"] if measure != _TIME]
+    """Return PyTerrier's values of results by system and measure, with all digits."""
+    measures = [measure for measure in arguments["eval_metrics"] if measure != _TIME]
     if not measures or not frames:
         return {}
-
-    # Topics without judgements would be NaN in the values by topic and, with them, in the means.
-    how = {
-        "perquery": "both",
-        "filter_by_qrels": True,
-        "filter_by_topics": asked.get("filter_by_topics", True),
-    }
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         means, values = pt.Experiment(
             list(frames.values()),
-            asked["topics"],
-            asked["qrels"],
+            arguments["topics"],
+            arguments["qrels"],
             measures,
             names=list(frames),
-            **how,
+            perquery="both",
+            # Topics without judgements would be NaN, and with them the means.
+            filter_by_qrels=True,
+            filter_by_topics=arguments.get("filter_by_topics", True),
         )
 
-    found: dict[str, dict[str, OtherValues]] = {}
+    by_system: dict[str, dict[str, OtherValues]] = {}
     for row in means.to_dict("records"):
-        own = values[values["name"] == row["name"]]
-        found[row["name"]] = {
-            measure: OtherValues(
-                row[measure], dict(zip(rows["qid"].astype(str), rows["value"], strict=True))
-            )
-            for measure, rows in own.groupby("measure", sort=False)
-        }
+        by_measure = by_system[row["name"]] = {}
+        system_values = values[values["name"] == row["name"]]
+        for measure, rows in system_values.groupby("measure", sort=False):
+            by_topic = dict(zip(rows["qid"].astype(str), rows["value"], strict=True))
+            by_measure[measure] = OtherValues(row[measure], by_topic)
 
-    return found
+    return by_system
 
 
-def saved(folder: Path) -> dict[str, dict[str, OtherValues]]:
-    """Return the values in aggregated.csv and perquery.csv by system and measure; a file that is missing has none."""
-    by_topic_of: dict[tuple[str, str], dict[str, float | None]] = {}
-    for row in _rows(folder / "perquery.csv"):
-        by_topic_of.setdefault((row["name"], row["measure"]), {})[row["qid"]] = _number(
-            row["value"]
-        )
+def read_saved_values(folder: Path) -> dict[str, dict[str, OtherValues]]:
+    """Return the values in aggregated.csv and perquery.csv by system and measure.
 
-    found: dict[str, dict[str, OtherValues]] = {}
-    for row in _rows(folder / "aggregated.csv"):
-        measures = [
-            name for name in row if name not in ("name", _TIME) and not name.endswith(_OF_BASELINE)
-        ]
-        # Systems of several experiments share the file; what one was not evaluated by is empty.
-        found[row["name"]] = {
-            name: OtherValues(_number(row[name]), by_topic_of.get((row["name"], name), {}))
-            for name in measures
-            if row[name]
-        }
+    A missing file has no values.
+    """
+    topic_values: dict[tuple[str, str], dict[str, float | None]] = {}
+    for row in _read_csv(folder / "perquery.csv"):
+        values = topic_values.setdefault((row["name"], row["measure"]), {})
+        values[row["qid"]] = _number(row["value"])
 
-    return found
+    by_system: dict[str, dict[str, OtherValues]] = {}
+    for row in _read_csv(folder / "aggregated.csv"):
+        system = row["name"]
+        by_measure = by_system[system] = {}
+        for name, text in row.items():
+            # Systems of several experiments share the file; measures of others are empty.
+            if text and name not in ("name", _TIME) and not name.endswith(_BASELINE_SUFFIXES):
+                by_topic = topic_values.get((system, name), {})
+                by_measure[name] = OtherValues(_number(text), by_topic)
+
+    return by_system
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _read_csv(path: Path) -> list[dict[str, str]]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -101,7 +95,7 @@ def _number(text: str) -> float | None:
     return float(text) if text else None
 
 
-def compared(
+def compare_values(
     hub: Hub,
     published: Published,
     names: Sequence[str],
@@ -110,12 +104,12 @@ def compared(
     qrels: Any,
     timeout: float,
 ) -> Agreement | None:
-    """Wait for the evaluations and compare; None, with the reason logged, where there is nothing to compare."""
+    """Wait for the evaluations and compare values; after an error, log it and return None."""
     rows: list[dict[str, Any]] = []
-    about: dict[str, Any] = {"collection": published[0].collection if published else ""}
-    refused: set[str] = set()
+    source: dict[str, Any] = {"collection": published[0].collection if published else ""}
+    unknown_measures: set[str] = set()
 
-    judgements = cache(lambda version: _judgements(hub, about["collection"], version))
+    judgements = cache(lambda version: _judgements(hub, source["collection"], version))
     try:
         wait_for(hub, published, timeout)
         for name, run in zip(names, published, strict=True):
@@ -125,8 +119,8 @@ def compared(
                 )
                 continue
 
-            for measure, known in theirs.get(name, {}).items():
-                if measure in refused:
+            for measure, other_values in theirs.get(name, {}).items():
+                if measure in unknown_measures:
                     continue
 
                 try:
@@ -135,27 +129,22 @@ def compared(
                     if error.code not in ("unknown_measure", "bad_parameter"):
                         raise
 
-                    refused.add(measure)
-                    rows.append(
-                        _unknown_to_evalhub(measure, f"EvalHub has no such measure: {error.detail}")
-                    )
+                    unknown_measures.add(measure)
+                    rows.append(_row_of_unknown_measure(measure, error))
                     continue
 
-                about |= {field: values.raw[field] for field in ("qrels", "scores")}
-                ours, judged = values.of(values.measures[0]), partial(judgements, values.qrels)
-                explain = _explainer(measure, ours, results_of(name), qrels, judged)
-                rows.append(
-                    _with_note(
-                        hub,
-                        agreement_row(name, measure, known, values, explain),
-                        values.measures[0],
-                    )
-                )
+                source |= {field: values.raw[field] for field in ("qrels", "scores")}
+                (evalhub_measure,) = values.measures
+                read_judgements = partial(judgements, values.qrels)
+                ours = values.of(evalhub_measure)
+                explain = _explainer(measure, ours, results_of(name), qrels, read_judgements)
+                row = agreement_row(name, measure, other_values, values, explain)
+                rows.append(_with_note(hub, row, evalhub_measure))
     except EvalHubError as error:
         _log.warning("PyTerrier's values were not compared with EvalHub's: %s", error)
         return None
 
-    agreement = Agreement({**about, "results": rows})
+    agreement = Agreement({**source, "results": rows})
     if agreement.differences:
         _log.warning("PyTerrier and EvalHub differ.\n%s", agreement.text())
 
@@ -163,42 +152,43 @@ def compared(
 
 
 def _with_note(hub: Hub, row: dict[str, Any], measure: str) -> dict[str, Any]:
-    """Return a row with what EvalHub says of other programs' measures of the name, where a topic is not explained."""
+    """Return a row; if a topic is not explained, with EvalHub's note on the measure elsewhere."""
     if UNEXPLAINED not in row["reason"]:
         return row
 
     note = hub.request("GET", f"measures/{quote(measure, safe='')}/").json()["elsewhere"]
-    return (
-        {**row, "reason": f"{row['reason']}; EvalHub's note on {measure}: {note}"} if note else row
-    )
+    if not note:
+        return row
+    return {**row, "reason": f"{row['reason']}; EvalHub's note on {measure}: {note}"}
 
 
 def _measure_of(name: str) -> Any:
-    """Return the measure of ir_measures by its name there or in trec_eval; None for one that its user has made."""
+    """Return the measure of ir_measures with a name there or in trec_eval, or None."""
     try:
-        (found,) = ir_measures.parse_trec_measure(name)
+        (measure,) = ir_measures.parse_trec_measure(name)
     except ValueError:
         try:
-            found = ir_measures.parse_measure(name)
+            measure = ir_measures.parse_measure(name)
         except (NameError, ValueError):
             return None
 
-    return found
+    return measure
 
 
 def _evalhub_name(measure: str) -> str:
-    """Return EvalHub's name: nDCG@10 for ndcg_cut_10; gains are a text."""
+    """Return EvalHub's name of a measure, such as nDCG@10 for ndcg_cut_10."""
     return re.sub(r"gains=\{([^{}]*)\}", r"gains='\1'", str(_measure_of(measure) or measure))
 
 
-def _unknown_to_evalhub(measure: str, reason: str) -> dict[str, Any]:
+def _row_of_unknown_measure(measure: str, error: Refused) -> dict[str, Any]:
     """Return the row of a measure that EvalHub does not have."""
-    nothing = dict.fromkeys(("theirs", "evalhub", "topics", "differing", "largest"))
-    return {"run": "", "measure": measure, **nothing, "reason": reason}
+    columns = dict.fromkeys(("theirs", "evalhub", "topics", "differing", "largest"))
+    reason = f"EvalHub has no such measure: {error.detail}"
+    return {"run": "", "measure": measure, **columns, "reason": reason}
 
 
 def _judgements(hub: Hub, collection: str, version: int) -> dict[str, dict[str, int]]:
-    """Return a version of the judgements; nothing where they may not be read."""
+    """Return a version of the judgements, or nothing if they may not be read."""
     try:
         return judgements_in(hub.collection(collection).qrels_file(version))
     except Refused:
@@ -210,62 +200,58 @@ def _explainer(
     ours: Mapping[str, float | None],
     results: Any,
     qrels: Any,
-    judged: Callable[[], dict[str, dict[str, int]]],
+    read_judgements: Callable[[], dict[str, dict[str, int]]],
 ) -> Callable[[Iterable[str]], dict[str, str]]:
-    """Return what says why topics differ, by evaluating them again with one thing changed at a time.
+    """Return a function that explains why topics differ.
 
-    The first change that gives EvalHub's value is the reason: the measure by itself, EvalHub's
-    order of documents, EvalHub's judgements. `qrels` are those of the experiment, None where they
-    are not known.
+    It evaluates them again with one thing changed at a time; the first change that gives EvalHub's
+    value is the reason: the measure by itself, EvalHub's order of documents, EvalHub's judgements.
+    `qrels` are those of the experiment, or None.
     """
 
     def explain(topics: Iterable[str]) -> dict[str, str]:
-        asked, here, there = _measure_of(measure), judged(), _levels(qrels)
-        if asked is None:
+        other_measure = _measure_of(measure)
+        if other_measure is None:
             return {}
 
-        given: dict[str, dict[str, float]] = {}
+        our_levels, their_levels = read_judgements(), _levels(qrels)
+        their_run: dict[str, dict[str, float]] = {}
         for topic, document, score in zip(*(results[name] for name in COLUMNS), strict=True):
-            given.setdefault(str(topic), {})[str(document)] = float(score)
+            their_run.setdefault(str(topic), {})[str(document)] = float(score)
+        our_run = {topic: _without_ties(scores) for topic, scores in their_run.items()}
 
-        ordered = {topic: _without_ties(scores) for topic, scores in given.items()}
-
-        def gives(
+        def find_equal(
             levels: Mapping[str, dict[str, int]], run: Mapping[str, dict[str, float]]
         ) -> set[str]:
             """Return the topics on which ir_measures has EvalHub's value."""
-            known = {topic: levels[topic] for topic in topics if topic in levels}
-            found = ir_measures.iter_calc(
-                [asked], known, {topic: run.get(topic, {}) for topic in known}
-            )
-            return {one.query_id for one in found if agree(one.value, ours[one.query_id])}
+            judged = {topic: levels[topic] for topic in topics if topic in levels}
+            rankings = {topic: run.get(topic, {}) for topic in judged}
+            values = ir_measures.iter_calc([other_measure], judged, rankings)
+            return {value.query_id for value in values if agree(value.value, ours[value.query_id])}
 
-        if there is None:
-            return dict.fromkeys(
-                gives(here, given), "ir_measures has EvalHub's value with the judgements here"
-            )
+        if their_levels is None:
+            reason = "ir_measures has EvalHub's value with the judgements here"
+            return dict.fromkeys(find_equal(our_levels, their_run), reason)
 
-        alone, reordered, judged_here = (
-            gives(there, given),
-            gives(there, ordered),
-            gives(here, ordered),
-        )
+        equal_alone = find_equal(their_levels, their_run)
+        equal_with_order = find_equal(their_levels, our_run)
+        equal_with_judgements = find_equal(our_levels, our_run)
 
-        told = {}
+        reasons = {}
         for topic in topics:
-            if topic in alone:
-                told[topic] = (
+            if topic in equal_alone:
+                reasons[topic] = (
                     "ir_measures has EvalHub's value where this measure is requested alone"
                 )
-            elif topic in reordered:
-                told[topic] = _equal_scores(list(given[topic].values()))
-            elif topic in judged_here:
-                lines = {*there.get(topic, {}).items()} ^ {*here.get(topic, {}).items()}
-                told[topic] = (
-                    f"{len({document for document, _ in lines})} documents are judged differently"
-                )
+            elif topic in equal_with_order:
+                reasons[topic] = _explain_order(list(their_run[topic].values()))
+            elif topic in equal_with_judgements:
+                their_lines = set(their_levels.get(topic, {}).items())
+                our_lines = set(our_levels.get(topic, {}).items())
+                documents = {document for document, _ in their_lines ^ our_lines}
+                reasons[topic] = f"{len(documents)} documents are judged differently"
 
-        return told
+        return reasons
 
     return explain
 
@@ -276,20 +262,20 @@ def _levels(qrels: Any) -> dict[str, dict[str, int]] | None:
         return None
 
     table = pt.io.read_qrels(qrels) if isinstance(qrels, str) else qrels
-    found: dict[str, dict[str, int]] = {}
+    levels: dict[str, dict[str, int]] = {}
     for topic, document, level in zip(table["qid"], table["docno"], table["label"], strict=True):
-        found.setdefault(str(topic), {})[str(document)] = int(level)
+        levels.setdefault(str(topic), {})[str(document)] = int(level)
 
-    return found
+    return levels
 
 
 def _without_ties(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return small whole scores in the order in which EvalHub evaluates: score, then id, both descending."""
-    ranked = sorted(scores.items(), key=lambda one: (one[1], one[0].encode()))
-    return {document: float(place) for place, (document, _) in enumerate(ranked)}
+    """Return whole scores in EvalHub's order of documents: score, then id, both descending."""
+    ranked = sorted(scores.items(), key=lambda item: (item[1], item[0].encode()))
+    return {document: float(rank) for rank, (document, _) in enumerate(ranked)}
 
 
-def _equal_scores(scores: list[float]) -> str:
+def _explain_order(scores: list[float]) -> str:
     if len(set(scores)) < len(scores):
         return "documents with equal scores, which ir_measures has in another order"
     return "scores that are equal in single precision, in which trec_eval 9 compares them"
