@@ -115,6 +115,7 @@ def _of_database(error: Exception, text: str) -> str | None:
     """Say what to do about a database that is not there, not migrated, read-only or silent."""
     from django import db
     from django.conf import settings
+
     from evalhub import database_errors as away
 
     name = settings.DATABASES["default"]["NAME"]

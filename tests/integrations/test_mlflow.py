@@ -65,9 +65,8 @@ def test_a_measure_without_a_mean_is_no_metric(run: Any) -> None:
 def test_names_that_become_one_are_refused_and_nothing_is_logged(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        evalhub_client.mlflow, "tracked", lambda run, measures: Named({"P@5": 0.1, "P_at_5": 0.2})
-    )
+    metrics = MetricsOf({"P@5": 0.1, "P_at_5": 0.2})
+    monkeypatch.setattr(evalhub_client.mlflow, "read_metrics", lambda run, measures: metrics)
     with (
         mlflow.start_run() as active,
         pytest.raises(evh.BadSource, match="would both be P_at_5 in MLflow"),
@@ -76,9 +75,9 @@ def test_names_that_become_one_are_refused_and_nothing_is_logged(
     assert mlflow.get_run(active.info.run_id).data.metrics == {}
 
 
-class Named:
-    def __init__(self, numbers: dict[str, float]) -> None:
-        self.numbers, self.about, self.undefined = numbers, {}, []
+class MetricsOf:
+    def __init__(self, values: dict[str, float]) -> None:
+        self.values, self.tags, self.undefined = values, {}, []
 
 
 @pytest.mark.parametrize("prefix", ["/", "a//", "../", "x" * 250])
