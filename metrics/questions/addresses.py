@@ -1,4 +1,4 @@
-"""The page of one pair of a comparison."""
+"""The addresses of the page of one pair of a comparison."""
 
 from __future__ import annotations
 
@@ -14,21 +14,28 @@ from metrics.services.question import run_id_in
 
 
 def pair_address(answer: Answer, compared: Compared) -> str:
-    """Return the address of the page of two runs, up to their ids at its end, within the family of the comparison."""
+    """Return the address of the page of two runs in a comparison, up to their ids at its end."""
     if answer.stored:
         return f"{_stored_page(str(answer.stored.pk), compared.measure.name)}&runs="
+
+    # The page corrects for the family of the comparison.
     query = replace(answer.query, measures=[compared.measure], runs=[], family=answer.query.tested)
     page = reverse("comparison-page", args=[answer.entrants.qrels.collection.slug])
     return f"{page}?{urlencode(query.address())}&runs="
 
 
-def pair_page(slug: str, measure: str, given: Mapping[str, str]) -> str:
-    """Return the same address from a chart's parameters: `comparison`, a stored one, or `family` and `baseline`."""
-    stored = run_id_in(given, "comparison")
+def pair_page(slug: str, measure: str, parameters: Mapping[str, str]) -> str:
+    """Return the address of such a page from the parameters of a chart.
+
+    They are `comparison`, the id of a stored one, or `family` and `baseline`.
+    """
+    stored = run_id_in(parameters, "comparison")
     if stored:
         return _stored_page(stored, measure)
-    family = {name: given[name] for name in ("family", "baseline") if given.get(name)}
-    return f"{reverse('comparison-page', args=[slug])}?{urlencode({'measures': measure, **family})}"
+
+    query = {"measures": measure}
+    query |= {name: parameters[name] for name in ("family", "baseline") if parameters.get(name)}
+    return f"{reverse('comparison-page', args=[slug])}?{urlencode(query)}"
 
 
 def _stored_page(comparison: str, measure: str) -> str:

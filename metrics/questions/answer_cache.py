@@ -73,26 +73,25 @@ _MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
 
 @dataclass(frozen=True)
 class Subject:
-    """What an answer is about: a collection, and in `extras` what else it shows, which the
-    collection's revision does not cover. Where it `may_be_old`, an answer of before is returned
-    while runs arrive."""
+    """What an answer is about: a collection, and in `extras` what else it shows that the
+    collection's revision does not cover. If it `may_be_old`, the last answer is returned while runs
+    arrive."""
 
     collection: Collection
     extras: tuple[Hashable, ...] = ()
     may_be_old: bool = True
 
 
-# Finds and refuses the same objects as the view, and returns None if the answer is not kept.
+# Finds and refuses the same objects as the view. Returns None if the answer is not kept.
 Find = Callable[..., Subject | None]
-# Returns what of its reader an answer depends on; None if that is not known, so that it is one
-# reader's.
+# Returns what of its reader an answer depends on, or None if the answer is one reader's.
 Sharing = Callable[[AnyRequest, Collection], Hashable]
 
 
 @dataclass(frozen=True)
 class PageSlots:
-    """The places of a page for what belongs to its reader. While the page is rendered, texts that
-    nobody can guess stand there."""
+    """The places of a page for what belongs to its reader. While the page is rendered, they contain
+    texts that nobody can guess."""
 
     account: str = field(default_factory=lambda: secrets.token_hex(32))
     token: str = field(default_factory=lambda: secrets.token_hex(32))
@@ -105,15 +104,17 @@ class PageSlots:
 
 
 def page_slots(request: HttpRequest) -> dict[str, str]:
-    """Return what a page that is kept has in place of the account and of tokens: a context
-    processor."""
+    """Return the texts in place of the account and tokens of a page that is kept.
+
+    This is a context processor.
+    """
     slots: PageSlots | None = getattr(request, "page_slots", None)
     return {"account_slot": slots.account, "csrf_token": slots.token} if slots else {}
 
 
 @dataclass(frozen=True)
 class KeptAnswer:
-    """An answer as it is kept: the pieces of its body, of which an answer of the API has one."""
+    """An answer as it is kept: its body in pieces. An answer of the API has one piece."""
 
     headers: dict[str, str]
     pieces: tuple[tuple[bytes, ...], ...]
@@ -141,8 +142,8 @@ class KeptAnswer:
 
 @dataclass(frozen=True)
 class Key:
-    """Under what an answer is kept: `exact` has the revision of its collection, and `settled` the
-    revision without arriving runs. `shared` says whether it is for others than one reader."""
+    """The keys of an answer: `exact` has the revision of its collection, and `settled` the revision
+    without arriving runs. `shared` says whether it is for others than one reader."""
 
     exact: str
     settled: str
@@ -155,6 +156,7 @@ class Key:
         collection = subject.collection if subject else None
         shares = sharing(request, collection) if sharing and collection else None
         shared = shares is not None or (sharing is not None and collection is None)
+
         # Shared pages are the same under every name of the host: one that names it is not kept.
         address = request.get_full_path() if shared and page else request.build_absolute_uri()
         reader = ("shared", shares) if shared else ("of one reader", reader_of(request))
@@ -163,6 +165,7 @@ class Key:
         parts = (address, reader, now, subject and subject.extras)
         if collection is None:
             return cls(_digest(parts), "", shared)
+
         revision = revision_in_snapshot(collection.pk)
         return cls(
             _digest("exact", parts, collection.pk, revision.changes),
@@ -174,8 +177,7 @@ class Key:
 def kept(
     find: Find | None, *, shared_by: Sharing | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate the `get` of a view of the API. One that depends on nothing stored has nothing to
-    `find`."""
+    """Decorate the `get` of a view of the API. `find` is None for one that reads nothing stored."""
 
     def decorate(get: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(get)
@@ -193,8 +195,7 @@ def kept(
 def kept_page(
     find: Find | None, *, shared_by: Sharing | None = None
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Decorate the view of a page in the same way; its header and the tokens of its forms are of
-    each reader."""
+    """Decorate the view of a page in the same way, with each reader's own header and form tokens."""
 
     def decorate(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @wraps(page)
@@ -222,6 +223,7 @@ class Question:
         """Return the answer that is kept, or the one that `make` makes, as of one moment."""
         if self.find is None:
             return self._read(make)
+
         # Who reads is settled before: a session that has become invalid is deleted, and a snapshot
         # refuses that.
         bool(self.request.user.is_authenticated)
@@ -240,13 +242,16 @@ class Question:
         subject = self.find(self.request, **self.names) if self.find else None
         if self.find and subject is None:
             return make()
+
         key = Key.of(self.request, subject, self.sharing, page=self.page)
         if answer := recall(key.exact):
-            return self._recalled(answer)
+            return self._respond(answer)
+
+        # While runs arrive, the last answer that took long is returned for some seconds.
         if subject and subject.may_be_old and (old := recall(key.settled)) and are_moving(subject):
-            exact, kept_at = old
+            exact, stored_at = old
             if answer := recall(exact):
-                return self._recalled(answer, age=time.time() - kept_at)
+                return self._respond(answer, age=time.time() - stored_at)
 
         slots = PageSlots() if self.page else None
         response = self._make(make, slots)
@@ -270,7 +275,7 @@ class Question:
         finally:
             del self.request.page_slots
 
-    def _recalled(self, answer: KeptAnswer, age: float = 0.0) -> Any:
+    def _respond(self, answer: KeptAnswer, age: float = 0.0) -> Any:
         response = HttpResponse(answer.content(self.request), headers=answer.headers)
         if age:
             response["Age"] = str(math.ceil(age))
@@ -282,6 +287,7 @@ class Question:
             response.content = answer.content(self.request)
         if response.status_code != HTTPStatus.OK:
             return response
+
         if not (self.page and key.shared and answer.names(self.request.get_host())):
             keep(key.exact, answer, took=took)
             if took >= _SLOW_SECONDS and settings.EVALHUB_BOARD_SECONDS:
@@ -296,21 +302,22 @@ class Question:
             # A page with a form belongs to one browser, by its cookie, and names its reader.
             cookie = self.request.COOKIES.get(settings.CSRF_COOKIE_NAME)
             browser = reader_of(self.request), cookie
+
         tag = f'W/"{_digest(answer.digest, browser)}"'
         response["ETag"] = tag
         patch_cache_control(response, private=True, no_cache=True)
         patch_vary_headers(response, _VARY)
         if not self._has(tag):
             return response
+
         headers = {name: value for name, value in response.items() if name not in _KEPT_HEADERS}
         return HttpResponseNotModified(headers=headers)
 
     def _has(self, tag: str) -> bool:
-        """Return whether If-None-Match contains the tag; the comparison is weak, as it is for GET."""
+        """Return whether If-None-Match contains the tag, by weak comparison as GET requires."""
         tags = parse_etags(self.request.headers.get("If-None-Match", ""))
-        return "*" in tags or tag.removeprefix("W/") in [
-            candidate.removeprefix("W/") for candidate in tags
-        ]
+        opaque_tags = [candidate.removeprefix("W/") for candidate in tags]
+        return "*" in tags or tag.removeprefix("W/") in opaque_tags
 
 
 def are_moving(subject: Subject) -> bool:
@@ -324,6 +331,7 @@ def reader_of(request: AnyRequest) -> tuple[Hashable, ...]:
     user = request.user
     if not user.is_authenticated:
         return ()
+
     teams = Membership.objects.filter(user=user).order_by("team").values_list("team", "role")
     return user.pk, user.get_username(), user.is_staff, tuple(teams)
 
@@ -358,20 +366,19 @@ def everybody(request: AnyRequest, collection: Collection) -> Hashable:
     their own runs."""
     try:
         parameters = with_view(text_of(request.GET), collection, request.user)
-        return what_is_meant(parameters, collection, request.user)
+        return meaning_of(parameters, collection, request.user)
     except EvalHubError:
         return None
 
 
-def what_is_meant(
+def meaning_of(
     parameters: Mapping[str, str], collection: Collection, reader: Any
 ) -> tuple[Hashable, ...]:
-    """Return what a reader means by parameters: the runs that labels name, and whose runs are own
-    ones."""
-    meant = without_labels(parameters, collection, reader)
-    term = parse_filter(meant.get("filter", ""))
+    """Return what a reader means by parameters: the runs that labels name, and by `own` the reader."""
+    by_id = without_labels(parameters, collection, reader)
+    term = parse_filter(by_id.get("filter", ""))
     own = reader.pk if term and asks_for(term, "own") else None
-    return tuple(sorted(meant.items())), own
+    return tuple(sorted(by_id.items())), own
 
 
 def all_once_public(request: AnyRequest, collection: Collection) -> Hashable:
@@ -389,9 +396,10 @@ def all_who_signed_in(request: AnyRequest, collection: Collection) -> Hashable:
 def all_without_runs(request: AnyRequest, collection: Collection) -> Hashable:
     """Share a page that marks the runs of the reader's teams with those who have none."""
     user = request.user
-    own = Team.objects.of(user) if user.is_authenticated else Team.objects.none()
-    if Run.objects.filter(collection=collection, team__in=own).exists():
+    teams = Team.objects.of(user) if user.is_authenticated else Team.objects.none()
+    if Run.objects.filter(collection=collection, team__in=teams).exists():
         return None
+
     return all_who_signed_in(request, collection)
 
 

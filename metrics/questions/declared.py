@@ -41,21 +41,22 @@ def parameter(
 
 
 def declared(question: type[Question], *names: str) -> tuple[OpenApiParameter, ...]:
-    """Return the parameters of a question, or those of some names in their order."""
-    described = {
-        parameter.name: parameter
-        for kind in question.parameters()
-        for parameter in _described(kind)
-    }
+    """Return the parameters of a question, or those with some names, in the order of the names."""
+    described = {}
+    for kind in question.parameters():
+        for described_parameter in _describe(kind):
+            described[described_parameter.name] = described_parameter
+
     return tuple(described[name] for name in names or described)
 
 
-def _described(kind: Parameter) -> list[OpenApiParameter]:
-    described = [parameter(kind.name, kind.description, _TYPES[kind.type], kind.choices)]
+def _describe(kind: Parameter) -> list[OpenApiParameter]:
+    """Return the descriptions of a parameter under its name and under its other one."""
+    descriptions = [parameter(kind.name, kind.description, _TYPES[kind.type], kind.choices)]
     if kind.also:
         text = f"the same as {kind.name}, of which one is given"
-        described.append(parameter(kind.also, text))
-    return described
+        descriptions.append(parameter(kind.also, text))
+    return descriptions
 
 
 # The parameters of each chart of an address by the chart's name, in addition to those of all
@@ -64,7 +65,7 @@ Reads = Mapping[str, tuple[OpenApiParameter, ...]]
 
 
 def names_of(parameters: Iterable[OpenApiParameter]) -> list[str]:
-    return [one.name for one in parameters]
+    return [parameter.name for parameter in parameters]
 
 
 (VERSION,) = declared(ProgressQuery, "qrels")
@@ -92,7 +93,7 @@ RUNS, TEST, CONFIDENCE, SEED = (
 CHOSEN_RUNS = declared(TogetherQuery)
 CURVE_MEASURES = declared(CurveQuery, "measures", "measure")
 DEPTH, RANKS, PER_TOPIC, READINGS = declared(CurveQuery, "depth", "ranks", "per_topic", "readings")
-RECALL = tuple(one for one in declared(RecallQuery) if one.name != "per_topic")
+RECALL = tuple(option for option in declared(RecallQuery) if option.name != "per_topic")
 IMPORTANCE, FRONTIER = declared(ImportanceQuery), declared(FrontierQuery)
 WHAT_IF = declared(WhatIfQuery)
 SESSION_MEASURES, JUDGED_BY = declared(SessionBoardQuery, "measures", "judged_by")
@@ -100,10 +101,12 @@ SESSION = parameter("session", "its id or its number in the log, default: the fi
 (SESSION_MEASURE,) = declared(SessionComparisonQuery, "measure")
 COMPARED_FACTOR = declared(SessionComparisonQuery, "compare", "collections")
 SESSION_COMPARISON = tuple(
-    one for one in declared(SessionComparisonQuery) if one.name not in names_of(COMPARED_FACTOR)
+    option
+    for option in declared(SessionComparisonQuery)
+    if option.name not in names_of(COMPARED_FACTOR)
 )
 SESSION_HOW_MADE = tuple(SessionStandingsQuery.option_names())
 SESSION_BOARD = (
-    *(one for one in declared(SessionBoardQuery) if one.name not in ("limit", "offset")),
+    *(option for option in declared(SessionBoardQuery) if option.name not in ("limit", "offset")),
     *declared(SessionStandingsQuery),
 )

@@ -1,4 +1,4 @@
-"""The parameters of charts that show parameters of runs beside a measure."""
+"""The parameters of charts of runs' parameters and costs against a measure."""
 
 from __future__ import annotations
 
@@ -20,27 +20,30 @@ MAX_AXES = 8
 def measured_board(
     parameters: Mapping[str, str], collection: Collection, reader: Any
 ) -> BoardQuery:
-    """Return the leaderboard by `measure` that `filter` selects the runs of."""
-    asked = {name: parameters.get(name, "") for name in ("filter", "scores")}
-    measure = parameters.get("measure") or collection.measures[0]
-    return BoardQuery.read({**asked, "measures": measure}, collection, reader)
+    """Return the leaderboard by `measure` of the runs that `filter` selects."""
+    board = {name: parameters.get(name, "") for name in ("filter", "scores")}
+    board["measures"] = parameters.get("measure") or collection.measures[0]
+    return BoardQuery.read(board, collection, reader)
 
 
 def columns_in(
     parameters: Mapping[str, str], name: str, collection: Collection, reader: Any, most: int = 1
 ) -> tuple[ShownColumn, ...]:
-    """Return the parameters and costs that a parameter names. Raise InvalidInput for more than `most`, and for what is
-    neither."""
+    """Return the parameters and costs of runs that a parameter of the request names.
+
+    Raise InvalidInput for more than `most`, and for other columns.
+    """
     text = parameters.get(name, "").strip()
     if not text:
         return ()
-    found = read_columns(text, visible_board(collection, reader), name)
-    if len(found) > most or not all(column.key for column in found):
-        told = "one parameter or cost" if most == 1 else f"at most {most} parameters or costs"
+
+    columns = read_columns(text, visible_board(collection, reader), name)
+    if len(columns) > most or not all(column.key for column in columns):
+        limit = "one parameter or cost" if most == 1 else f"at most {most} parameters or costs"
         raise InvalidInput(
-            f"{name}: name {told}, such as param:bm25.k1", code="bad_columns", pointer=name
+            f"{name}: name {limit}, such as param:bm25.k1", code="bad_columns", pointer=name
         )
-    return found
+    return columns
 
 
 def axes_in(
@@ -50,14 +53,16 @@ def axes_in(
     reader: Any,
     most: int = MAX_AXES,
 ) -> tuple[ShownColumn, ...]:
-    """Return the axes that a parameter names, or else the settings in which the runs differ, at most so many."""
-    found = columns_in(parameters, name, collection, reader, most)
-    if found:
-        return found
+    """Return the axes that a parameter names, by default the first settings in which runs differ."""
+    columns = columns_in(parameters, name, collection, reader, most)
+    if columns:
+        return columns
+
     differing = differing_columns(
         collection=collection, reader=reader, filter=parameters.get("filter", "")
     )
     settings = tuple(column for column in differing if column.space == PARAM)
+
     if not settings:
         message = f"these runs differ in no setting that has an axis; name one with {name}="
         raise StatisticsError(message, code="nothing_to_draw", pointer=name)

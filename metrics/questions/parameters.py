@@ -1,4 +1,4 @@
-"""Read the query string of a request about a collection, and the words of measures' parameters."""
+"""Read the query string of a request about a collection, and parameters of measures in it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _LEAST_SHARE = 0.0001
 
 
 def query_of(request: Request, collection: Collection | None = None) -> dict[str, str]:
-    """Return the query string as text; with the collection it is about, runs that are named by labels have their
-    ids."""
-    given = text_of(request.query_params)
-    return without_labels(given, collection, request.user) if collection else given
+    """Return the parameters of a request; with its collection, with ids in place of labels."""
+    parameters = text_of(request.query_params)
+    return without_labels(parameters, collection, request.user) if collection else parameters
 
 
 def scores_in(parameters: Mapping[str, str]) -> str | None:
@@ -33,8 +32,9 @@ def share_in(parameters: Mapping[str, str], name: str, default: float) -> float:
     return number_in(name, parameters.get(name) or str(default), _LEAST_SHARE, 1 - _LEAST_SHARE)
 
 
-def word_in(parameters: Mapping[str, str], known: Parameter) -> Any:
+def word_in(parameters: Mapping[str, str], parameter: Parameter) -> Any:
+    """Return the value of a parameter of measures."""
     try:
-        return known.read(known.name, parameters.get(known.name) or known.default)
+        return parameter.read(parameter.name, parameters.get(parameter.name) or parameter.default)
     except MeasureError as error:
-        raise pointed(error, known.name) from error
+        raise pointed(error, parameter.name) from error

@@ -1,4 +1,4 @@
-"""The leaderboard of a phase that a request asks for, who may see it, and for whom it is the same."""
+"""The leaderboard of a phase that a request names: who sees it, and for whom it is the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.questions.answer_cache import Subject, what_is_meant
+from metrics.questions.answer_cache import Subject, meaning_of
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
@@ -29,34 +29,31 @@ OF_RUNS = ("filter", "columns", "arrange")
 
 
 @dataclass(frozen=True)
-class AskedBoard:
+class PhaseRequest:
+    """A phase, and what its reader is in the campaign."""
+
     phase: Phase
     reader: Reader
 
 
-def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBoard:
+def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) -> PhaseRequest:
     """Return the phase that a request names. Raise Blind if its user does not see its leaderboard.
 
     All parts of an answer get the same, with the same time.
     """
-    return cast(
-        AskedBoard,
-        find_once(request, ("asked", campaign, phase), lambda: _asked(request, campaign, phase)),
-    )
 
+    def read() -> PhaseRequest:
+        row = visible_phase(request, campaign, phase)
+        if not sees_board(request.user, row):
+            raise Blind
 
-def _asked(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBoard:
-    found = visible_phase(request, campaign, phase)
-    if not sees_board(request.user, found):
-        raise Blind
-    # Whoever sees the leaderboard as feedback reads what the team may; of organisers it is
-    # recorded.
-    sees_scores(request, found.collection)
-    own, organiser = (
-        participation_of(request.user, found.campaign),
-        is_organiser(found.campaign, request.user),
-    )
-    return AskedBoard(found, Reader(own, organiser, clock.database_now()))
+        # That organisers read values is recorded. For others the leaderboard is feedback.
+        sees_scores(request, row.collection)
+        own = participation_of(request.user, row.campaign)
+        organiser = is_organiser(row.campaign, request.user)
+        return PhaseRequest(row, Reader(own, organiser, clock.database_now()))
+
+    return cast(PhaseRequest, find_once(request, ("phase board", campaign, phase), read))
 
 
 def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> PhaseQuery:
@@ -65,10 +62,14 @@ def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> 
     Raise InvalidInput for a question about runs, such as a filter, by whoever does not see the runs
     of others.
     """
-    asked = [name for name in OF_RUNS if parameters.get(name)]
-    if asked and not can_see_scores(reader, phase.collection):
-        message = f"{asked[0]} asks about runs that you do not see: leave it out until results are released"
-        raise InvalidInput(message, pointer=asked[0])
+    about_runs = [name for name in OF_RUNS if parameters.get(name)]
+    if about_runs and not can_see_scores(reader, phase.collection):
+        message = (
+            f"{about_runs[0]} asks about runs that you do not see: "
+            "leave it out until results are released"
+        )
+        raise InvalidInput(message, pointer=about_runs[0])
+
     measures = parameters.get("measures") or ",".join(phase.measures)
     board = BoardQuery.read({**parameters, "measures": measures}, phase.collection, reader)
     return PhaseQuery(
@@ -81,29 +82,32 @@ def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> 
 
 
 def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) -> Subject:
-    """Return what a phase's leaderboard is about: beside its collection, what the reader is in the
-    campaign and which names are hidden from the reader now."""
-    asked = phase_board_in(request, campaign, phase)
-    found, reader = asked.phase, asked.reader
-    disclosure = found.collection.disclosure
-    teams = found.campaign.participations.order_by("pk").values_list("pk", "anonymous_until")
-    hidden = tuple(
-        pk for pk, until in teams if hides(found.campaign, until, disclosure, reader.now)
-    )
-    frozen = bool(found.freeze_board_at and found.freeze_board_at <= reader.now)
-    scored = can_see_scores(request.user, found.collection)
+    """Return what a phase's leaderboard is about.
+
+    It depends on the collection, on what the reader is in the campaign, and on the names that are
+    hidden from the reader now.
+    """
+    question = phase_board_in(request, campaign, phase)
+    row, reader = question.phase, question.reader
+
+    disclosure = row.collection.disclosure
+    teams = row.campaign.participations.order_by("pk").values_list("pk", "anonymous_until")
+    hidden = tuple(pk for pk, until in teams if hides(row.campaign, until, disclosure, reader.now))
+
+    frozen = bool(row.freeze_board_at and row.freeze_board_at <= reader.now)
+    scored = can_see_scores(request.user, row.collection)
     own = reader.own.pk if reader.own else None
     # An answer of before, with its age, would reveal that later entries are being evaluated.
     return Subject(
-        found.collection, (own, reader.organiser, scored, frozen, hidden), may_be_old=not frozen
+        row.collection, (own, reader.organiser, scored, frozen, hidden), may_be_old=not frozen
     )
 
 
 def readers_of_a_phase(request: HttpRequest | Request, collection: Collection) -> Hashable:
     """Share a phase's leaderboard with all who are the same in the campaign and mean the same by
-    `own`; its `view` is no saved one."""
+    `own`. Its `view` is not a saved one."""
     parameters = {name: text for name, text in text_of(request.GET).items() if name != "view"}
     try:
-        return what_is_meant(parameters, collection, request.user)
+        return meaning_of(parameters, collection, request.user)
     except EvalHubError:
         return None

@@ -13,6 +13,7 @@ from runs.parameters import pointed
 def topic_in(parameters: Mapping[str, str]) -> str:
     if not parameters.get("topic"):
         raise InvalidInput("give the topic, such as topic=301", code="required", pointer="topic")
+
     return parameters["topic"]
 
 

@@ -1,4 +1,4 @@
-"""Whose results of a phase a request asks for, and what its user may see of them."""
+"""The team's results of a phase that a request names, and what its user may see of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from runs.web.access import note_reading
 
 
 @dataclass(frozen=True)
-class AskedResults:
-    """The phase and the team that a request is about, the active judgements, and whether the reader sees everything.
+class ResultsRequest:
+    """The phase and the team of a request, the active judgements, and whether the reader sees all.
 
-    Whoever does not is told what was released: by the judgements of then, `qrels`, of the entries
-    of then, `as_of`. What changes afterwards would tell of other teams.
+    A reader who does not sees what was released: by the judgements `qrels` and the entries `as_of`
+    the release. Later changes would reveal values of other teams.
     """
 
     phase: Phase
@@ -35,27 +35,37 @@ class AskedResults:
 
 def results_in(
     request: HttpRequest | Request, campaign: str, phase: str, team: str | None
-) -> AskedResults:
-    """Return whose results are asked for: the reader's own team, or for organisers the one that is named.
+) -> ResultsRequest:
+    """Return the results of the reader's own team, or for organisers those of the named one.
 
-    Raise NotAllowed for another team or no team, Blind while results are not disclosed to the team.
+    Raise NotAllowed for another team or without a team, Blind while results are not disclosed to
+    the team.
     """
-    found = visible_phase(request, campaign, phase)
-    sees_all = can_see_scores(request.user, found.collection)
+    row = visible_phase(request, campaign, phase)
+    sees_all = can_see_scores(request.user, row.collection)
+
     if team is None:
-        participation = own_participation(request, found.campaign)
-        disclosed = sees_all or sees_own_results(request.user, found)
+        participation = own_participation(request, row.campaign)
+        disclosed = sees_all or sees_own_results(request.user, row)
     else:
-        check_organiser(found.campaign, request.user)
-        other = found.campaign.participations.select_related("team").filter(team__slug=team).first()
+        check_organiser(row.campaign, request.user)
+        other = row.campaign.participations.select_related("team").filter(team__slug=team).first()
         if other is None:
             raise Http404(f"no team {team[:64]!r} takes part in campaign {campaign}")
-        # Owners of the campaign's team need not be those of the collection's.
+        # Organisers of the campaign need not be organisers of the collection.
         participation, disclosed = other, sees_all
     if not disclosed:
         raise Blind
     if sees_all:
-        note_reading(request, found.collection)
-    active, released = active_qrels(found.collection), None if sees_all else latest_release(found)
-    qrels, as_of = (released.qrels, released.at) if released else (active, None)
-    return AskedResults(found, participation, active, sees_all, qrels, as_of)
+        note_reading(request, row.collection)
+
+    active = active_qrels(row.collection)
+    release = None if sees_all else latest_release(row)
+    return ResultsRequest(
+        phase=row,
+        participation=participation,
+        active=active,
+        sees_all=sees_all,
+        qrels=release.qrels if release else active,
+        as_of=release.at if release else None,
+    )

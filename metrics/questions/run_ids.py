@@ -1,4 +1,4 @@
-"""Read the runs that a query string names: by their ids, or by labels."""
+"""Read the runs that a query string names by their ids, labels or tags."""
 
 from __future__ import annotations
 
@@ -17,51 +17,63 @@ _NAMING = ("runs", "family", "baseline", "run", "other")
 def without_labels(
     parameters: Mapping[str, str], collection: Collection, reader: Any
 ) -> dict[str, str]:
-    """Return the parameters with the id of its run in place of every label, so that answers and what is stored name
-    runs by their ids. Raise InvalidInput (`unknown_label`, `ambiguous_label`) for a label that
-    names no run."""
-    given = dict(parameters)
+    """Return the parameters with the id of its run in place of every label.
+
+    Raise InvalidInput (`unknown_label`, `ambiguous_label`) for a label that names no run.
+    """
+    by_id = dict(parameters)
     for name in _NAMING:
-        if PREFIX in given.get(name, ""):
-            parts = [part.strip() for part in given[name].split(",")]
-            found = [
-                str(find_labelled(collection=collection, reader=reader, text=part, pointer=name))
-                if part.startswith(PREFIX)
-                else part
-                for part in parts
-            ]
-            given[name] = ",".join(found)
-    return given
+        if PREFIX not in by_id.get(name, ""):
+            continue
+
+        runs = [part.strip() for part in by_id[name].split(",")]
+        for index, text in enumerate(runs):
+            if text.startswith(PREFIX):
+                pk = find_labelled(collection=collection, reader=reader, text=text, pointer=name)
+                runs[index] = str(pk)
+        by_id[name] = ",".join(runs)
+
+    return by_id
 
 
 def shown_without_labels(
     parameters: Mapping[str, str], collection: Collection, reader: Any
 ) -> dict[str, str]:
-    """Return the same for a page, which shows what is wrong with a parameter in its place: a label that names no run
-    stays as it is."""
-    given = dict(parameters)
+    """Return the same for a page, where a label that names no run stays as it is.
+
+    The page shows what is wrong with a parameter in its place.
+    """
+    by_id = dict(parameters)
     for name in _NAMING:
         try:
-            given.update(
-                without_labels({name: given[name]} if name in given else {}, collection, reader)
+            by_id |= without_labels(
+                {name: by_id[name]} if name in by_id else {}, collection, reader
             )
         except InvalidInput:
             continue
-    return given
+
+    return by_id
 
 
 def shown_without_tags(
     parameters: Mapping[str, str], name: str, collection: Collection, reader: Any
 ) -> dict[str, str]:
-    """Return the parameters of a page with the id of the run in place of a tag, such as `bm25` or `lab/bm25`; one that
-    names no run, or several, stays as it is. Every reader who sees a run means the same one."""
+    """Return the parameters of a page with the id of the run in place of a tag in one of them.
+
+    A tag is `bm25` or `lab/bm25`. One that names no run, or several, stays as it is. Every reader
+    who sees a run means the same one.
+    """
     text = parameters.get(name, "").strip()
     if not text or text.startswith(PREFIX) or _is_id(text):
         return dict(parameters)
+
     team, _, tag = text.rpartition("/")
-    seen = Run.objects.visible_to(reader).filter(collection=collection, tag=tag)
-    found = (seen.filter(team__slug=team) if team else seen).values_list("pk", flat=True)[:2]
-    return {**parameters, name: str(found[0])} if len(found) == 1 else dict(parameters)
+    runs = Run.objects.visible_to(reader).filter(collection=collection, tag=tag)
+    if team:
+        runs = runs.filter(team__slug=team)
+
+    pks = runs.values_list("pk", flat=True)[:2]
+    return {**parameters, name: str(pks[0])} if len(pks) == 1 else dict(parameters)
 
 
 def _is_id(text: str) -> bool:

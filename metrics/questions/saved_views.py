@@ -1,4 +1,4 @@
-"""The parameters of a saved view: checked and written in one way when it is saved, put into a request that names it."""
+"""Check the parameters of a view that is saved, and read those of a view that a request names."""
 
 from __future__ import annotations
 
@@ -17,67 +17,67 @@ from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.question import measure_in, measures_in
 from runs.errors import InvalidInput, NotAllowed
 from runs.models import Collection, View
-from runs.models.sharing.saved_views import MAX_QUERY, ViewQuerySet
+from runs.models.sharing.saved_views import MAX_QUERY
 from runs.web.parameters import refusals, text_of
 
-# What a view keeps of a leaderboard, in this order: everything but its place in the pages.
-KEPT = tuple(name for name in names_of(BOARD) if name != "offset")
-# What a page has in place of names of statistics, to show none.
+# The parameters of a leaderboard that a view has, in this order: all but the offset.
+VIEW_PARAMETERS = tuple(name for name in names_of(BOARD) if name != "offset")
+# The `statistics` of a page that shows none.
 _NO_STATISTICS = "none"
 _MOST_FIELDS = 100
 
 
-def kept_query(parameters: Mapping[str, str]) -> str:
-    """Return the parameters that a view keeps, as text."""
-    return urlencode(
-        {name: parameters[name].strip() for name in KEPT if parameters.get(name, "").strip()}
-    )
+def view_query(parameters: Mapping[str, str]) -> str:
+    """Return the query string of the parameters that a view keeps."""
+    texts = {name: parameters.get(name, "").strip() for name in VIEW_PARAMETERS}
+    return urlencode({name: text for name, text in texts.items() if text})
 
 
 def canonical_query(text: str, collection: Collection, reader: Any) -> str:
-    """Return the query string of a leaderboard as a view keeps it. Raise InvalidInput, with the pointer /query, for one
-    that the leaderboard does not read."""
+    """Return the query string of a leaderboard as a view keeps it.
+
+    Raise InvalidInput, with the pointer /query, for one that the leaderboard does not read.
+    """
     if len(text) > 3 * MAX_QUERY:
         raise _too_long(len(text))
+
     try:
-        pairs = parse_qsl(
+        fields = parse_qsl(
             text.strip().removeprefix("?"), keep_blank_values=True, max_num_fields=_MOST_FIELDS
         )
-        given = QueryDict(mutable=True)
-        for name, value in pairs:
-            given.appendlist(name, value)
-        for refusal in refusals(given, KEPT):
+        query_dict = QueryDict(mutable=True)
+        for name, value in fields:
+            query_dict.appendlist(name, value)
+        for refusal in refusals(query_dict, VIEW_PARAMETERS):
             raise refusal
-        parameters = text_of(given)
-        asked = without_labels(parameters, collection, reader)
-        BoardQuery.read(asked, collection, reader)
-        StandingsQuery.requested({**asked, "statistics": _statistics_in(asked)})
-        for name, read in (("measures", _measures), ("sort", _sort)):
-            if parameters.get(name):
-                parameters[name] = read(parameters, collection)
+
+        # The view keeps labels, which are movable.
+        parameters = text_of(query_dict)
+        by_id = without_labels(parameters, collection, reader)
+        BoardQuery.read(by_id, collection, reader)
+        StandingsQuery.requested({**by_id, "statistics": _statistics_in(by_id)})
+
+        documents = collection.documents
+        if parameters.get("measures"):
+            measures = measures_in(parameters, "measures", [], documents)
+            parameters["measures"] = ",".join(measure.name for measure in measures)
+        if parameters.get("sort"):
+            sort = measure_in(parameters, "sort", collection.measures[0], documents)
+            parameters["sort"] = sort.name
     except EvalHubError as error:
         raise InvalidInput(error.message, code=error.code, pointer="/query") from error
     except ValueError as error:
         raise InvalidInput(f"query: not a query string ({error})", pointer="/query") from error
-    query = kept_query(parameters)
+
+    query = view_query(parameters)
     if len(query) > MAX_QUERY:
         raise _too_long(len(query))
     return query
 
 
-def _measures(parameters: Mapping[str, str], collection: Collection) -> str:
-    return ",".join(
-        measure.name for measure in measures_in(parameters, "measures", [], collection.documents)
-    )
-
-
-def _sort(parameters: Mapping[str, str], collection: Collection) -> str:
-    return measure_in(parameters, "sort", collection.measures[0], collection.documents).name
-
-
 def _statistics_in(parameters: Mapping[str, str]) -> str:
-    named = parameters.get("statistics", "")
-    return "" if named == _NO_STATISTICS else named
+    statistics = parameters.get("statistics", "")
+    return "" if statistics == _NO_STATISTICS else statistics
 
 
 def _too_long(length: int) -> InvalidInput:
@@ -88,26 +88,24 @@ def _too_long(length: int) -> InvalidInput:
     )
 
 
-def seen_view(user: Any, code: str) -> View:
+def visible_view(user: Any, code: str) -> View:
     """Return a view that the user sees."""
-    return _the(View.objects.visible_to(user), code)
+    views = View.objects.visible_to(user).select_related("collection__team", "team", "owner")
+    view = views.filter(code=code).first()
+    if view is None:
+        raise Http404(f"there is no view {code[:20]!r}")
+    return view
 
 
 def changeable_view(user: Any, code: str) -> View:
-    """Return a view that the user may change. Raise NotAllowed for one that the user may only see."""
-    seen = seen_view(user, code)
-    if not View.objects.changeable_by(user).filter(pk=seen.pk).exists():
+    """Return a view that the user may change. Raise NotAllowed if the user may only see it."""
+    view = visible_view(user, code)
+    if not View.objects.changeable_by(user).filter(pk=view.pk).exists():
         raise NotAllowed(
-            f"view {code} is for all readers of collection {seen.collection}; its organisers change it"
+            f"view {code} is for all readers of collection {view.collection}; "
+            "its organisers change it"
         )
-    return seen
-
-
-def _the(views: ViewQuerySet, code: str) -> View:
-    found = views.select_related("collection__team", "team", "owner").filter(code=code).first()
-    if found is None:
-        raise Http404(f"there is no view {code[:20]!r}")
-    return found
+    return view
 
 
 def parameters_of(view: View) -> dict[str, str]:
@@ -115,32 +113,38 @@ def parameters_of(view: View) -> dict[str, str]:
 
 
 def with_view(parameters: Mapping[str, str], collection: Collection, reader: Any) -> dict[str, str]:
-    """Return the parameters with those of the view that they name; a parameter that is given, even without a value,
-    stands in place of the view's. Raise InvalidInput (`unknown_view`) for a view that the reader
-    does not see."""
-    given = dict(parameters)
-    code = given.pop("view", "")
+    """Return the parameters of a request together with those of the view that it names.
+
+    A parameter of the request, even without a value, replaces that of the view. Raise InvalidInput
+    (`unknown_view`) for a view that the reader does not see.
+    """
+    own = dict(parameters)
+    code = own.pop("view", "")
     if not code:
-        return given
+        return own
+
     view = View.objects.visible_to(reader).filter(collection=collection, code=code).first()
     if view is None:
-        message = f"there is no view {code[:20]!r} of collection {collection.slug}; its views/ lists those that you see"
+        message = (
+            f"there is no view {code[:20]!r} of collection {collection.slug}; "
+            "its views/ lists those that you see"
+        )
         raise InvalidInput(message, code="unknown_view", pointer="view")
-    return {**parameters_of(view), **given}
+
+    return {**parameters_of(view), **own}
 
 
 def board_parameters(request: Request, collection: Collection) -> dict[str, str]:
-    """Return the parameters of a leaderboard that the API is asked for, with those of a view, and ids of runs in place
-    of labels. The page shows statistics unless a view says none; the API shows those that are
-    named."""
-    given = text_of(request.query_params)
-    merged = with_view(given, collection, request.user)
-    if given.get("view"):
+    """Return the parameters of a leaderboard of the API, with those of a view and without labels."""
+    own = text_of(request.query_params)
+    merged = with_view(own, collection, request.user)
+
+    # The page shows statistics unless a view says none; the API shows those that are named.
+    if own.get("view"):
         merged["statistics"] = _statistics_in(merged)
         if not (merged["statistics"] or merged.get("baseline")):
-            merged = {
-                name: text
-                for name, text in merged.items()
-                if name not in HOW_MADE or given.get(name)
-            }
+            for name in HOW_MADE:
+                if not own.get(name):
+                    merged.pop(name, None)
+
     return without_labels(merged, collection, request.user)

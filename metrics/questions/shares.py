@@ -1,4 +1,4 @@
-"""Read what is to be shared: a leaderboard, a comparison or a run that the user sees, with the parameters it keeps."""
+"""Read what a user shares: a leaderboard, a comparison or a run, with its parameters."""
 
 from __future__ import annotations
 
@@ -26,38 +26,43 @@ from runs.web.access import scored_collection, scored_run
 from runs.web.parameters import refusals, text_of
 
 _Kind = ShareLink.Kind
-# What names the object, beside the collection.
+# The fields that name an object by its id.
 _NAMES = {_Kind.RUN: "run", _Kind.COMPARISON: "comparison"}
 
 
-def shared_in(request: HttpRequest | Request, given: Mapping[str, Any]) -> Shared:
-    """Return what the fields `kind`, `collection`, `run`, `comparison` and `query` name. Raise Http404 for what the
-    user does not see, InvalidInput for fields that do not go together."""
-    kind, query = str(given.get("kind", "")), str(given.get("query") or "")
+def shared_in(request: HttpRequest | Request, fields: Mapping[str, Any]) -> Shared:
+    """Return what the fields `kind`, `collection`, `run`, `comparison` and `query` name.
+
+    Raise Http404 for what the user does not see, InvalidInput for fields that do not go together.
+    """
+    kind, query = str(fields.get("kind", "")), str(fields.get("query") or "")
     if kind not in _Kind.values:
         raise InvalidInput(
             f"{kind[:20]!r} is not one of {', '.join(_Kind.values)}", pointer="/kind"
         )
     for name in _NAMES.values():
-        if given.get(name) and name != kind:
+        if fields.get(name) and name != kind:
             raise InvalidInput(
                 f"{name} belongs to kind={name}; leave it out of kind={kind}", pointer=f"/{name}"
             )
-    if given.get("collection") and (kind == _Kind.RUN or given.get("comparison")):
+    if fields.get("collection") and (kind == _Kind.RUN or fields.get("comparison")):
         raise InvalidInput(
             f"a {kind} is named by its id alone; leave the collection out", pointer="/collection"
         )
+
     if kind == _Kind.RUN:
-        run = scored_run(request, _id_in(given, "run"))
+        run = scored_run(request, _id_in(fields, "run"))
         return Shared(kind, run.collection, str(run.pk), _run_query(query, run.collection))
-    if kind == _Kind.COMPARISON and given.get("comparison"):
+
+    if kind == _Kind.COMPARISON and fields.get("comparison"):
         if query:
             raise InvalidInput("a stored comparison has no query; leave it out", pointer="/query")
-        stored = stored_comparison(request, _id_in(given, "comparison"))
+        stored = stored_comparison(request, _id_in(fields, "comparison"))
         return Shared(kind, stored.qrels.collection, str(stored.pk))
-    if not given.get("collection"):
+
+    if not fields.get("collection"):
         raise InvalidInput("name the collection", code="required", pointer="/collection")
-    collection = scored_collection(request, str(given["collection"]))
+    collection = scored_collection(request, str(fields["collection"]))
     read = _comparison_query if kind == _Kind.COMPARISON else canonical_query
     return Shared(kind, collection, query=read(query, collection, request.user))
 
@@ -66,10 +71,11 @@ def parameters_of_link(link: ShareLink) -> dict[str, str]:
     return dict(parse_qsl(link.query))
 
 
-def _id_in(given: Mapping[str, Any], name: str) -> UUID:
-    text = str(given.get(name) or "")
+def _id_in(fields: Mapping[str, Any], name: str) -> UUID:
+    text = str(fields.get(name) or "")
     if not text:
         raise InvalidInput(f"name the {name} by its id", code="required", pointer=f"/{name}")
+
     try:
         return UUID(text)
     except ValueError:
@@ -77,41 +83,54 @@ def _id_in(given: Mapping[str, Any], name: str) -> UUID:
 
 
 def _run_query(text: str, collection: Collection) -> str:
+    """Return the measures that a query string of a run names, as one."""
     try:
-        given = _parsed(text, ["measures"])
-        measures = measures_in(given, "measures", [], collection.documents)
+        parameters = _parse(text, ["measures"])
+        measures = measures_in(parameters, "measures", [], collection.documents)
     except EvalHubError as error:
         raise InvalidInput(error.message, code=error.code, pointer="/query") from error
-    return urlencode({"measures": ",".join(one.name for one in measures)}) if measures else ""
+
+    if not measures:
+        return ""
+    return urlencode({"measures": ",".join(measure.name for measure in measures)})
 
 
 def _comparison_query(text: str, collection: Collection, reader: Any) -> str:
-    """Return the parameters of a comparison, with ids in place of labels: what is shared does not move."""
+    """Return the query string of a comparison, with ids in place of labels, which are movable."""
     try:
-        given = without_labels(_parsed(text, names_of(COMPARISON)), collection, reader)
-        query = ComparisonQuery.read(given, collection)
+        parameters = without_labels(_parse(text, names_of(COMPARISON)), collection, reader)
+        query = ComparisonQuery.read(parameters, collection)
         if isinstance(look_up_comparison(collection=collection, query=query), Outlook):
-            message = "this comparison takes long: run it in the background first, then share the stored one"
+            message = (
+                "this comparison takes long: run it in the background first, then share the "
+                "stored one"
+            )
             raise InvalidInput(message, code="too_much_work")
     except EvalHubError as error:
         raise InvalidInput(error.message, code=error.code, pointer="/query") from error
-    kept = urlencode(query.address())
-    if len(kept) > MAX_SHARED_QUERY:
-        raise InvalidInput("query: too many runs to share; run the comparison in the background, then share the stored "
-                           "one", code="too_many_runs", pointer="/query")  # fmt: skip
-    return kept
+
+    address = urlencode(query.address())
+    if len(address) > MAX_SHARED_QUERY:
+        message = (
+            "query: too many runs to share; run the comparison in the background, then share the "
+            "stored one"
+        )
+        raise InvalidInput(message, code="too_many_runs", pointer="/query")
+    return address
 
 
-def _parsed(text: str, known: list[str]) -> dict[str, str]:
+def _parse(text: str, names: list[str]) -> dict[str, str]:
+    """Return the parameters of a query string. Raise InvalidInput for other names."""
     try:
         pairs = parse_qsl(
             text.strip().removeprefix("?")[: 3 * MAX_SHARED_QUERY], max_num_fields=100
         )
     except ValueError as error:
         raise InvalidInput(f"query: not a query string ({error})") from error
-    given = QueryDict(mutable=True)
+
+    query_dict = QueryDict(mutable=True)
     for name, value in pairs:
-        given.appendlist(name, value)
-    for refusal in refusals(given, known):
+        query_dict.appendlist(name, value)
+    for refusal in refusals(query_dict, names):
         raise refusal
-    return text_of(given)
+    return text_of(query_dict)

@@ -1,4 +1,4 @@
-"""The snapshot that a request names or asks for, and the addresses that it has here."""
+"""The snapshot that a request names or makes, and its addresses on this server."""
 
 from __future__ import annotations
 
@@ -40,33 +40,42 @@ class SnapshotSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:
-    """Return a snapshot that the user sees, by its SHA-256 or at least the first 20 characters of it.
+    """Return a snapshot that the user sees, by its SHA-256 or at least the first 20 digits of it.
 
     Raise StoredValueCorrupt for one that is damaged: it cannot be made again.
     """
-    rows = (
-        snapshots_seen_by(request.user).filter(sha256__startswith=code)
-        if len(code) >= CODE
-        else None
-    )
-    found = None if rows is None else rows.order_by("created_at", "pk").first()
-    if found is None:
+    snapshot = None
+    if len(code) >= CODE:
+        rows = snapshots_seen_by(request.user).filter(sha256__startswith=code)
+        snapshot = rows.order_by("created_at", "pk").first()
+    if snapshot is None:
         raise Http404(f"there is no snapshot {code[:64]!r}")
-    if not found.is_sound:
-        raise StoredValueCorrupt(f"snapshot {found.code} is damaged; ask the operator for a backup")
-    of = {"phases": found.phase_id} if found.phase_id else {"phases__campaign": found.campaign_id}
+    if not snapshot.is_sound:
+        raise StoredValueCorrupt(
+            f"snapshot {snapshot.code} is damaged; ask the operator for a backup"
+        )
+
     # Nobody is refused here: that an organiser reads values before the release is recorded.
-    for collection in Collection.objects.filter(**of, blind=True).distinct():
+    blind = Collection.objects.filter(blind=True)
+    if snapshot.phase_id:
+        blind = blind.filter(phases=snapshot.phase_id)
+    else:
+        blind = blind.filter(phases__campaign=snapshot.campaign_id)
+    for collection in blind.distinct():
         sees_scores(request, collection)
-    return found
+
+    return snapshot
 
 
 def archive_of(snapshot: Snapshot) -> bytes:
-    """Return the archive of a snapshot that `visible_snapshot` found. Raise Gone if the snapshot is withdrawn, and
-    StoredValueCorrupt for an archive that is damaged."""
+    """Return the archive of a snapshot that the user sees.
+
+    Raise Gone if the snapshot is withdrawn, StoredValueCorrupt if the archive is damaged.
+    """
     if snapshot.withdrawn_at:
         message = f"snapshot {snapshot.code} was withdrawn: {snapshot.withdrawn_reason}"
         raise Gone(message, code="snapshot_withdrawn")
+
     if not snapshot.has_sound_archive:
         raise StoredValueCorrupt(
             f"the archive of snapshot {snapshot.code} is damaged; ask the operator for a backup"
@@ -75,16 +84,16 @@ def archive_of(snapshot: Snapshot) -> bytes:
 
 
 def as_file(snapshot: Snapshot, content: bytes, ending: str, kind: str) -> HttpResponse:
-    """Answer with a form of a snapshot as a file that is named after it."""
-    answer = HttpResponse(content, content_type=kind)
+    """Return a response with a form of a snapshot as a file that is named after it."""
+    response = HttpResponse(content, content_type=kind)
     name = f"{snapshot.campaign.slug}-s{snapshot.number}-{snapshot.code}.{ending}"
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
     if ending == ARCHIVE:
-        answer["X-SHA256"] = snapshot.archive_sha256
-    return answer
+        response["X-SHA256"] = snapshot.archive_sha256
+    return response
 
 
 def site_of(request: HttpRequest | Request) -> str:
-    """Return how addresses of this server begin: as the operator says, or as the request did."""
+    """Return how addresses of this server begin, by its settings or else by the request."""
     site: str = settings.EVALHUB_URL or request.build_absolute_uri("/").rstrip("/")
     return site

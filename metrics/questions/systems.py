@@ -11,21 +11,24 @@ from runs.models import Collection, System
 
 
 def system_in(parameters: Mapping[str, str], reader: Any) -> System:
-    """Return the system that `team/name` names. Raise InvalidInput (`unknown_system`) for one that the reader does not
-    see."""
+    """Return the system that `team/name` names.
+
+    Raise InvalidInput (`unknown_system`) for one that the reader does not see.
+    """
     text = parameters.get("system", "")
     team, _, slug = text.partition("/")
-    seen = System.objects.visible_to(reader).select_related("team")
-    found = seen.filter(team__slug=team, slug=slug).first() if slug else None
-    if found is None:
+    visible = System.objects.visible_to(reader).select_related("team")
+    system = visible.filter(team__slug=team, slug=slug).first() if slug else None
+
+    if system is None:
         message = (
             f"system={text[:120]}: name a system that you see as team/name; systems/ lists them"
         )
         raise InvalidInput(message, code="unknown_system", pointer="system")
-    return found
+    return system
 
 
 def default_measure(collection: Collection) -> str:
-    """Return the first measure of a collection whose mean is one of the values of topics."""
+    """Return the first measure of a collection whose value of a run is a mean over topics."""
     measures = (parse_measure(name, collection.documents) for name in collection.measures)
     return next((measure.name for measure in measures if not measure.pools), "nDCG@10")

@@ -16,7 +16,7 @@ MAX_VALUES = 1_000_000
 
 
 def evaluation_in(parameters: Mapping[str, str], run: Run) -> Evaluation:
-    """Return the evaluation of the run to read, by `qrels` and `scores`."""
+    """Return the evaluation of the run that `qrels` and `scores` name."""
     version = integer_in(parameters, "qrels", 0, 0, MAX_VERSION) or None
     return find_evaluation(run=run, scores=scores_in(parameters), version=version)
 
@@ -24,6 +24,9 @@ def evaluation_in(parameters: Mapping[str, str], run: Run) -> Evaluation:
 def check_size(values: int, pointer: str = "per_topic") -> None:
     """Raise InvalidInput if the curves of all topics, or of all runs, make too long an answer."""
     if values > MAX_VALUES:
-        whose = "of single topics " if pointer == "per_topic" else ""
-        message = f"{values:,} values {whose}requested; the limit is {MAX_VALUES:,}: use fewer ranks or curves"
+        scope = "of single topics " if pointer == "per_topic" else ""
+        message = (
+            f"{values:,} values {scope}requested; the limit is {MAX_VALUES:,}: "
+            "use fewer ranks or curves"
+        )
         raise InvalidInput(message, code="too_many_values", pointer=pointer)

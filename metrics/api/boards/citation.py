@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from metrics.exports.boards.citation import Citation
 from metrics.questions.declared import BOARD, VIEW
-from metrics.questions.saved_views import board_parameters, kept_query
+from metrics.questions.saved_views import board_parameters, view_query
 from metrics.services.boards.board_question import BoardQuery, active_qrels
 from metrics.services.boards.standing_parts import StandingsQuery
 from runs.web.access import scored_collection
@@ -42,7 +42,7 @@ class CitationView(APIView):
         parameters = board_parameters(request, found)
         asked = BoardQuery.read(parameters, found, request.user)
         StandingsQuery.requested(parameters)
-        query = kept_query(parameters)
+        query = view_query(parameters)
         page = reverse("collection-page", [found.slug], request=request)
         cited = Citation(
             found,

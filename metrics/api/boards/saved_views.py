@@ -14,7 +14,12 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from metrics.questions.saved_views import canonical_query, changeable_view, parameters_of, seen_view
+from metrics.questions.saved_views import (
+    canonical_query,
+    changeable_view,
+    parameters_of,
+    visible_view,
+)
 from runs import models
 from runs.models import Scope, User
 from runs.models.sharing.saved_views import MAX_NAME, MAX_QUERY
@@ -124,7 +129,7 @@ class ViewDetail(APIView):
 
     @extend_schema(responses=shape(View))
     def get(self, request: Request, code: str) -> Response:
-        return Response(view_answer(request, seen_view(request.user, code)))
+        return Response(view_answer(request, visible_view(request.user, code)))
 
     @extend_schema(request=ViewSerializer, responses=shape(View))
     def patch(self, request: Request, code: str) -> Response:

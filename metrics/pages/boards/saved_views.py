@@ -20,9 +20,9 @@ from metrics.engine.errors import EvalHubError
 from metrics.questions.saved_views import (
     canonical_query,
     changeable_view,
-    kept_query,
     parameters_of,
-    seen_view,
+    view_query,
+    visible_view,
     with_view,
 )
 from runs.errors import InvalidInput, NotFound
@@ -85,7 +85,7 @@ def read_menu(request: HttpRequest, collection: Collection, managed: bool) -> Vi
         more=len(views) > _LISTED,
         opened=opened,
         may_change=may_change,
-        query=kept_query(parameters),
+        query=view_query(parameters),
         scopes=_scopes(request.user, collection, managed),
     )
 
@@ -114,7 +114,7 @@ def address_of(collection: Collection, parameters: Mapping[str, str], reader: An
 @reads()
 def view_page(request: HttpRequest, code: str) -> HttpResponse:
     """Redirect the short address of a view to its leaderboard."""
-    view = seen_view(request.user, code)
+    view = visible_view(request.user, code)
     address = address_of(view.collection, {"view": view.code}, request.user)
     return HttpResponseRedirect(address, status=303)
 

@@ -19,7 +19,7 @@ from metrics.pages.boards.table import judged_share, unjudged_note
 from metrics.pages.parts import changed, fill
 from metrics.questions.answer_cache import kept_page
 from metrics.questions.phase_boards import (
-    AskedBoard,
+    PhaseRequest,
     of_phase_board,
     phase_board_in,
     phase_query,
@@ -109,7 +109,7 @@ def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpRes
     return render(request, "metrics/phase_board.html", context, status=status)
 
 
-def _board(request: HttpRequest, asked: AskedBoard, query: dict[str, str]) -> dict[str, Any]:
+def _board(request: HttpRequest, asked: PhaseRequest, query: dict[str, str]) -> dict[str, Any]:
     """Return the columns and rows of the table. Raise the errors of leaderboards."""
     phase = asked.phase
     board_query = phase_query({**query, "limit": str(_LIMIT)}, phase, request.user)
@@ -143,7 +143,7 @@ def _board(request: HttpRequest, asked: AskedBoard, query: dict[str, str]) -> di
 
 
 def _row(
-    asked: AskedBoard,
+    asked: PhaseRequest,
     found: PhaseBoard,
     row: Row,
     depths: dict[int, int],
