@@ -1,12 +1,17 @@
-"""Parts that several answers share; `shape` of a TypedDict is its description (runs/web/shapes.py)."""
+"""Parts that several answers share.
+
+`shape` of a TypedDict is its description (runs/web/shapes.py).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, TypedDict
+from typing import Annotated, NamedTuple, TypedDict
 from uuid import UUID
+
+from rest_framework.utils.urls import replace_query_param
 
 from metrics.engine.cautions import Caution as EngineCaution
 from metrics.engine.measures.grammar import Measure
@@ -25,7 +30,8 @@ class Caution(TypedDict):
 # About the measures of an answer under its judgements.
 MeasureCautions = Annotated[
     list[Caution],
-    "of measures that do not suit the judgements: gains that leave out levels, subtopics that are none",
+    "of measures that do not suit the judgements: gains that leave out levels, "
+    "subtopics that are none",
 ]
 
 
@@ -58,7 +64,7 @@ class ReadFrom(TypedDict):
 
 
 def number(value: float | None) -> float | None:
-    """Return a number for JSON, which has no NaN and infinity: undefined values become null."""
+    """Return a number for JSON: null for NaN and infinity, which JSON does not have."""
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -66,8 +72,8 @@ def numbers(values: Sequence[float]) -> list[float | None]:
     return [number(value) for value in values]
 
 
-def cautions_of(found: Iterable[EngineCaution]) -> list[Caution]:
-    return [Caution(code=caution.code, message=caution.message) for caution in found]
+def cautions_of(cautions: Iterable[EngineCaution]) -> list[Caution]:
+    return [Caution(code=caution.code, message=caution.message) for caution in cautions]
 
 
 def run_name(run: Run) -> RunName:
@@ -90,5 +96,21 @@ def read_from(evaluation: Evaluation) -> ReadFrom:
 
 
 def aggregates_of(measures: Iterable[Measure]) -> dict[str, Aggregate]:
-    """Return how each measure's value of a run is computed: mean, sum, geometric mean or pooled ratio."""
+    """Return how each measure's value of a run is computed, such as mean or pooled ratio."""
     return {measure.name: measure.aggregate_name for measure in measures}
+
+
+class PageAddresses(NamedTuple):
+    """The addresses of the pages after and before a page, None where there is none."""
+
+    next: str | None
+    previous: str | None
+
+
+def page_addresses(url: str, offset: int, limit: int, count: int) -> PageAddresses:
+    """Return the neighbours of the page of `count` rows that the request to `url` returns."""
+    after, before = offset + limit, max(0, offset - limit)
+    return PageAddresses(
+        next=replace_query_param(url, "offset", after) if after < count else None,
+        previous=replace_query_param(url, "offset", before) if offset else None,
+    )

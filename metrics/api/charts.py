@@ -1,4 +1,7 @@
-"""The API of charts: every chart of a run as SVG, PNG and PDF, as its Vega-Lite specification, and its table as CSV."""
+"""The API of charts.
+
+Every chart is available as SVG, PNG and PDF, as its Vega-Lite specification, and its table as CSV.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ from metrics.questions.declared import (
     SCORES,
     VERSION,
     Reads,
+    names_of,
     parameter,
 )
 from metrics.questions.parameters import query_of
@@ -36,7 +40,7 @@ from runs.parameters import choice_in, flag_in
 from runs.web.access import scored_collection, scored_run
 from runs.web.parameters import refusals
 
-_KEPT_SECONDS = 600
+_CACHE_SECONDS = 600
 
 
 CHART_PARAMETERS = (
@@ -53,15 +57,19 @@ _OF_A_RUN = (*CHART_PARAMETERS, SCORES, VERSION)
 
 def every_parameter(reads: Reads) -> list[OpenApiParameter]:
     """Return the parameters of all charts of an address, each once with the charts that read it."""
-    found: dict[str, OpenApiParameter] = {}
-    for read in reads.values():
-        found |= {one.name: one for one in read if one.name not in found}
-    for name, one in found.items():
-        charts = [chart for chart, read in reads.items() if name in (each.name for each in read)]
-        if len(charts) < len(reads):
-            found[name] = copy(one)
-            found[name].description = f"of {', '.join(charts)}: {one.description}"
-    return list(found.values())
+    described: dict[str, OpenApiParameter] = {}
+    charts: dict[str, list[str]] = {}
+    for chart, parameters in reads.items():
+        for option in parameters:
+            described.setdefault(option.name, option)
+            charts.setdefault(option.name, []).append(chart)
+
+    for name, option in described.items():
+        if len(charts[name]) < len(reads):
+            described[name] = copy(option)
+            described[name].description = f"of {', '.join(charts[name])}: {option.description}"
+
+    return list(described.values())
 
 
 class RunChart(APIView):
@@ -75,22 +83,26 @@ class RunChart(APIView):
         ],
     )
     def get(self, request: Request, run: UUID, chart: str, form: str) -> HttpResponse:
-        found = scored_run(request, run)
+        submitted_run = scored_run(request, run)
         check_chart(request, RUN_CHART_READS, chart, form, _OF_A_RUN)
-        query = query_of(request, found.collection)
+        query = query_of(request, submitted_run.collection)
         look = look_in(query)
-        asked = RunChartRequest(found, evaluation_in(query, found), query)
+        question = RunChartRequest(submitted_run, evaluation_in(query, submitted_run), query)
+
         # A second run named in the request may be withdrawn before the next request.
-        key = None if query.get("other") else chart_key(asked.evaluation, f"{chart}.{form}", query)
-        return picture(key, form, look, found.collection, lambda: RUN_CHARTS[chart](asked))
+        key = None
+        if not query.get("other"):
+            key = chart_key(question.evaluation, f"{chart}.{form}", query)
+        collection = submitted_run.collection
+        return picture(key, form, look, collection, lambda: RUN_CHARTS[chart](question))
 
 
 class CollectionChart(APIView):
-    """A chart of a collection: means, the runs of one page of the leaderboard with their intervals; what-if, the first
-    of the requested combinations beside the official order; heat-map, runs against topics;
-    parameter and parallel, parameters of runs against a measure; importance, what goes with a
-    measure; frontier, effectiveness against cost; or of compared runs: significance, ranks, curves,
-    precision-recall, and the rankings of two for one topic."""
+    """A chart of a collection: means, the runs of one page of the leaderboard with their intervals;
+    what-if, the first of the requested combinations beside the official order; heat-map, runs
+    against topics; parameter and parallel, parameters of runs against a measure; importance, what
+    goes with a measure; frontier, effectiveness against cost; or of compared runs: significance,
+    ranks, curves, precision-recall, and the rankings of two for one topic."""
 
     @extend_schema(
         responses=CHART_RESPONSES,
@@ -101,14 +113,19 @@ class CollectionChart(APIView):
     )
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str, chart: str, form: str) -> HttpResponse:
-        found = scored_collection(request, collection)
+        test_collection = scored_collection(request, collection)
         check_chart(request, COLLECTION_CHART_READS, chart, form)
-        query = query_of(request, found)
+        query = query_of(request, test_collection)
         look = look_in(query)
+
         # The leaderboard changes with every run: a chart is cached only with the tag of the
         # leaderboard.
         return picture(
-            None, form, look, found, lambda: COLLECTION_CHARTS[chart](found, query, request.user)
+            None,
+            form,
+            look,
+            test_collection,
+            lambda: COLLECTION_CHARTS[chart](test_collection, query, request.user),
         )
 
 
@@ -119,11 +136,12 @@ def check_chart(
     form: str,
     others: tuple[OpenApiParameter, ...] = CHART_PARAMETERS,
 ) -> None:
-    """Raise Http404 for an unknown chart or format, and InvalidInput for a parameter that only other charts read."""
+    """Raise Http404 for an unknown chart or format, InvalidInput for parameters of other charts."""
     if chart not in reads or form not in FORMATS:
-        known = f"{', '.join(reads)}; the formats are {', '.join(FORMATS)}"
-        raise Http404(f"there is no chart {chart[:40]}.{form[:10]}; the charts are {known}")
-    for refusal in refusals(request.query_params, [one.name for one in (*reads[chart], *others)]):
+        charts = f"{', '.join(reads)}; the formats are {', '.join(FORMATS)}"
+        raise Http404(f"there is no chart {chart[:40]}.{form[:10]}; the charts are {charts}")
+
+    for refusal in refusals(request.query_params, names_of((*reads[chart], *others))):
         raise refusal
 
 
@@ -138,27 +156,33 @@ def look_in(query: Mapping[str, str]) -> Look:
 def picture(
     key: str | None, form: str, look: Look, collection: Collection, make: Callable[[], Figure]
 ) -> HttpResponse:
-    """Return the answer with a chart. With a key it is cached for a while, here and by the browser."""
+    """Return a response with a chart.
+
+    With a key it is cached for a while, here and by the browser.
+    """
     content, name = (cache.get(key) if key else None) or (None, "")
     if content is None:
         begin_drawing()
         figure = make()
-        figure = figure if figure.source else figure.drawn_from(collection)
+        if not figure.source:
+            figure = figure.drawn_from(collection)
+
         content, name = render(figure, look, form), figure.file_name(form)
         if key:
-            cache.set(key, (content, name), _KEPT_SECONDS)
+            cache.set(key, (content, name), _CACHE_SECONDS)
+
     response = HttpResponse(content, content_type=FORMATS[form].content_type)
     # Pages show it, too: only the table is always a file.
-    response["Content-Disposition"] = (
-        f'{"attachment" if form == "csv" else "inline"}; filename="{name}"'
-    )
+    disposition = "attachment" if form == "csv" else "inline"
+    response["Content-Disposition"] = f'{disposition}; filename="{name}"'
     if key:
-        patch_cache_control(response, private=True, max_age=_KEPT_SECONDS)
+        patch_cache_control(response, private=True, max_age=_CACHE_SECONDS)
+
     return response
 
 
 def chart_key(
     evaluation: Evaluation | SessionEvaluation, name: str, query: Mapping[str, str]
 ) -> str:
-    asked = repr((type(evaluation).__name__, evaluation.pk, name, sorted(query.items())))
-    return f"picture:{hashlib.sha256(asked.encode()).hexdigest()}"
+    identity = repr((type(evaluation).__name__, evaluation.pk, name, sorted(query.items())))
+    return f"picture:{hashlib.sha256(identity.encode()).hexdigest()}"

@@ -92,23 +92,26 @@ def evaluation_answer(evaluation: models.Evaluation) -> Evaluation:
 
 
 class RunEvaluations(APIView):
-    """Every evaluation of a run, newest judgements first; POST requests one with another score precision, or under
-    another version of the judgements."""
+    """Every evaluation of a run, newest judgements first; POST requests one with another score
+    precision, or under another version of the judgements."""
 
     scopes = {"POST": Scope.SUBMIT}
 
     @extend_schema(responses=shape(Evaluation)(many=True))
     def get(self, request: Request, run: UUID) -> Response:
-        found = scored_run(request, run, values=False)
-        rows = found.evaluations.select_related("qrels").order_by("-qrels__version", "scores")
+        submitted_run = scored_run(request, run, values=False)
+        rows = submitted_run.evaluations.select_related("qrels").order_by(
+            "-qrels__version", "scores"
+        )
         return Response([evaluation_answer(row) for row in rows])
 
     @extend_schema(request=NewEvaluationSerializer, responses={202: shape(Evaluation)})
     def post(self, request: Request, run: UUID) -> Response:
-        own = owned_run(request, run)
-        check_scores(request, own.collection, values=False)
-        qrels, scores = _way(request, own.collection)
-        evaluation = queue_evaluation(own, scores, qrels)
+        submitted_run = owned_run(request, run)
+        check_scores(request, submitted_run.collection, values=False)
+        qrels, scores = _requested(request, submitted_run.collection)
+        evaluation = queue_evaluation(submitted_run, scores, qrels)
+
         return Response(evaluation_answer(evaluation), status.HTTP_202_ACCEPTED)
 
 
@@ -120,9 +123,10 @@ class CollectionEvaluations(APIView):
 
     @extend_schema(responses=shape(Progress), parameters=[*declared(ProgressQuery)])
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection, values=False)
+        test_collection = scored_collection(request, collection, values=False)
         query = ProgressQuery.read(query_of(request))
-        progress = read_progress(collection=found, query=query)
+        progress = read_progress(collection=test_collection, query=query)
+
         answer = Progress(
             qrels=progress.qrels.version,
             scores=progress.scores,
@@ -132,19 +136,22 @@ class CollectionEvaluations(APIView):
             computing=progress.computing,
             done=progress.done,
         )
+
         return Response(answer)
 
     @extend_schema(request=NewEvaluationSerializer, responses={202: shape(Queued)})
     def post(self, request: Request, collection: str) -> Response:
-        found = managed_collection(request, collection)
-        queued = queue_evaluations(*_way(request, found))
-        return Response(Queued(queued=queued), status.HTTP_202_ACCEPTED)
+        test_collection = managed_collection(request, collection)
+        count = queue_evaluations(*_requested(request, test_collection))
+        return Response(Queued(queued=count), status.HTTP_202_ACCEPTED)
 
 
-def _way(request: Request, collection: Collection) -> tuple[Qrels, str | None]:
-    """Return the judgements and the score precision that a request names; None is the collection's precision."""
+def _requested(request: Request, collection: Collection) -> tuple[Qrels, str | None]:
+    """Return the judgements and scores that a request names; None is those of the collection."""
     serializer = NewEvaluationSerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
+
     version = serializer.validated_data.get("qrels")
     qrels = qrels_version(collection, version) if version else active_qrels(collection)
+
     return qrels, serializer.validated_data.get("scores")

@@ -52,7 +52,8 @@ class Measure(TypedDict):
 
 
 class MeasureList(generics.GenericAPIView[Any]):
-    """Every measure of runs and of sessions with its parameters, formula, range and source; `search` finds some."""
+    """Every measure of runs and of sessions with its parameters, formula, range and source;
+    `search` finds some."""
 
     pagination_class = None
     queryset = Evaluation.objects.none()
@@ -67,14 +68,15 @@ class MeasureList(generics.GenericAPIView[Any]):
     @kept(None, shared_by=everybody)
     def get(self, request: Request) -> Response:
         query = query_of(request)
-        found = search_measures(
-            query.get("search", ""), cast(Of | None, choice_in(query, "of", tuple(OF)))
-        )
-        return Response([_measure(definition) for definition in found])
+        of = cast(Of | None, choice_in(query, "of", tuple(OF)))
+        definitions = search_measures(query.get("search", ""), of)
+
+        return Response([_measure(definition) for definition in definitions])
 
 
 class MeasureDetail(APIView):
-    """One measure of runs or of sessions, by any of its names: nDCG, ndcg_cut_10, P(rel=2)@5, sDCG."""
+    """One measure of runs or of sessions, by any of its names: nDCG, ndcg_cut_10, P(rel=2)@5,
+    sDCG."""
 
     @extend_schema(responses=shape(Measure))
     @kept(None, shared_by=everybody)
@@ -100,10 +102,12 @@ def _measure(definition: MeasureDefinition) -> Measure:
         aliases=list(definition.aliases),
         trec_eval=definition.trec_eval,
         parameters=[
-            Parameter(name=p.name, default=show(p.default), text=p.text)
-            for p in definition.parameters
+            Parameter(name=known.name, default=show(known.default), text=known.text)
+            for known in definition.parameters
         ],
     )
+
     if "undefined" in sections:
         answer["undefined"] = sections["undefined"]
+
     return answer

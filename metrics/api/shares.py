@@ -47,19 +47,19 @@ class NewShareLink(ShareLink):
     url: Url
 
 
-def share_answer(found: models.ShareLink) -> ShareLink:
+def share_answer(link: models.ShareLink) -> ShareLink:
     return ShareLink(
-        key=found.key,
-        kind=found.kind,
-        collection=found.collection.slug,
-        target=found.target,
-        query=found.query,
-        created_by=found.created_by.username,
-        created_at=found.created_at,
-        expires_at=found.expires_at,
-        revoked_at=found.revoked_at,
-        opened=found.opened,
-        last_opened_on=found.last_opened_on.isoformat() if found.last_opened_on else None,
+        key=link.key,
+        kind=link.kind,
+        collection=link.collection.slug,
+        target=link.target,
+        query=link.query,
+        created_by=link.created_by.username,
+        created_at=link.created_at,
+        expires_at=link.expires_at,
+        revoked_at=link.revoked_at,
+        opened=link.opened,
+        last_opened_on=link.last_opened_on.isoformat() if link.last_opened_on else None,
     )
 
 
@@ -90,8 +90,8 @@ class ShareLinkFilter(django_filters.FilterSet):  # type: ignore[misc]
 
 
 class ShareLinkList(AnswerList[models.ShareLink]):
-    """The caller's share links, and those to collections that the caller organises; POST makes one and shows its
-    address once."""
+    """The caller's share links, and those to collections that the caller organises; POST makes one
+    and shows its address once."""
 
     serializer_class = shape(ShareLink)
     answer = staticmethod(share_answer)
@@ -108,13 +108,20 @@ class ShareLinkList(AnswerList[models.ShareLink]):
     def post(self, request: Request) -> Response:
         serializer = ShareLinkSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        given = serializer.validated_data
-        shared, until = shared_in(request, given), given.get("expires_at")
-        user, origin = cast(User, request.user), origin_of(request)
-        made, secret = create_share(shared=shared, by=user, expires_at=until, origin=origin)
-        url = f"{reverse('open-share', [made.key], request=request)}{secret}/"
-        answer = Response(NewShareLink(**share_answer(made), url=url), status.HTTP_201_CREATED)
+
+        fields = serializer.validated_data
+        link, secret = create_share(
+            shared=shared_in(request, fields),
+            by=cast(User, request.user),
+            expires_at=fields.get("expires_at"),
+            origin=origin_of(request),
+        )
+
+        # The secret is shown this once.
+        url = f"{reverse('open-share', [link.key], request=request)}{secret}/"
+        answer = Response(NewShareLink(**share_answer(link), url=url), status.HTTP_201_CREATED)
         answer["Cache-Control"] = "no-store"
+
         return answer
 
 
@@ -125,10 +132,11 @@ class ShareLinkDetail(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, share: str) -> Response:
-        found = managed_shares(request).filter(key=share, revoked_at=None).first()
-        if found is None:
+        link = managed_shares(request).filter(key=share, revoked_at=None).first()
+        if link is None:
             raise Http404(f"there is no share link {share[:20]!r} of yours")
-        revoke_share(link=found, origin=origin_of(request))
+
+        revoke_share(link=link, origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -125,6 +125,7 @@ class KeptAnswer:
         headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
         pieces = slots.split(response.content) if slots else ((response.content,),)
         body = hashlib.sha256(b"".join(piece for row in pieces for piece in row))
+
         return cls(headers, pieces, _digest(headers, body.hexdigest()))
 
     def names(self, host: str) -> bool:
@@ -135,8 +136,10 @@ class KeptAnswer:
         token = account = b""
         if any(len(pieces) > 1 for pieces in self.pieces):
             token = get_token(request).encode()
+
         if len(self.pieces) > 1:
             account = render_to_string("evalhub/_account.html", request=request).encode()
+
         return account.join(token.join(pieces) for pieces in self.pieces)
 
 
@@ -177,7 +180,7 @@ class Key:
 def kept(
     find: Find | None, *, shared_by: Sharing | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate the `get` of a view of the API. `find` is None for one that reads nothing stored."""
+    """Decorate the `get` of a view of the API; `find` is None if it reads nothing stored."""
 
     def decorate(get: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(get)
@@ -195,7 +198,7 @@ def kept(
 def kept_page(
     find: Find | None, *, shared_by: Sharing | None = None
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Decorate the view of a page in the same way, with each reader's own header and form tokens."""
+    """Decorate the view of a page, which has a header and form tokens of each reader."""
 
     def decorate(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @wraps(page)
@@ -264,11 +267,13 @@ class Question:
         if isinstance(response, SimpleTemplateResponse):
             response.add_post_render_callback(keep_rendered)
             return response
+
         return keep_rendered(response)
 
     def _make(self, make: Callable[[], Any], slots: PageSlots | None) -> Any:
         if slots is None:
             return make()
+
         self.request.page_slots = slots
         try:
             return make()
@@ -279,12 +284,14 @@ class Question:
         response = HttpResponse(answer.content(self.request), headers=answer.headers)
         if age:
             response["Age"] = str(math.ceil(age))
+
         return self._conditional(response, answer)
 
     def _keep(self, response: Any, slots: PageSlots | None, key: Key, took: float) -> Any:
         answer = KeptAnswer.of(response, slots)
         if slots:
             response.content = answer.content(self.request)
+
         if response.status_code != HTTPStatus.OK:
             return response
 
@@ -293,6 +300,7 @@ class Question:
             if took >= _SLOW_SECONDS and settings.EVALHUB_BOARD_SECONDS:
                 latest = key.exact, time.time()
                 keep(key.settled, latest, took=took, seconds=settings.EVALHUB_BOARD_SECONDS)
+
         return self._conditional(response, answer)
 
     def _conditional(self, response: Any, answer: KeptAnswer) -> Any:
@@ -374,10 +382,11 @@ def everybody(request: AnyRequest, collection: Collection) -> Hashable:
 def meaning_of(
     parameters: Mapping[str, str], collection: Collection, reader: Any
 ) -> tuple[Hashable, ...]:
-    """Return what a reader means by parameters: the runs that labels name, and by `own` the reader."""
+    """Return the meaning of parameters: the runs that labels name, and the reader for `own`."""
     by_id = without_labels(parameters, collection, reader)
     term = parse_filter(by_id.get("filter", ""))
     own = reader.pk if term and asks_for(term, "own") else None
+
     return tuple(sorted(by_id.items())), own
 
 

@@ -30,4 +30,5 @@ def stored_comparison(request: HttpRequest | Request, comparison: UUID) -> Compa
             f"what comparison {comparison} was asked is damaged, and nothing is shown of it; "
             "request it again"
         )
+
     return stored

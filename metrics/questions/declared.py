@@ -56,6 +56,7 @@ def _describe(kind: Parameter) -> list[OpenApiParameter]:
     if kind.also:
         text = f"the same as {kind.name}, of which one is given"
         descriptions.append(parameter(kind.also, text))
+
     return descriptions
 
 

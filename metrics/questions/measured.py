@@ -43,6 +43,7 @@ def columns_in(
         raise InvalidInput(
             f"{name}: name {limit}, such as param:bm25.k1", code="bad_columns", pointer=name
         )
+
     return columns
 
 
@@ -53,7 +54,7 @@ def axes_in(
     reader: Any,
     most: int = MAX_AXES,
 ) -> tuple[ShownColumn, ...]:
-    """Return the axes that a parameter names, by default the first settings in which runs differ."""
+    """Return the axes that a parameter names, by default the first differing settings."""
     columns = columns_in(parameters, name, collection, reader, most)
     if columns:
         return columns
@@ -66,4 +67,5 @@ def axes_in(
     if not settings:
         message = f"these runs differ in no setting that has an axis; name one with {name}="
         raise StatisticsError(message, code="nothing_to_draw", pointer=name)
+
     return settings[:most]

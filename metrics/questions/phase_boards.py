@@ -51,6 +51,7 @@ def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) ->
         sees_scores(request, row.collection)
         own = participation_of(request.user, row.campaign)
         organiser = is_organiser(row.campaign, request.user)
+
         return PhaseRequest(row, Reader(own, organiser, clock.database_now()))
 
     return cast(PhaseRequest, find_once(request, ("phase board", campaign, phase), read))
@@ -72,6 +73,7 @@ def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> 
 
     measures = parameters.get("measures") or ",".join(phase.measures)
     board = BoardQuery.read({**parameters, "measures": measures}, phase.collection, reader)
+
     return PhaseQuery(
         board=board,
         standings=StandingsQuery.requested(parameters),
@@ -97,6 +99,7 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     frozen = bool(row.freeze_board_at and row.freeze_board_at <= reader.now)
     scored = can_see_scores(request.user, row.collection)
     own = reader.own.pk if reader.own else None
+
     # An answer of before, with its age, would reveal that later entries are being evaluated.
     return Subject(
         row.collection, (own, reader.organiser, scored, frozen, hidden), may_be_old=not frozen

@@ -52,15 +52,19 @@ def results_in(
         other = row.campaign.participations.select_related("team").filter(team__slug=team).first()
         if other is None:
             raise Http404(f"no team {team[:64]!r} takes part in campaign {campaign}")
+
         # Organisers of the campaign need not be organisers of the collection.
         participation, disclosed = other, sees_all
+
     if not disclosed:
         raise Blind
+
     if sees_all:
         note_reading(request, row.collection)
 
     active = active_qrels(row.collection)
     release = None if sees_all else latest_release(row)
+
     return ResultsRequest(
         phase=row,
         participation=participation,

@@ -31,6 +31,7 @@ def without_labels(
             if text.startswith(PREFIX):
                 pk = find_labelled(collection=collection, reader=reader, text=text, pointer=name)
                 runs[index] = str(pk)
+
         by_id[name] = ",".join(runs)
 
     return by_id
@@ -81,4 +82,5 @@ def _is_id(text: str) -> bool:
         UUID(text)
     except ValueError:
         return False
+
     return True

@@ -48,6 +48,7 @@ def canonical_query(text: str, collection: Collection, reader: Any) -> str:
         query_dict = QueryDict(mutable=True)
         for name, value in fields:
             query_dict.appendlist(name, value)
+
         for refusal in refusals(query_dict, VIEW_PARAMETERS):
             raise refusal
 
@@ -61,6 +62,7 @@ def canonical_query(text: str, collection: Collection, reader: Any) -> str:
         if parameters.get("measures"):
             measures = measures_in(parameters, "measures", [], documents)
             parameters["measures"] = ",".join(measure.name for measure in measures)
+
         if parameters.get("sort"):
             sort = measure_in(parameters, "sort", collection.measures[0], documents)
             parameters["sort"] = sort.name
@@ -72,6 +74,7 @@ def canonical_query(text: str, collection: Collection, reader: Any) -> str:
     query = view_query(parameters)
     if len(query) > MAX_QUERY:
         raise _too_long(len(query))
+
     return query
 
 
@@ -94,6 +97,7 @@ def visible_view(user: Any, code: str) -> View:
     view = views.filter(code=code).first()
     if view is None:
         raise Http404(f"there is no view {code[:20]!r}")
+
     return view
 
 
@@ -105,6 +109,7 @@ def changeable_view(user: Any, code: str) -> View:
             f"view {code} is for all readers of collection {view.collection}; "
             "its organisers change it"
         )
+
     return view
 
 
@@ -135,7 +140,10 @@ def with_view(parameters: Mapping[str, str], collection: Collection, reader: Any
 
 
 def board_parameters(request: Request, collection: Collection) -> dict[str, str]:
-    """Return the parameters of a leaderboard of the API, with those of a view and without labels."""
+    """Return the parameters of a leaderboard of the API, those of a view included.
+
+    Labels are replaced by the ids of their runs.
+    """
     own = text_of(request.query_params)
     merged = with_view(own, collection, request.user)
 

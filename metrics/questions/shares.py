@@ -40,11 +40,13 @@ def shared_in(request: HttpRequest | Request, fields: Mapping[str, Any]) -> Shar
         raise InvalidInput(
             f"{kind[:20]!r} is not one of {', '.join(_Kind.values)}", pointer="/kind"
         )
+
     for name in _NAMES.values():
         if fields.get(name) and name != kind:
             raise InvalidInput(
                 f"{name} belongs to kind={name}; leave it out of kind={kind}", pointer=f"/{name}"
             )
+
     if fields.get("collection") and (kind == _Kind.RUN or fields.get("comparison")):
         raise InvalidInput(
             f"a {kind} is named by its id alone; leave the collection out", pointer="/collection"
@@ -57,11 +59,13 @@ def shared_in(request: HttpRequest | Request, fields: Mapping[str, Any]) -> Shar
     if kind == _Kind.COMPARISON and fields.get("comparison"):
         if query:
             raise InvalidInput("a stored comparison has no query; leave it out", pointer="/query")
+
         stored = stored_comparison(request, _id_in(fields, "comparison"))
         return Shared(kind, stored.qrels.collection, str(stored.pk))
 
     if not fields.get("collection"):
         raise InvalidInput("name the collection", code="required", pointer="/collection")
+
     collection = scored_collection(request, str(fields["collection"]))
     read = _comparison_query if kind == _Kind.COMPARISON else canonical_query
     return Shared(kind, collection, query=read(query, collection, request.user))
@@ -92,6 +96,7 @@ def _run_query(text: str, collection: Collection) -> str:
 
     if not measures:
         return ""
+
     return urlencode({"measures": ",".join(measure.name for measure in measures)})
 
 
@@ -116,6 +121,7 @@ def _comparison_query(text: str, collection: Collection, reader: Any) -> str:
             "stored one"
         )
         raise InvalidInput(message, code="too_many_runs", pointer="/query")
+
     return address
 
 
@@ -131,6 +137,8 @@ def _parse(text: str, names: list[str]) -> dict[str, str]:
     query_dict = QueryDict(mutable=True)
     for name, value in pairs:
         query_dict.appendlist(name, value)
+
     for refusal in refusals(query_dict, names):
         raise refusal
+
     return text_of(query_dict)

@@ -48,6 +48,7 @@ def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:
     if len(code) >= CODE:
         rows = snapshots_seen_by(request.user).filter(sha256__startswith=code)
         snapshot = rows.order_by("created_at", "pk").first()
+
     if snapshot is None:
         raise Http404(f"there is no snapshot {code[:64]!r}")
     if not snapshot.is_sound:
@@ -61,6 +62,7 @@ def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:
         blind = blind.filter(phases=snapshot.phase_id)
     else:
         blind = blind.filter(phases__campaign=snapshot.campaign_id)
+
     for collection in blind.distinct():
         sees_scores(request, collection)
 
@@ -80,6 +82,7 @@ def archive_of(snapshot: Snapshot) -> bytes:
         raise StoredValueCorrupt(
             f"the archive of snapshot {snapshot.code} is damaged; ask the operator for a backup"
         )
+
     return bytes(snapshot.archive)
 
 
@@ -90,6 +93,7 @@ def as_file(snapshot: Snapshot, content: bytes, ending: str, kind: str) -> HttpR
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     if ending == ARCHIVE:
         response["X-SHA256"] = snapshot.archive_sha256
+
     return response
 
 

@@ -25,6 +25,7 @@ def system_in(parameters: Mapping[str, str], reader: Any) -> System:
             f"system={text[:120]}: name a system that you see as team/name; systems/ lists them"
         )
         raise InvalidInput(message, code="unknown_system", pointer="system")
+
     return system
 
 

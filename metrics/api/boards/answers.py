@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from rest_framework import serializers
-from rest_framework.utils.urls import replace_query_param
 
 from metrics.api.answers import (
     Aggregate,
@@ -19,6 +18,7 @@ from metrics.api.answers import (
     cautions_of,
     coverage,
     number,
+    page_addresses,
     run_name,
 )
 from metrics.engine.significance import TESTS
@@ -32,15 +32,18 @@ from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS
 from runs.models import Collection
 from runs.web.shapes import Id, Kind, OneOf, Url
 
-_DETECTABLE = "the true difference that half of the other pairs, each tested alone, would show in 8 of 10 samples of topics"
+_DETECTABLE = (
+    "the true difference that half of the other pairs, each tested alone, would show in 8 of 10 "
+    "samples of topics"
+)
 
 
 class Tiering(TypedDict):
     count: Annotated[int, "tiers"]
     best: Annotated[
         int | None,
-        "runs that no other is significantly better than: the set of the best. null with a test of ranks or a "
-        "correction that does not limit the chance of any wrong finding",
+        "runs that no other is significantly better than: the set of the best. null with a test of "
+        "ranks or a correction that does not limit the chance of any wrong finding",
     ]
     family: Annotated[int, "pairs that p counts for: all of the ranked runs"]
     significant: Annotated[int, "pairs with a verdict"]
@@ -57,8 +60,8 @@ class Ranks(TypedDict):
 class Outlook(TypedDict):
     excess: Annotated[
         float,
-        "how much worse on other topics the run of the best mean is expected to be: the best of many runs looks "
-        "better than it is",
+        "how much worse on other topics the run of the best mean is expected to be: the best of "
+        "many runs looks better than it is",
     ]
     cautions: list[Caution]
 
@@ -78,7 +81,8 @@ class Contrast(TypedDict):
     run: Id
     family: Annotated[
         int,
-        "pairs that p counts for: every other ranked run with this one, or all pairs where the test counts so",
+        "pairs that p counts for: every other ranked run with this one, or all pairs where the "
+        "test counts so",
     ]
     intervals: Annotated[str, OneOf(INTERVALS), "whether each holds alone, or all at once"]
     significant: Annotated[int, "pairs with a verdict"]
@@ -153,8 +157,8 @@ class Standing(TypedDict):
     ]
     rank_set: Annotated[
         list[int] | None,
-        "the lowest and the highest rank that no significant pair excludes; the sets of all runs hold at "
-        "once. From 1 on: in the set of the best",
+        "the lowest and the highest rank that no significant pair excludes; the sets of all runs "
+        "hold at once. From 1 on: in the set of the best",
     ]
     in_best_set: Annotated[bool | None, "in the set of the best; null where there is none"]
     rank: RankInterval | None
@@ -196,8 +200,8 @@ class Row(TypedDict):
     stale: bool
     code: Annotated[
         str,
-        "why a run waits or failed, as in its status, or has no rank: fewer_topics, other_topics, no_value, "
-        "not_competing, disqualified, withdrawn",
+        "why a run waits or failed, as in its status, or has no rank: fewer_topics, other_topics, "
+        "no_value, not_competing, disqualified, withdrawn",
     ]
     reason: str
     run: RunName
@@ -253,7 +257,8 @@ class Leaderboard(TypedDict):
     states: dict[str, int]
     computing: Annotated[
         dict[str, int],
-        "measures of the leaderboard that workers are computing, with the number of runs that lack each",
+        "measures of the leaderboard that workers are computing, with the number of runs that "
+        "lack each",
     ]
     next: Url | None
     previous: Url | None
@@ -265,11 +270,11 @@ def leaderboard_answer(
     collection: Collection,
     query: BoardQuery,
     board: leaderboard.Leaderboard,
-    found: standing_parts.Standings | None,
+    standings: standing_parts.Standings | None,
     url: str,
 ) -> Leaderboard:
     """Return a leaderboard with its statistics, if requested; `url` is that of the request."""
-    after, before = query.offset + query.limit, max(0, query.offset - query.limit)
+    page = page_addresses(url, query.offset, query.limit, board.total)
     answer = Leaderboard(
         collection=collection.slug,
         qrels=board.qrels.version,
@@ -285,27 +290,33 @@ def leaderboard_answer(
         provisional=board.waiting,
         states=board.states,
         computing=board.computing,
-        results=[_row(board, row, found) for row in board.rows],
-        next=replace_query_param(url, "offset", after) if after < board.total else None,
-        previous=replace_query_param(url, "offset", before) if query.offset else None,
+        results=[_row(board, row, standings) for row in board.rows],
+        next=page.next,
+        previous=page.previous,
     )
+
     if board.columns:
         answer["columns"] = [column.name for column in board.columns]
+
     if board.arrange:
         answer["arrange"] = board.arrange.name
+
     if board.versions != ALL:
         answer["versions"], answer["caption"] = board.versions, CAPTIONS[board.versions]
+
     if board.entries:
         answer["entries"] = EntryCounts(
             shown=board.entries.shown, official=board.entries.official, others=board.entries.others
         )
-    if found:
-        answer["statistics"] = _board_statistics(found)
+
+    if standings:
+        answer["statistics"] = _board_statistics(standings)
+
     return answer
 
 
 def _row(
-    board: leaderboard.Leaderboard, row: leaderboard.Row, found: standing_parts.Standings | None
+    board: leaderboard.Leaderboard, row: leaderboard.Row, standings: standing_parts.Standings | None
 ) -> Row:
     values = {
         name: BoundedMean(mean=mean, topics=topics) for name, (mean, topics) in row.values.items()
@@ -327,38 +338,51 @@ def _row(
         engine_version=row.evaluation.engine_version,
         values=values,
     )
+
     if row.entry:
         answer["entry_status"] = row.entry.status
         answer["entry_phase"] = row.entry.place
         answer["entry_number"] = row.entry.number
+
     if row.cells:
         answer["columns"] = row.cells
+
     if board.versions != ALL:
-        of = row.chosen
-        answer["versions"] = (
-            BoardVersion(of=of.of, newer=of.newer, expected_best=of.expected) if of else None
-        )
-    if found:
-        if "intervals" in found.query.parts:
+        answer["versions"] = None
+        if version := row.chosen:
+            answer["versions"] = BoardVersion(
+                of=version.of, newer=version.newer, expected_best=version.expected
+            )
+
+    if standings:
+        if "intervals" in standings.query.parts:
             for name, value in values.items():
-                low, high = found.intervals.get((row.evaluation.pk, name), (None, None))
+                low, high = standings.intervals.get((row.evaluation.pk, name), (None, None))
                 value["low"], value["high"] = number(low), number(high)
-        standing = found.of(row.evaluation.pk) if row.rank is not None else None
+
+        standing = standings.of(row.evaluation.pk) if row.rank is not None else None
         answer["statistics"] = _standing(standing) if standing else None
+
     return answer
 
 
 def _standing(standing: standing_parts.Standing) -> Standing:
-    low, high, share, against = (
-        standing.rank_low,
-        standing.rank_high,
-        standing.share_first,
-        standing.baseline,
-    )
     rank = baseline = None
+    low, high, share = standing.rank_low, standing.rank_high, standing.share_first
     if low is not None and high is not None and share is not None:
         rank = RankInterval(low=low, high=high, share_first=share)
-    if against:
+
+    if against := standing.baseline:
+        on_judged = None
+        if condensed := against.on_judged:
+            on_judged = DifferenceOnJudged(
+                difference=condensed.difference,
+                low=number(condensed.low),
+                high=number(condensed.high),
+                p_value=number(condensed.p_value),
+                p_adjusted=number(condensed.p_adjusted),
+            )
+
         baseline = AgainstBaseline(
             difference=against.difference,
             low=number(against.low),
@@ -372,8 +396,9 @@ def _standing(standing: standing_parts.Standing) -> Standing:
             wins=against.wins,
             ties=against.ties,
             losses=against.losses,
-            on_judged=_on_judged(against),
+            on_judged=on_judged,
         )
+
     return Standing(
         tier=standing.tier,
         groups=standing.groups,
@@ -386,29 +411,11 @@ def _standing(standing: standing_parts.Standing) -> Standing:
     )
 
 
-def _on_judged(against: standing_parts.AgainstBaseline) -> DifferenceOnJudged | None:
-    if against.on_judged is None:
-        return None
-    return DifferenceOnJudged(
-        difference=against.on_judged.difference,
-        low=number(against.on_judged.low),
-        high=number(against.on_judged.high),
-        p_value=number(against.on_judged.p_value),
-        p_adjusted=number(against.on_judged.p_adjusted),
-    )
+def _board_statistics(standings: standing_parts.Standings) -> BoardStatistics:
+    query = standings.query
+    tiering = outlook = received = baseline = None
 
-
-def _received(found: standing_parts.Received) -> Received:
-    return Received(
-        runs=found.runs, teams=found.teams, withdrawn=found.withdrawn, since=found.since
-    )
-
-
-def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
-    query, tiers = found.query, found.tiers
-    tiering = outlook = baseline = None
-    if tiers:
-        cautions = cautions_of(tiers.cautions)
+    if tiers := standings.tiers:
         tiering = Tiering(
             count=max(tiers.tier),
             best=None if tiers.best is None else sum(tiers.best),
@@ -417,25 +424,35 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
             across=tiers.across,
             undecided_across=tiers.undecided_across,
             detectable=number(tiers.detectable),
-            cautions=cautions,
+            cautions=cautions_of(tiers.cautions),
         )
-    if found.expected:
-        cautions = cautions_of(found.expected.cautions)
-        outlook = Outlook(excess=found.expected.excess, cautions=cautions)
-    if found.baseline and query.baseline:
+
+    if expected := standings.expected:
+        outlook = Outlook(excess=expected.excess, cautions=cautions_of(expected.cautions))
+
+    if history := standings.received:
+        received = Received(
+            runs=history.runs,
+            teams=history.teams,
+            withdrawn=history.withdrawn,
+            since=history.since,
+        )
+
+    if standings.baseline and query.baseline:
         baseline = Contrast(
             run=query.baseline,
-            family=found.baseline.family,
+            family=standings.baseline.family,
             intervals=TESTS[query.test].intervals,
-            significant=found.baseline.significant,
-            detectable=number(found.baseline.detectable),
-            cautions=cautions_of(found.baseline.cautions),
+            significant=standings.baseline.significant,
+            detectable=number(standings.baseline.detectable),
+            cautions=cautions_of(standings.baseline.cautions),
         )
+
     return BoardStatistics(
-        measure=found.measure.name,
+        measure=standings.measure.name,
         parts=list(query.parts),
-        runs=len(found.places),
-        topics=found.topics,
+        runs=len(standings.places),
+        topics=standings.topics,
         test=query.test,
         correction=query.corrected_by,
         alpha=query.alpha,
@@ -443,9 +460,9 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
         resamples=query.resamples if TESTS[query.test].draws else None,
         seed=query.seed,
         tiers=tiering,
-        ranks=Ranks(resamples=query.rank_resamples) if found.ranks else None,
+        ranks=Ranks(resamples=query.rank_resamples) if standings.ranks else None,
         expected=outlook,
-        received=_received(found.received) if found.received else None,
+        received=received,
         baseline=baseline,
-        cautions=cautions_of(found.cautions),
+        cautions=cautions_of(standings.cautions),
     )

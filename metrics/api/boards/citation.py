@@ -33,31 +33,33 @@ class CitationAnswer(TypedDict):
 
 
 class CitationView(APIView):
-    """A leaderboard as an entry of BibTeX, with its address, the day, the version and the SHA-256 of the judgements,
-    and the version of the engine."""
+    """A leaderboard as an entry of BibTeX, with its address, the day, the version and the SHA-256
+    of the judgements, and the version of the engine."""
 
     @extend_schema(responses=shape(CitationAnswer), parameters=[*BOARD, VIEW])
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection, values=False)
-        parameters = board_parameters(request, found)
-        asked = BoardQuery.read(parameters, found, request.user)
+        test_collection = scored_collection(request, collection, values=False)
+        parameters = board_parameters(request, test_collection)
+        board = BoardQuery.read(parameters, test_collection, request.user)
         StandingsQuery.requested(parameters)
-        query = view_query(parameters)
-        page = reverse("collection-page", [found.slug], request=request)
-        cited = Citation(
-            found,
-            active_qrels(found),
-            asked.sort,
-            f"{page}?{query}" if query else page,
+
+        page = reverse("collection-page", [test_collection.slug], request=request)
+        address_query = view_query(parameters)
+        citation = Citation(
+            test_collection,
+            active_qrels(test_collection),
+            board.sort,
+            f"{page}?{address_query}" if address_query else page,
             timezone.now().date(),
         )
         answer = CitationAnswer(
-            bibtex=cited.bibtex,
-            title=cited.title,
-            url=cited.address,
-            accessed=cited.on.isoformat(),
-            qrels=cited.qrels.version,
-            sha256=cited.qrels.sha256,
-            engine_version=cited.engine_version,
+            bibtex=citation.bibtex,
+            title=citation.title,
+            url=citation.address,
+            accessed=citation.on.isoformat(),
+            qrels=citation.qrels.version,
+            sha256=citation.qrels.sha256,
+            engine_version=citation.engine_version,
         )
+
         return Response(answer)

@@ -49,19 +49,19 @@ class View(TypedDict):
     changed_at: datetime
 
 
-def view_answer(request: Request, found: models.View) -> View:
+def view_answer(request: Request, view: models.View) -> View:
     return View(
-        code=found.code,
-        name=found.name,
-        collection=found.collection.slug,
-        scope=found.scope,
-        team=found.team.slug if found.team else None,
-        owner=found.owner.username if found.owner else None,
-        query=found.query,
-        parameters=parameters_of(found),
-        page=reverse("view-page", [found.code], request=request),
-        created_at=found.created_at,
-        changed_at=found.changed_at,
+        code=view.code,
+        name=view.name,
+        collection=view.collection.slug,
+        scope=view.scope,
+        team=view.team.slug if view.team else None,
+        owner=view.owner.username if view.owner else None,
+        query=view.query,
+        parameters=parameters_of(view),
+        page=reverse("view-page", [view.code], request=request),
+        created_at=view.created_at,
+        changed_at=view.changed_at,
     )
 
 
@@ -84,10 +84,6 @@ class ViewFilter(django_filters.FilterSet):  # type: ignore[misc]
     team = django_filters.CharFilter(field_name="team__slug")
 
 
-def _with_names(views: QuerySet[models.View]) -> QuerySet[models.View]:
-    return views.select_related("collection__team", "team", "owner")
-
-
 class ViewList(AnswerList[models.View]):
     """The saved views of a leaderboard that the caller sees; POST saves one."""
 
@@ -99,10 +95,10 @@ class ViewList(AnswerList[models.View]):
     def get_queryset(self) -> QuerySet[models.View]:
         if getattr(self, "swagger_fake_view", False):
             return self.queryset
-        found = scored_collection(self.request, self.kwargs["collection"], values=False)
-        return _with_names(
-            models.View.objects.visible_to(self.request.user).filter(collection=found)
-        )
+
+        collection = scored_collection(self.request, self.kwargs["collection"], values=False)
+        views = models.View.objects.visible_to(self.request.user).filter(collection=collection)
+        return views.select_related("collection__team", "team", "owner")
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
@@ -110,20 +106,27 @@ class ViewList(AnswerList[models.View]):
 
     @extend_schema(request=ViewSerializer, responses={201: shape(View)})
     def post(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection, values=False)
+        test_collection = scored_collection(request, collection, values=False)
         serializer = ViewSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
+
         fields = serializer.validated_data
-        fields["query"] = canonical_query(fields["query"], found, request.user)
-        made = create_view(
-            collection=found, owner=cast(User, request.user), origin=origin_of(request), **fields
+        fields["query"] = canonical_query(fields["query"], test_collection, request.user)
+        view = create_view(
+            collection=test_collection,
+            owner=cast(User, request.user),
+            origin=origin_of(request),
+            **fields,
         )
-        return Response(view_answer(request, made), status.HTTP_201_CREATED)
+
+        return Response(view_answer(request, view), status.HTTP_201_CREATED)
 
 
 class ViewDetail(APIView):
-    """One saved view; PATCH changes name, query or scope, DELETE deletes it. Its owner, members of its team, and of a
-    view for all readers the organisers may."""
+    """One saved view; PATCH changes name, query or scope, DELETE deletes it.
+
+    Its owner, members of its team, and of a view for all readers the organisers may.
+    """
 
     scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
 
@@ -133,16 +136,18 @@ class ViewDetail(APIView):
 
     @extend_schema(request=ViewSerializer, responses=shape(View))
     def patch(self, request: Request, code: str) -> Response:
-        found = changeable_view(request.user, code)
+        view = changeable_view(request.user, code)
         serializer = ViewSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
+
         changes = serializer.validated_data
         if "query" in changes:
-            changes["query"] = canonical_query(changes["query"], found.collection, request.user)
+            changes["query"] = canonical_query(changes["query"], view.collection, request.user)
+
         change_view(
-            view=found, user=cast(User, request.user), changes=changes, origin=origin_of(request)
+            view=view, user=cast(User, request.user), changes=changes, origin=origin_of(request)
         )
-        return Response(view_answer(request, found))
+        return Response(view_answer(request, view))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, code: str) -> Response:

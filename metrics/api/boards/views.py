@@ -38,29 +38,34 @@ from runs.web.shapes import shape
 
 
 class LeaderboardView(APIView):
-    """Means of the collection's runs, ranked by one measure. Below them, without a rank, are stale, queued, evaluating
-    and failed runs. A filter selects rows, columns show parameters and costs; the ranks are those
-    of the whole leaderboard."""
+    """Means of the collection's runs, ranked by one measure.
+
+    Below them, without a rank, are stale, queued, evaluating and failed runs. A filter selects
+    rows, columns show parameters and costs; the ranks are those of the whole leaderboard.
+    """
 
     @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD, VIEW])
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        parameters = board_parameters(request, found)
-        query = BoardQuery.read(parameters, found, request.user)
+        test_collection = scored_collection(request, collection)
+        parameters = board_parameters(request, test_collection)
+        query = BoardQuery.read(parameters, test_collection, request.user)
         StandingsQuery.check_options(parameters)
         statistics = StandingsQuery.requested(parameters)
 
-        board = read_leaderboard(collection=found, query=query)
+        board = read_leaderboard(collection=test_collection, query=query)
         standings = read_standings(board=board, query=statistics) if statistics else None
+
         return Response(
-            leaderboard_answer(found, query, board, standings, request.build_absolute_uri())
+            leaderboard_answer(
+                test_collection, query, board, standings, request.build_absolute_uri()
+            )
         )
 
 
 class LeaderboardExport(APIView):
-    """A leaderboard as a file, with all rows that the filter shows: csv has every row with all its values, md and tex
-    the ranked rows as a table, trec_eval their means in trec_eval's format."""
+    """A leaderboard as a file, with all rows that the filter shows: csv has every row with all its
+    values, md and tex the ranked rows as a table, trec_eval their means in trec_eval's format."""
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR},
@@ -80,16 +85,17 @@ class LeaderboardExport(APIView):
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         def read() -> tuple[str, bytes]:
-            found = scored_collection(request, collection)
-            parameters = board_parameters(request, found)
-            query = BoardQuery.read(parameters, found, request.user)
+            test_collection = scored_collection(request, collection)
+            parameters = board_parameters(request, test_collection)
+            query = BoardQuery.read(parameters, test_collection, request.user)
             StandingsQuery.check_options(parameters)
             statistics = StandingsQuery.requested(parameters)
 
-            board = read_whole_board(collection=found, query=query)
+            board = read_whole_board(collection=test_collection, query=query)
             standings = read_standings(board=board, query=statistics) if statistics else None
-            table = EXPORTS[kind](found, board, standings)
-            return found.slug, FORMATS[kind].content(table)
+            table = EXPORTS[kind](test_collection, board, standings)
+
+            return test_collection.slug, FORMATS[kind].content(table)
 
         slug, content = read_in_snapshot(read)
         return HttpResponse(content, headers=FORMATS[kind].headers(f"{slug}-leaderboard"))

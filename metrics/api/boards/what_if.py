@@ -38,7 +38,8 @@ class Combination(TypedDict):
 
 
 class WhatIf(TypedDict):
-    """The leaderboard of every combination; `tau` has a row and a column for each of them, in their order."""
+    """The leaderboard of every combination; `tau` has a row and a column for each of them, in their
+    order."""
 
     collection: str
     qrels: int
@@ -52,12 +53,14 @@ class WhatIf(TypedDict):
     ]
     tau: Annotated[
         list[list[float | None]],
-        "of the runs that both leaderboards rank; null where one cannot order them: a single run, or all runs tied",
+        "of the runs that both leaderboards rank; null where one cannot order them: a single run, "
+        "or all runs tied",
     ]
 
 
 class WhatIfView(APIView):
-    """The leaderboard of every combination of gains, discounts and depths, and the agreement of their orders.
+    """The leaderboard of every combination of gains, discounts and depths, and the agreement of
+    their orders.
 
     The combinations are the product of `family`, `gains`, `dis` with `b`, and `depths`, those of
     `preset`, and `measures`; by default the presets impatient and patient.
@@ -69,14 +72,17 @@ class WhatIfView(APIView):
     )
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        query = WhatIfQuery.read(query_of(request, found), found)
-        return Response(_answer(found, what_if.ask_what_if(collection=found, query=query)))
+        test_collection = scored_collection(request, collection)
+        query = WhatIfQuery.read(query_of(request, test_collection), test_collection)
+        return Response(
+            _answer(test_collection, what_if.ask_what_if(collection=test_collection, query=query))
+        )
 
 
 def _answer(collection: Collection, answer: what_if.WhatIf) -> WhatIf:
-    boards = [(board, answer.query.presets.get(board.measure)) for board in answer.combinations]
+    presets = answer.query.presets
     ties = any(board.ties for board in (answer.official, *answer.combinations))
+
     return WhatIf(
         collection=collection.slug,
         qrels=answer.qrels.version,
@@ -84,7 +90,9 @@ def _answer(collection: Collection, answer: what_if.WhatIf) -> WhatIf:
         cautions=cautions_of(answer.cautions),
         runs=[run_name(run) for run in answer.runs],
         official=_combination(answer.official, None),
-        combinations=[_combination(board, preset) for board, preset in boards],
+        combinations=[
+            _combination(board, presets.get(board.measure)) for board in answer.combinations
+        ],
         coefficient="tau-b" if ties else "tau-a",
         tau=[numbers(row) for row in answer.tau.tolist()],
     )

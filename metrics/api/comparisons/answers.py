@@ -7,10 +7,9 @@ from typing import Annotated, Literal, TypedDict
 from uuid import UUID
 
 import numpy as np
-from rest_framework.utils.urls import replace_query_param
 
 from metrics import models
-from metrics.api.answers import Caution, cautions_of, number
+from metrics.api.answers import Caution, cautions_of, number, page_addresses
 from metrics.api.comparisons.pairs import Pair, SplitPair, pair_answer, split_pair
 from metrics.engine.significance import TESTS, families
 from metrics.engine.significance.omnibus import OmnibusResult
@@ -185,7 +184,8 @@ class ComparedRun(TypedDict):
 
 
 class Comparison(TypedDict):
-    """Pairs of runs under some measures and tests, and everything needed to compute the numbers again."""
+    """Pairs of runs under some measures and tests, and everything needed to compute the numbers
+    again."""
 
     comparison: Annotated[ComparisonStatus | None, "null for one made on the spot"]
     collection: str
@@ -235,20 +235,27 @@ def comparison_answer(
     url: str,
     status: ComparisonStatus | None,
 ) -> Comparison:
-    """Return the whole comparison with one page of the pairs of each measure; `url` is that of the request."""
+    """Return a comparison with one page of the pairs of each measure; `url` is the request's."""
     query, entrants, options = answer.query, answer.entrants, answer.query.options
     results = [_measure(answer, compared, selection) for compared in answer.results]
-    most = max((result["count"] for result in results), default=0)
-    limit = selection.limit or most
-    after, before = selection.offset + limit, max(0, selection.offset - limit)
+    pairs = max((result["count"] for result in results), default=0)
+    page = page_addresses(url, selection.offset, selection.limit or pairs, pairs)
+
     cautions = []
     if answer.gone:
-        message = f"{len(answer.gone)} of the compared runs have been withdrawn: not shown, but counted by the p values"
+        message = (
+            f"{len(answer.gone)} of the compared runs have been withdrawn: "
+            "not shown, but counted by the p values"
+        )
         cautions.append(Caution(code="runs_deleted", message=message))
+
     chosen_alone = one_of_many(entrants, query)
     cautions += cautions_of([chosen_alone] if chosen_alone else [])
+
+    # The runs are in the order of the first measure.
     best_first = answer.results[0]
     runs = [run_of(answer, best_first, row) for row in rows_of(answer, best_first)]
+
     return Comparison(
         comparison=status,
         collection=collection.slug,
@@ -276,8 +283,8 @@ def comparison_answer(
         runs=[ComparedRun(id=run.pk, team=run.team.slug, tag=run.tag) for run in runs],
         measures=results,
         sort=selection.sort,
-        next=replace_query_param(url, "offset", after) if after < most else None,
-        previous=replace_query_param(url, "offset", before) if selection.offset else None,
+        next=page.next,
+        previous=page.previous,
     )
 
 
@@ -287,13 +294,16 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
     left_out = list(compared.left_out.items())
     unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
     means = compared.values.mean(axis=1).tolist()
-    covered, condensed = compared.coverage, judged_only(compared.measure)
+    coverage, condensed = compared.coverage, judged_only(compared.measure)
+
+    # Only tests of both kinds, of means and of ranks, can disagree.
     split = None
     if len({TESTS[family.test].ranks for family in compared.families}) == 2:
-        found = families.disagreements(compared.families)
-        found = found[visible_pairs(answer, compared)[found]]
-        pairs = shown_pairs.shown_pairs(answer, compared, found[:_SHOWN])
-        split = Disagreements(count=len(found), pairs=[split_pair(pair) for pair in pairs])
+        places = families.disagreements(compared.families)
+        places = places[visible_pairs(answer, compared)[places]]
+        pairs = shown_pairs.shown_pairs(answer, compared, places[:_SHOWN])
+        split = Disagreements(count=len(places), pairs=[split_pair(pair) for pair in pairs])
+
     return ComparedMeasure(
         measure=compared.measure.name,
         judged_only=condensed.name if condensed else None,
@@ -319,9 +329,9 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
                 run=run_of(answer, compared, row).pk,
                 mean=means[row],
                 coverage=RunCoverage(
-                    answered=number(float(covered.answered[row])),
-                    judged=number(float(covered.judged[row])),
-                    k=covered.k,
+                    answered=number(float(coverage.answered[row])),
+                    judged=number(float(coverage.judged[row])),
+                    k=coverage.k,
                 ),
             )
             for row in rows_of(answer, compared)
@@ -338,42 +348,43 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
 
 
 def _practical(query: ComparisonQuery) -> Practical | None:
-    asked = query.practical
-    return (
-        Practical(tests=list(asked.tests), margin=asked.margin, rope=asked.rope)
-        if asked.tests
-        else None
-    )
+    practical = query.practical
+    if not practical.tests:
+        return None
+
+    return Practical(tests=list(practical.tests), margin=practical.margin, rope=practical.rope)
 
 
 def _equivalence(answer: Answer, compared: Compared) -> EquivalentPairs | None:
-    found = compared.equivalence
-    if found is None:
+    equivalence = compared.equivalence
+    if equivalence is None:
         return None
+
     return EquivalentPairs(
-        correction=found.correction,
-        family=found.size,
-        equivalent=int(np.count_nonzero(found.both.holds & visible_pairs(answer, compared))),
-        cautions=cautions_of(found.cautions),
+        correction=equivalence.correction,
+        family=equivalence.size,
+        equivalent=int(np.count_nonzero(equivalence.both.holds & visible_pairs(answer, compared))),
+        cautions=cautions_of(equivalence.cautions),
     )
 
 
 def omnibus_answer(result: OmnibusResult) -> Omnibus:
     """Return a test of all runs at once, with its sources of variation."""
-    spread = None
-    if result.sphericity:
-        spread = Sphericity(
-            greenhouse_geisser=result.sphericity.greenhouse_geisser,
-            huynh_feldt=result.sphericity.huynh_feldt,
-            p_huynh_feldt=result.sphericity.p_huynh_feldt,
-            p_uncorrected=result.sphericity.p_uncorrected,
+    sphericity = None
+    if corrected := result.sphericity:
+        sphericity = Sphericity(
+            greenhouse_geisser=corrected.greenhouse_geisser,
+            huynh_feldt=corrected.huynh_feldt,
+            p_huynh_feldt=corrected.p_huynh_feldt,
+            p_uncorrected=corrected.p_uncorrected,
         )
+
     return Omnibus(
         statistic=result.statistic,
         freedom=list(result.freedom),
         p_value=number(result.p_value),
         effect=result.effect,
-        sphericity=spread,
+        sphericity=sphericity,
         sources=[
             Source(
                 name=source.name,
@@ -390,13 +401,14 @@ def omnibus_answer(result: OmnibusResult) -> Omnibus:
 
 
 def _family(answer: Answer, compared: Compared, family: families.Family) -> Family:
-    entry, tiers = TESTS[family.test], family.tiers
+    test = TESTS[family.test]
     cautions = [
         *not_corrected_again(family.test, answer.query.rule.correction),
         *family.result.cautions,
     ]
+
     groups = None
-    if tiers:
+    if tiers := family.tiers:
         letters = letters_of(tiers)
         groups = [
             Groups(
@@ -407,13 +419,14 @@ def _family(answer: Answer, compared: Compared, family: families.Family) -> Fami
             )
             for row in rows_of(answer, compared)
         ]
+
     return Family(
-        about="ranks" if entry.ranks else "means",
-        paired=entry.paired,
-        draws=entry.draws,
+        about="ranks" if test.ranks else "means",
+        paired=test.paired,
+        draws=test.draws,
         correction=family.correction,
         family=family.size,
-        intervals=entry.intervals,
+        intervals=test.intervals,
         significant=int(np.count_nonzero(family.significant & visible_pairs(answer, compared))),
         cautions=cautions_of(cautions),
         groups=groups,

@@ -22,7 +22,7 @@ from runs.models import Collection
 from runs.web.access import scored_collection
 from runs.web.shapes import shape
 
-# A curve of more pairs is shown at this many of them.
+# The most pairs that a curve is shown at.
 _CURVE_POINTS = 500
 
 
@@ -121,24 +121,26 @@ class Design(TypedDict):
 
 
 class DesignView(APIView):
-    """The differences that the collection can detect by each measure, the number of topics needed, and the effect of
-    fewer topics."""
+    """The differences that the collection can detect by each measure, the number of topics needed,
+    and the effect of fewer topics."""
 
     @extend_schema(responses=shape(Design), parameters=[*DESIGN])
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        query = DesignQuery.read(query_of(request, found), found)
-        return Response(_design(found, design.read_design(collection=found, query=query)))
+        test_collection = scored_collection(request, collection)
+        query = DesignQuery.read(query_of(request, test_collection), test_collection)
+        return Response(
+            _design(test_collection, design.read_design(collection=test_collection, query=query))
+        )
 
 
-def _design(collection: Collection, found: design.Design) -> Design:
-    query = found.query
+def _design(collection: Collection, answer: design.Design) -> Design:
+    query = answer.query
     return Design(
         collection=collection.slug,
-        qrels=found.qrels.version,
-        scores=found.scores,
-        runs=[run_name(run) for run in found.runs],
+        qrels=answer.qrels.version,
+        scores=answer.scores,
+        runs=[run_name(run) for run in answer.runs],
         test=query.test,
         alpha=query.alpha,
         power=query.power,
@@ -147,21 +149,23 @@ def _design(collection: Collection, found: design.Design) -> Design:
         seed=query.seed,
         measures=[
             MeasureDesign(
-                measure=one.measure.name,
-                topics=one.topics,
-                cautions=cautions_of(one.cautions),
-                discriminative_power=_power(one.power),
-                topic_set_size=_topic_set_size(one.topic_sets) if one.topic_sets else None,
-                swap_rates=_swap_rates(one.swaps),
+                measure=measure.measure.name,
+                topics=measure.topics,
+                cautions=cautions_of(measure.cautions),
+                discriminative_power=_power(measure.power),
+                topic_set_size=_topic_set_size(measure.topic_sets) if measure.topic_sets else None,
+                swap_rates=_swap_rates(measure.swaps),
             )
-            for one in found.measures
+            for measure in answer.measures
         ],
     )
 
 
 def _power(power: discriminative_power.DiscriminativePower) -> DiscriminativePower:
     pairs = len(power.curve)
+    # A long curve is shown at evenly spaced pairs.
     places = np.unique(np.linspace(0, pairs - 1, min(pairs, _CURVE_POINTS)).astype(np.int64))
+
     return DiscriminativePower(
         pairs=pairs,
         share=power.share,
@@ -178,45 +182,43 @@ def _topic_set_size(sets: design.TopicSets) -> TopicSetSize:
         half_width=sets.half_width,
         detections=[
             Detection(
-                difference=one.difference,
-                power_t=one.power_t,
-                topics_t=one.topics_t,
-                power_anova=number(one.power_anova),
-                topics_anova=one.topics_anova,
-                topics_interval=one.topics_interval,
-                smallness=_smallness(one.smallness) if one.smallness else None,
+                difference=detection.difference,
+                power_t=detection.power_t,
+                topics_t=detection.topics_t,
+                power_anova=number(detection.power_anova),
+                topics_anova=detection.topics_anova,
+                topics_interval=detection.topics_interval,
+                smallness=_smallness(detection.smallness) if detection.smallness else None,
             )
-            for one in sets.detections
+            for detection in sets.detections
         ],
     )
 
 
-def _smallness(found: design.Smallness) -> Smallness:
+def _smallness(smallness: design.Smallness) -> Smallness:
     return Smallness(
-        power_not_worse=found.power_not_worse,
-        topics_not_worse=found.topics_not_worse,
-        power_equivalent=found.power_equivalent,
-        topics_equivalent=found.topics_equivalent,
-        share=found.share,
+        power_not_worse=smallness.power_not_worse,
+        topics_not_worse=smallness.topics_not_worse,
+        power_equivalent=smallness.power_equivalent,
+        topics_equivalent=smallness.topics_equivalent,
+        share=smallness.share,
     )
 
 
 def _swap_rates(swaps: swap_rates.SwapRates) -> SwapRates:
-    sizes, needed, rates = swaps.sizes.tolist(), swaps.needed().tolist(), swaps.rates.tolist()
-    compared, swapped = swaps.compared.tolist(), swaps.swapped.tolist()
-    return SwapRates(
-        edges=swaps.edges.tolist(),
-        sizes=[
+    needed = swaps.needed().tolist()
+    sizes = []
+    for index, topics in enumerate(swaps.sizes.tolist()):
+        compared, swapped = swaps.compared[index].tolist(), swaps.swapped[index].tolist()
+        sizes.append(
             SwapSize(
                 topics=topics,
-                rate=number(sum(turned) / sum(of)) if sum(of) else None,
-                needed=number(enough),
-                compared=of,
-                swapped=turned,
-                rates=numbers(shares),
+                rate=number(sum(swapped) / sum(compared)) if sum(compared) else None,
+                needed=number(needed[index]),
+                compared=compared,
+                swapped=swapped,
+                rates=numbers(swaps.rates[index].tolist()),
             )
-            for topics, enough, of, turned, shares in zip(
-                sizes, needed, compared, swapped, rates, strict=True
-            )
-        ],
-    )
+        )
+
+    return SwapRates(edges=swaps.edges.tolist(), sizes=sizes)

@@ -1,4 +1,4 @@
-"""The API of the content of judgements: levels, the recall base of each topic, and two versions side by side."""
+"""The API of the content of judgements: levels, recall bases, and two versions side by side."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ class JudgementsOf(TypedDict):
 
 
 class JudgementsView(APIView):
-    """The number of documents at each level, for each topic, and the agreement of two versions of the judgements."""
+    """The number of documents at each level, for each topic, and the agreement of two versions of
+    the judgements."""
 
     @extend_schema(
         responses=shape(JudgementsOf),
@@ -89,68 +90,71 @@ class JudgementsView(APIView):
     )
     @kept(of_judged_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection, values=False)
-        answer = read_judgements(collection=found, query=JudgementsQuery.read(query_of(request)))
+        test_collection = scored_collection(request, collection, values=False)
+        answer = read_judgements(
+            collection=test_collection, query=JudgementsQuery.read(query_of(request))
+        )
+
         return Response(
             JudgementsOf(
-                collection=found.slug,
-                versions=[_version(found, version) for version in answer.versions],
+                collection=test_collection.slug,
+                versions=[_version(test_collection, version) for version in answer.versions],
                 compared=_compared(answer.compared) if answer.compared else None,
             )
         )
 
 
 def _version(collection: Collection, version: JudgedVersion) -> JudgementsVersion:
-    names, total = [str(level) for level in version.levels], max(1, sum(version.totals))
-    rows = zip(
-        version.qrels.topic_ids,
-        version.judged,
-        version.relevant,
-        version.counts.tolist(),
-        strict=True,
-    )
+    names = [str(level) for level in version.levels]
+    total = max(1, sum(version.totals))
+
+    levels = []
+    for index, name in enumerate(names):
+        count = version.totals[index]
+        levels.append(
+            LevelOfVersion(
+                level=version.levels[index],
+                label=collection.level_labels.get(name, ""),
+                judgements=count,
+                share=count / total,
+                share_of_relevant=version.shares_of_relevant[index],
+                per_topic=count / len(version.counts),
+            )
+        )
+
+    counts = version.counts.tolist()
+    topics = [
+        TopicJudgements(
+            topic_id=topic_id,
+            judged=int(version.judged[index]),
+            relevant=int(version.relevant[index]),
+            levels=dict(zip(names, counts[index], strict=True)),
+        )
+        for index, topic_id in enumerate(version.qrels.topic_ids)
+    ]
+
     return JudgementsVersion(
         qrels=version.qrels.version,
         active=version.qrels.active,
         judgements=sum(version.totals),
         documents=collection.documents,
         rest=version.rest,
-        levels=[
-            LevelOfVersion(
-                level=level,
-                label=collection.level_labels.get(name, ""),
-                judgements=count,
-                share=count / total,
-                share_of_relevant=share_of_relevant,
-                per_topic=count / len(version.counts),
-            )
-            for level, name, count, share_of_relevant in zip(
-                version.levels, names, version.totals, version.shares_of_relevant, strict=True
-            )
-        ],
-        topics=[
-            TopicJudgements(
-                topic_id=topic_id,
-                judged=int(judged),
-                relevant=int(relevant),
-                levels=dict(zip(names, counts, strict=True)),
-            )
-            for topic_id, judged, relevant, counts in rows
-        ],
+        levels=levels,
+        topics=topics,
     )
 
 
-def _compared(found: Assessments) -> CrossTable:
+def _compared(assessments: Assessments) -> CrossTable:
     return CrossTable(
-        levels=found.levels.tolist(),
-        both=found.both.tolist(),
-        row_shares=[numbers(row) for row in found.row_shares.tolist()],
-        column_shares=[numbers(row) for row in found.column_shares.tolist()],
-        only_first=found.only_first.tolist(),
-        only_second=found.only_second.tolist(),
-        agreement=number(found.agreement),
-        kappa=number(found.kappa),
-        weighted_kappa=number(found.weighted_kappa),
-        overlap=number(found.overlap),
-        cosine=number(found.cosine),
+        levels=assessments.levels.tolist(),
+        both=assessments.both.tolist(),
+        row_shares=[numbers(row) for row in assessments.row_shares.tolist()],
+        column_shares=[numbers(row) for row in assessments.column_shares.tolist()],
+        only_first=assessments.only_first.tolist(),
+        only_second=assessments.only_second.tolist(),
+        agreement=number(assessments.agreement),
+        kappa=number(assessments.kappa),
+        weighted_kappa=number(assessments.weighted_kappa),
+        overlap=number(assessments.overlap),
+        cosine=number(assessments.cosine),
     )

@@ -48,7 +48,8 @@ class OrderPair(TypedDict):
 
 
 class Orders(TypedDict):
-    """Orders of the same runs, and every two of them that differ in the measure or in the qrels, but not in both."""
+    """Orders of the same runs, and every two of them that differ in the measure or in the qrels,
+    but not in both."""
 
     collection: str
     scores: str
@@ -63,7 +64,8 @@ class Orders(TypedDict):
 
 
 class OrdersView(APIView):
-    """The agreement between orders of the runs: by several measures, under several versions of the judgements, or both.
+    """The agreement between orders of the runs: by several measures, under several versions of the
+    judgements, or both.
 
     Orders are compared that differ in one of the two. Intervals are those of the coefficient over
     bootstrap samples of the topics, drawn together for all orders.
@@ -72,9 +74,11 @@ class OrdersView(APIView):
     @extend_schema(responses=shape(Orders), parameters=[*ORDERS])
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        query = OrdersQuery.read(query_of(request, found), found)
-        return Response(_orders(found, orders.compare_orders(collection=found, query=query)))
+        test_collection = scored_collection(request, collection)
+        query = OrdersQuery.read(query_of(request, test_collection), test_collection)
+        return Response(
+            _orders(test_collection, orders.compare_orders(collection=test_collection, query=query))
+        )
 
 
 def _orders(collection: Collection, answer: orders.Orders) -> Orders:
@@ -114,5 +118,7 @@ def _orders(collection: Collection, answer: orders.Orders) -> Orders:
     )
 
 
-def _agreement(found: intervals.Agreement) -> Agreement:
-    return Agreement(value=number(found.value), low=number(found.low), high=number(found.high))
+def _agreement(agreement: intervals.Agreement) -> Agreement:
+    return Agreement(
+        value=number(agreement.value), low=number(agreement.low), high=number(agreement.high)
+    )

@@ -67,8 +67,8 @@ class Equivalence(TypedDict):
     withheld: Withheld
     topics: Annotated[
         int | None,
-        "with which two runs that do not differ, of this spread, are equivalent in 8 of 10 samples of topics; "
-        "null beyond a million",
+        "with which two runs that do not differ, of this spread, are equivalent in 8 of 10 "
+        "samples of topics; null beyond a million",
     ]
 
 
@@ -95,9 +95,9 @@ class Fragility(TypedDict):
     ]
     significance: Annotated[
         int | None,
-        "topics whose removal, those that favour the leading run most first, ends the significance by the first test; "
-        "other topics may need fewer. null where it is not significant or of ranks, and where it still is with 5 topics "
-        "left",
+        "topics whose removal, those that favour the leading run most first, ends the significance "
+        "by the first test; other topics may need fewer. null where it is not significant or of "
+        "ranks, and where it still is with 5 topics left",
     ]
     topics: Annotated[list[str], "the topics of significance, else of sign: the first 10"]
 
@@ -119,12 +119,13 @@ class Pair(SplitPair):
     ]
     detectable: Annotated[
         float,
-        "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many topics; in 7 to 8 of "
-        "fewer than 25 topics",
+        "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many "
+        "topics; in 7 to 8 of fewer than 25 topics",
     ]
     cautions: Annotated[
         list[Annotated[str, OneOf(shown_pairs.PAIR_CAUTIONS)]],
-        "of the differences over topics: too skewed for p of a t test, or equal on more than half of the topics",
+        "of the differences over topics: too skewed for p of a t test, or equal on more than half "
+        "of the topics",
     ]
     fragility: Fragility
     equivalence: Annotated[Equivalence | None, "by tost; null if not requested"]
@@ -162,7 +163,7 @@ def split_pair(pair: ShownPair) -> SplitPair:
 
 
 def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
-    """Return a pair with its verdicts and effect sizes; `topics` are the ids of those that are compared."""
+    """Return a pair with its verdicts and effect sizes; `topics` are the ids of all topics."""
     return Pair(
         **split_pair(pair),
         relative_difference=number(pair.relative),
@@ -183,9 +184,11 @@ def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
         equivalence=_equivalence(pair.equivalence),
         chances={
             name: Chances(
-                better=number(found.better), equal=number(found.equal), worse=number(found.worse)
+                better=number(chances.better),
+                equal=number(chances.equal),
+                worse=number(chances.worse),
             )
-            for name, found in pair.chances.items()
+            for name, chances in pair.chances.items()
         },
         on_judged=_on_judged(pair),
     )
@@ -194,6 +197,7 @@ def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
 def _on_judged(pair: ShownPair) -> OnJudged | None:
     if pair.on_judged is None:
         return None
+
     return OnJudged(
         mean_a=pair.on_judged.mean_a,
         mean_b=pair.on_judged.mean_b,
@@ -212,17 +216,18 @@ def _on_judged(pair: ShownPair) -> OnJudged | None:
     )
 
 
-def _equivalence(found: PairEquivalence | None) -> Equivalence | None:
-    if found is None:
+def _equivalence(equivalence: PairEquivalence | None) -> Equivalence | None:
+    if equivalence is None:
         return None
+
     return Equivalence(
-        low=number(found.low),
-        high=number(found.high),
-        a_not_worse=_claim(found.a),
-        b_not_worse=_claim(found.b),
-        equivalent=_claim(found.both),
-        withheld=found.withheld or None,
-        topics=found.topics,
+        low=number(equivalence.low),
+        high=number(equivalence.high),
+        a_not_worse=_claim(equivalence.a),
+        b_not_worse=_claim(equivalence.b),
+        equivalent=_claim(equivalence.both),
+        withheld=equivalence.withheld or None,
+        topics=equivalence.topics,
     )
 
 
@@ -237,5 +242,5 @@ def _bounded(size: shown_pairs.Bounded) -> Bounded:
 
 
 def way_of(better: int) -> Way:
-    """Return in which direction the first run of a pair differs significantly, or None without a verdict."""
+    """Return how the first run of a pair differs significantly, or None without a verdict."""
     return {1: "better", -1: "worse"}.get(better)

@@ -31,16 +31,13 @@ class RunField(serializers.UUIDField):
     """A run by its id, or by a label."""
 
     def to_internal_value(self, data: Any) -> Any:
-        return (
-            data
-            if isinstance(data, str) and data.startswith(PREFIX)
-            else super().to_internal_value(data)
-        )
+        if isinstance(data, str) and data.startswith(PREFIX):
+            return data
+        return super().to_internal_value(data)
 
 
 def body_of(question: type[Question], name: str) -> type[serializers.Serializer[Any]]:
-    """Return the serializer of a question as a body: the parameters of its address, those with
-    several values as lists, with the same defaults."""
+    """Return the serializer of a question as a body: parameters with several values are lists."""
     fields = {kind.name: _field(kind) for kind in question.parameters()}
     document = f"The parameters of {name} as a body, with the same defaults as in the address."
     return type(
@@ -49,7 +46,7 @@ def body_of(question: type[Question], name: str) -> type[serializers.Serializer[
 
 
 def parameters_in(body: dict[str, Any]) -> dict[str, str]:
-    """Return what such a serializer validated as the parameters of an address."""
+    """Return the parameters of an address from the data that such a serializer validated."""
     return {
         name: ",".join(map(str, value)) if isinstance(value, list) else str(value)
         for name, value in body.items()
@@ -61,6 +58,7 @@ def _field(kind: Parameter) -> _Field:
     if kind.choices == tuple(Collection.Scores.values):
         # The same enumeration as that of collections in the description.
         field = partial(ChoiceField, choices=Collection.Scores.choices)
+
     match kind:
         case RunIds(names_all=names_all):
             run = _TEXT(max_length=250) if names_all else RunField()
@@ -76,4 +74,5 @@ def _field(kind: Parameter) -> _Field:
             field = partial(serializers.IntegerField, min_value=low, max_value=high)
         case Number():
             field = serializers.FloatField
+
     return cast(_Field, field(required=False, help_text=kind.description))

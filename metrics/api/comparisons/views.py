@@ -55,12 +55,13 @@ _OF_AN_ANSWER = (
     NAMED,
 )
 ComparisonSerializer = body_of(ComparisonQuery, "AskedComparison")
-# Beside what every address answers: a comparison that no worker could make.
+# The status of a comparison that no worker could compute.
 FAILED = (409,)
 
 
 class ComparisonView(APIView):
-    """Differences between runs under some measures and tests, with intervals, p values and effect sizes.
+    """Differences between runs under some measures and tests, with intervals, p values and effect
+    sizes.
 
     A worker computes comparisons that take longer than a second: the answer is 202 with the address
     of the result, and the same request finds the result later. POST takes the parameters as JSON,
@@ -76,22 +77,28 @@ class ComparisonView(APIView):
     )
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response | Callable[[], Response]:
-        found = scored_collection(request, collection)
-        parameters = query_of(request, found)
-        query = ComparisonQuery.read(parameters, found)
+        test_collection = scored_collection(request, collection)
+        parameters = query_of(request, test_collection)
+        query = ComparisonQuery.read(parameters, test_collection)
         selection = PairSelection.of(parameters, query)
 
-        answer = look_up_comparison(collection=found, query=query)
+        answer = look_up_comparison(collection=test_collection, query=query)
         if isinstance(answer, Outlook):
-            return lambda: _accepted(request, queue_comparison(collection=found, query=query))
+            return lambda: _accepted(
+                request, queue_comparison(collection=test_collection, query=query)
+            )
+
         if isinstance(answer, Comparison):
             check_not_failed(answer)
             return _accepted(request, answer)
 
         begin_results(answer.entrants.pairs.number, selection.limit, answer.query)
-        told = _status(request, answer.stored) if answer.stored else None
+        progress = _status(request, answer.stored) if answer.stored else None
+
         return Response(
-            answers.comparison_answer(found, answer, selection, request.build_absolute_uri(), told)
+            answers.comparison_answer(
+                test_collection, answer, selection, request.build_absolute_uri(), progress
+            )
         )
 
     @extend_schema(
@@ -99,12 +106,15 @@ class ComparisonView(APIView):
         responses={200: shape(answers.WaitingComparison), 202: shape(answers.WaitingComparison)},
     )
     def post(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
+        test_collection = scored_collection(request, collection)
         serializer = ComparisonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         parameters = parameters_in(serializer.validated_data)
-        query = ComparisonQuery.read(without_labels(parameters, found, request.user), found)
-        return _accepted(request, queue_comparison(collection=found, query=query))
+        query = ComparisonQuery.read(
+            without_labels(parameters, test_collection, request.user), test_collection
+        )
+
+        return _accepted(request, queue_comparison(collection=test_collection, query=query))
 
 
 class StoredComparisonView(APIView):
@@ -120,13 +130,14 @@ class StoredComparisonView(APIView):
         stored = stored_comparison(request, comparison)
         if stored.state != Comparison.State.COMPARED:
             return Response(answers.WaitingComparison(comparison=_status(request, stored)))
+
+        collection = stored.qrels.collection
         answer = _read(request, stored)
-        selection = PairSelection.of(query_of(request, stored.qrels.collection), answer.query)
+        selection = PairSelection.of(query_of(request, collection), answer.query)
         begin_results(answer.entrants.pairs.number, selection.limit, answer.query)
-        url, told = request.build_absolute_uri(), _status(request, stored)
-        return Response(
-            answers.comparison_answer(stored.qrels.collection, answer, selection, url, told)
-        )
+        url, progress = request.build_absolute_uri(), _status(request, stored)
+
+        return Response(answers.comparison_answer(collection, answer, selection, url, progress))
 
 
 class ComparisonExport(APIView):
@@ -139,14 +150,13 @@ class ComparisonExport(APIView):
         parameters=[*COMPARISON, PAIRS[0]],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponseBase:
-        found = scored_collection(request, collection)
-        query = ComparisonQuery.read(query_of(request, found), found)
-        answer = answer_comparison(collection=found, query=query)
-        return (
-            _accepted(request, answer)
-            if isinstance(answer, Comparison)
-            else _file(request, found, answer, kind)
-        )
+        test_collection = scored_collection(request, collection)
+        query = ComparisonQuery.read(query_of(request, test_collection), test_collection)
+        answer = answer_comparison(collection=test_collection, query=query)
+        if isinstance(answer, Comparison):
+            return _accepted(request, answer)
+
+        return _file(request, test_collection, answer, kind)
 
 
 class StoredComparisonExport(APIView):
@@ -163,6 +173,7 @@ class StoredComparisonExport(APIView):
         check_not_failed(stored)
         if stored.state != Comparison.State.COMPARED:
             return _accepted(request, stored)
+
         return _file(request, stored.qrels.collection, _read(request, stored), kind)
 
 
@@ -184,21 +195,23 @@ class StoredComparisonChart(APIView):
     def get(self, request: Request, comparison: UUID, chart: str, form: str) -> HttpResponseBase:
         stored = stored_comparison(request, comparison)
         check_chart(request, dict.fromkeys(ANSWER_CHARTS, _OF_AN_ANSWER), chart, form)
-        query = query_of(request, stored.qrels.collection)
+        collection = stored.qrels.collection
+        query = query_of(request, collection)
         look = look_in(query)
+
         check_not_failed(stored)
         if stored.state != Comparison.State.COMPARED:
             return _accepted(request, stored)
+
         answer = _read(request, stored)
-        # Compared runs may be withdrawn.
-        return picture(
-            None, form, look, stored.qrels.collection, lambda: ANSWER_CHARTS[chart](answer, query)
-        )
+        # It is not cached: compared runs may be withdrawn.
+        return picture(None, form, look, collection, lambda: ANSWER_CHARTS[chart](answer, query))
 
 
 def _read(request: Request, stored: Comparison) -> Answer:
-    """Return all of a stored comparison, or the pairs of the named runs."""
-    return read_stored_comparison(stored).of(run_ids_in(query_of(request, stored.qrels.collection)))
+    """Return a stored comparison, with all pairs or those of the runs that the request names."""
+    runs = run_ids_in(query_of(request, stored.qrels.collection))
+    return read_stored_comparison(stored).of(runs)
 
 
 def _status(request: Request, stored: Comparison) -> answers.ComparisonStatus:
@@ -206,17 +219,22 @@ def _status(request: Request, stored: Comparison) -> answers.ComparisonStatus:
 
 
 def _accepted(request: Request, stored: Comparison) -> Response:
-    """Answer with the address and the progress of a comparison."""
-    ended = stored.state not in (Comparison.State.QUEUED, Comparison.State.COMPARING)
-    code = status.HTTP_200_OK if ended else status.HTTP_202_ACCEPTED
-    told = _status(request, stored)
-    headers = {"Location": told["url"], **({} if ended else {"Retry-After": "1"})}
-    return Response(answers.WaitingComparison(comparison=told), code, headers=headers)
+    """Return a response with the address and the progress of a comparison."""
+    progress = _status(request, stored)
+    headers = {"Location": progress["url"]}
+    code: int = status.HTTP_200_OK
+    if stored.state in (Comparison.State.QUEUED, Comparison.State.COMPARING):
+        code = status.HTTP_202_ACCEPTED
+        headers["Retry-After"] = "1"
+
+    return Response(answers.WaitingComparison(comparison=progress), code, headers=headers)
 
 
 def _file(request: Request, collection: Collection, answer: Answer, kind: str) -> HttpResponseBase:
     selection = PairSelection(run=run_id_in(query_of(request, collection), "run"), limit=None)
     begin_results_file(answer.entrants.pairs.number, answer.query)
+
     table, export = EXPORTS[kind](collection, answer, selection), FORMATS[kind]
     headers = export.headers(f"{collection.slug}-comparison")
+
     return StreamingHttpResponse(export.render(table), headers=headers)

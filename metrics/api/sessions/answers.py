@@ -7,9 +7,8 @@ from uuid import UUID
 
 import numpy as np
 from rest_framework.request import Request
-from rest_framework.utils.urls import replace_query_param
 
-from metrics.api.answers import Caution, cautions_of, number, numbers
+from metrics.api.answers import Caution, cautions_of, number, numbers, page_addresses
 from metrics.engine.arrays import Ints
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.sessions.analyses import LengthTable, Which
@@ -18,6 +17,7 @@ from metrics.models import SessionEvaluation
 from metrics.services.sessions import analyses, curves, judged_sets, one_session, values
 from runs.web.shapes import Url
 
+Reformulation = Literal["gained", "lost", "same"]
 # About the measures of an answer, if the collection's judgements are used.
 MeasureCautions = Annotated[list[Caution], "of gains that leave out levels that are judged"]
 
@@ -166,7 +166,7 @@ class ShownQuery(TypedDict):
     change: Annotated[
         float | None, "by how much it gains more than the query before, their places left out"
     ]
-    reformulation: Literal["gained", "lost", "same"] | None
+    reformulation: Reformulation | None
 
 
 class OneSession(ReadFromSet, SessionName):
@@ -184,12 +184,8 @@ class OneSession(ReadFromSet, SessionName):
 
 def paged(request: Request, offset: int, limit: int, count: int) -> Paged:
     """Return the number of rows, and the addresses of the next and the previous page."""
-    url, after, before = request.build_absolute_uri(), offset + limit, max(0, offset - limit)
-    return Paged(
-        count=count,
-        next=replace_query_param(url, "offset", after) if after < count else None,
-        previous=replace_query_param(url, "offset", before) if offset else None,
-    )
+    page = page_addresses(request.build_absolute_uri(), offset, limit, count)
+    return Paged(count=count, next=page.next, previous=page.previous)
 
 
 def session_mean(mean: judged_sets.Mean) -> SessionMean:
@@ -197,7 +193,7 @@ def session_mean(mean: judged_sets.Mean) -> SessionMean:
 
 
 def read_from(evaluation: SessionEvaluation) -> ReadFromSet:
-    """Which evaluation an answer is made from, and how many of its sessions are judged."""
+    """Return the evaluation of an answer, and how many of its sessions are judged."""
     return ReadFromSet(
         session_set=evaluation.session_set_id,
         qrels=evaluation.qrels.version if evaluation.qrels else None,
@@ -220,86 +216,89 @@ def _session_name(session: Session, place: int) -> SessionName:
     )
 
 
-def values_answer(found: values.SetValues, page: slice, pages: Paged) -> SetValues:
-    """Return the means over all chosen sessions and by system, and the values of one page of the sessions."""
-    judged, places = found.chosen.judged, found.chosen.places.tolist()
-    columns = {name: numbers(vector[page].tolist()) for name, vector in found.vectors.items()}
+def values_answer(values_of_set: values.SetValues, page: slice, pages: Paged) -> SetValues:
+    """Return the means over all chosen sessions and by system, and one page of the sessions."""
+    chosen = values_of_set.chosen
+    judged, places = chosen.judged, chosen.places.tolist()
+
+    systems = []
+    for index, system in enumerate(judged.systems):
+        means = {name: session_mean(by[index]) for name, by in values_of_set.systems.items()}
+        systems.append(SystemMeans(system=system.decode(), means=means))
+
+    columns = {
+        name: numbers(vector[page].tolist()) for name, vector in values_of_set.vectors.items()
+    }
+    sessions = [
+        SessionValues(
+            **_session_name(judged.sessions[index], places[index]),
+            queries=int(judged.view.queries[index]),
+            values={name: column[row] for name, column in columns.items()},
+        )
+        for row, index in enumerate(range(*page.indices(len(places))))
+    ]
+
     return SetValues(
-        **read_from(found.chosen.evaluation),
+        **read_from(chosen.evaluation),
         **pages,
-        cautions=cautions_of(found.cautions),
-        means={name: session_mean(mean) for name, mean in found.means.items()},
-        systems=[
-            SystemMeans(
-                system=name.decode(),
-                means={of: session_mean(means[index]) for of, means in found.systems.items()},
-            )
-            for index, name in enumerate(judged.systems)
-        ],
-        sessions=[
-            SessionValues(
-                **_session_name(judged.sessions[at], places[at]),
-                queries=int(judged.view.queries[at]),
-                values={name: column[index] for name, column in columns.items()},
-            )
-            for index, at in enumerate(range(*page.indices(len(places))))
-        ],
+        cautions=cautions_of(values_of_set.cautions),
+        means={name: session_mean(mean) for name, mean in values_of_set.means.items()},
+        systems=systems,
+        sessions=sessions,
     )
 
 
 def curves_answer(
-    chosen: values.ChosenSessions, measure: Measure, drawn: curves.SessionCurves
+    chosen: values.ChosenSessions, measure: Measure, curves_of_set: curves.SessionCurves
 ) -> SessionCurves:
-    """Return each system's curve beside its ideal's, and each session's own if requested."""
-    read = read_from(chosen.evaluation)
+    """Return the curves of each system and its ideal, and those of each session if requested."""
+    means, origin = curves_of_set.curves, read_from(chosen.evaluation)
     answer = SessionCurves(
-        session_set=read["session_set"],
-        qrels=read["qrels"],
-        judged_by=read["judged_by"],
-        engine_version=read["engine_version"],
-        stale=read["stale"],
-        coverage=read["coverage"],
+        session_set=origin["session_set"],
+        qrels=origin["qrels"],
+        judged_by=origin["judged_by"],
+        engine_version=origin["engine_version"],
+        stale=origin["stale"],
+        coverage=origin["coverage"],
         measure=measure.name,
-        length=drawn.curves.values.shape[1],
+        length=means.values.shape[1],
         curves=[
             SessionCurve(
                 system=system.decode(),
-                values=numbers(curve),
-                sessions=int(drawn.curves.count[at]),
-                ideal=numbers(ideal),
+                values=numbers(means.values[index].tolist()),
+                sessions=int(means.count[index]),
+                ideal=numbers(curves_of_set.ideal[index].tolist()),
             )
-            for at, (system, curve, ideal) in enumerate(
-                zip(
-                    chosen.judged.systems,
-                    drawn.curves.values.tolist(),
-                    drawn.ideal.tolist(),
-                    strict=True,
-                )
-            )
+            for index, system in enumerate(chosen.judged.systems)
         ],
     )
-    if drawn.vectors is not None:
+
+    if curves_of_set.vectors is not None:
         answer["sessions"] = [
             SessionVector(
-                **_session_name(session, int(chosen.places[at])),
-                values=numbers(drawn.vectors.of(at).tolist()),
+                **_session_name(session, int(chosen.places[index])),
+                values=numbers(curves_of_set.vectors.of(index).tolist()),
             )
-            for at, session in enumerate(chosen.judged.sessions)
+            for index, session in enumerate(chosen.judged.sessions)
         ]
+
     return answer
 
 
 def queries_answer(
-    chosen: values.ChosenSessions, measure: Measure, drawn: analyses.QueryCurves
+    chosen: values.ChosenSessions, measure: Measure, query_curves: analyses.QueryCurves
 ) -> QueryCurves:
     names = [name.decode() for name in chosen.judged.systems]
 
     def curves(which: Which) -> list[QueryCurve]:
-        found = drawn.curves[which]
-        rows = zip(names, found.values.tolist(), found.count.tolist(), strict=True)
+        means = query_curves.curves[which]
         return [
-            QueryCurve(system=name, values=numbers(curve), queries=int(count))
-            for name, curve, count in rows
+            QueryCurve(
+                system=name,
+                values=numbers(means.values[index].tolist()),
+                queries=int(means.count[index]),
+            )
+            for index, name in enumerate(names)
         ]
 
     return QueryCurves(
@@ -310,7 +309,7 @@ def queries_answer(
         ),
         reformulations=[
             Reformulations(system=name, gained=gained, lost=lost, same=same)
-            for name, (gained, lost, same) in zip(names, drawn.changed, strict=True)
+            for name, (gained, lost, same) in zip(names, query_curves.changed, strict=True)
         ],
     )
 
@@ -334,24 +333,28 @@ def _length(counts: Ints) -> Length:
 
 
 def session_answer(
-    evaluation: SessionEvaluation, measure: Measure, shown: one_session.ShownSession
+    evaluation: SessionEvaluation, measure: Measure, session: one_session.ShownSession
 ) -> OneSession:
     return OneSession(
         **read_from(evaluation),
-        **_session_name(shown.session, shown.place),
+        **_session_name(session.session, session.place),
         measure=measure.name,
-        judged=shown.is_judged,
-        value=number(shown.value),
-        starts=shown.starts.tolist(),
-        vector=numbers(shown.vector.tolist()),
-        ideal=numbers(shown.ideal.tolist()),
-        normalised=numbers(shown.normalised.tolist()),
-        queries=[_query(query, place) for place, query in enumerate(shown.queries, 1)],
+        judged=session.is_judged,
+        value=number(session.value),
+        starts=session.starts.tolist(),
+        vector=numbers(session.vector.tolist()),
+        ideal=numbers(session.ideal.tolist()),
+        normalised=numbers(session.normalised.tolist()),
+        queries=[_query(query, place) for place, query in enumerate(session.queries, 1)],
     )
 
 
 def _query(query: one_session.ShownQuery, place: int) -> ShownQuery:
     change = query.change
+    reformulation: Reformulation | None = None
+    if not np.isnan(change):
+        reformulation = "gained" if change > 0 else "lost" if change < 0 else "same"
+
     return ShownQuery(
         number=place,
         text=query.query.text,
@@ -360,18 +363,17 @@ def _query(query: one_session.ShownQuery, place: int) -> ShownQuery:
         clicked=[doc.decode() for doc in query.query.clicked],
         count=query.count,
         documents=[
-            ShownDocument(rank=one.rank, doc_id=one.doc_id, score=one.score, level=one.level)
-            for one in query.documents
+            ShownDocument(
+                rank=document.rank,
+                doc_id=document.doc_id,
+                score=document.score,
+                level=document.level,
+            )
+            for document in query.documents
         ],
         contribution=query.contribution,
         ideal=query.ideal,
         share=number(query.share),
         change=number(change),
-        reformulation=None
-        if np.isnan(change)
-        else "gained"
-        if change > 0
-        else "lost"
-        if change < 0
-        else "same",
+        reformulation=reformulation,
     )

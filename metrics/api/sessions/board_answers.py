@@ -50,7 +50,8 @@ class PairFigures(TypedDict):
     withheld: Annotated[str | None, OneOf(OF_VALUES), "why there is no verdict"]
     detectable: Annotated[
         float | None,
-        "the true difference of which the interval leaves out 0 in 8 of 10 such studies; null without one",
+        "the true difference of which the interval leaves out 0 in 8 of 10 such studies; null "
+        "without one",
     ]
     relative: Annotated[float | None, "as a share of the second one's mean; null where it is 0"]
     cohen_d: Annotated[Bounded | None, "of paired values"]
@@ -90,7 +91,8 @@ class SystemContrast(TypedDict):
 
 
 class SessionBoardStatistics(TypedDict):
-    """The statistics of a leaderboard of systems; a part that was not requested or has no result is null."""
+    """The statistics of a leaderboard of systems; a part that was not requested or has no result is
+    null."""
 
     measure: Annotated[str, "the measure that the leaderboard is sorted by"]
     parts: list[str]
@@ -173,7 +175,8 @@ class ComparedSystem(TypedDict):
 
 
 class SessionComparison(TypedDict):
-    """Systems compared on one value of each session, or searchers or topics, which `systems` then are."""
+    """Systems compared on one value of each session, or searchers or topics, which `systems` then
+    are."""
 
     collection: str
     compare: str
@@ -198,37 +201,44 @@ class SessionComparison(TypedDict):
 
 def board_answer(
     collection: Collection,
-    found: board.SessionBoard,
+    systems: board.SessionBoard,
     standings: SessionStandings | None,
     pages: Paged,
 ) -> SessionBoard:
     """Return a page of the leaderboard, with its statistics if they were requested."""
-    query = found.query
+    query = systems.query
     measures = [measure.name for measure in query.measures]
     answer = SessionBoard(
         count=pages["count"],
         next=pages["next"],
         previous=pages["previous"],
         collection=collection.slug,
-        judged_by=found.judged_by,
+        judged_by=systems.judged_by,
         measures=measures,
         sort=query.sort.name,
         order="desc" if query.descending else "asc",
-        states=found.states,
-        cautions=cautions_of(found.cautions),
-        judged_otherwise=found.others,
-        results=[_row(row, measures, standings) for row in found.rows],
+        states=systems.states,
+        cautions=cautions_of(systems.cautions),
+        judged_otherwise=systems.others,
+        results=[_row(row, measures, standings) for row in systems.rows],
     )
+
     if standings:
         answer["statistics"] = _statistics(standings)
+
     return answer
 
 
 def _row(
     row: board.SystemRow, measures: list[str], standings: SessionStandings | None
 ) -> SystemRow:
-    evaluation, found = row.evaluation, row.evaluation.session_set
+    evaluation, session_set = row.evaluation, row.evaluation.session_set
     name = board.system_name(evaluation, row.system)
+    values = {}
+    for measure in measures:
+        mean, sessions = row.values[measure]
+        values[measure] = BoundedSessionMean(mean=mean, sessions=sessions)
+
     answer = SystemRow(
         rank=row.rank,
         code=row.code,
@@ -236,52 +246,60 @@ def _row(
         stale=row.stale,
         name=name,
         session_set=SetName(
-            id=found.pk, team=found.team.slug, tag=found.tag, created_at=found.created_at
+            id=session_set.pk,
+            team=session_set.team.slug,
+            tag=session_set.tag,
+            created_at=session_set.created_at,
         ),
         system=row.system,
         sessions=row.sessions,
         qrels=evaluation.qrels.version if evaluation.qrels else None,
         engine_version=evaluation.engine_version,
-        values={
-            of: BoundedSessionMean(mean=mean, sessions=n)
-            for of, (mean, n) in ((of, row.values[of]) for of in measures)
-        },
+        values=values,
     )
+
     if standings:
         if "intervals" in standings.query.parts:
-            for of, value in answer["values"].items():
-                low, high = standings.intervals.get((evaluation.pk, row.system, of), (None, None))
+            for measure, value in answer["values"].items():
+                low, high = standings.intervals.get(
+                    (evaluation.pk, row.system, measure), (None, None)
+                )
                 value["low"], value["high"] = number(low), number(high)
+
         standing = standings.of(name) if row.rank is not None else None
         answer["statistics"] = None
         if standing:
             figures, against = None, standings.baseline
             if against and standing.pair is not None:
                 figures = _figures(against, standing.pair)
+
             answer["statistics"] = SystemStanding(
                 tier=standing.tier, groups=standing.groups, baseline=figures
             )
+
     return answer
 
 
 def _statistics(standings: SessionStandings) -> SessionBoardStatistics:
-    query, compared, tiers, against = (
-        standings.query,
-        standings.compared,
-        standings.tiers,
-        standings.baseline,
-    )
+    query, compared = standings.query, standings.compared
     tiering = contrast = None
+
+    tiers = standings.tiers
     if tiers and tiers.tiers:
-        significant = int(tiers.verdicts.significant.sum())
         tiering = SystemTiering(
-            count=int(tiers.tiers.tier.max()), family=tiers.family, significant=significant
+            count=int(tiers.tiers.tier.max()),
+            family=tiers.family,
+            significant=int(tiers.verdicts.significant.sum()),
         )
+
+    against = standings.baseline
     if against and query.baseline:
-        significant = int(against.verdicts.significant.sum())
         contrast = SystemContrast(
-            system=query.baseline, family=against.family, significant=significant
+            system=query.baseline,
+            family=against.family,
+            significant=int(against.verdicts.significant.sum()),
         )
+
     return SessionBoardStatistics(
         measure=standings.measure.name,
         parts=list(query.parts),
@@ -312,6 +330,7 @@ def comparison_answer(
     letters = letters_of(compared.tiers) if compared.tiers else None
     first, second = (side.tolist() for side in compared.pairs.indices())
     names = [system.name for system in compared.systems]
+
     return SessionComparison(
         collection=collection.slug,
         compare=query.compare,
@@ -348,35 +367,36 @@ def comparison_answer(
         ],
         omnibus={name: omnibus_answer(result) for name, result in compared.omnibus.items()},
         pairs=[
-            SystemPair(a=names[a], b=names[b], **_figures(compared, at))
-            for at, (a, b) in enumerate(zip(first, second, strict=True))
+            SystemPair(a=names[a], b=names[b], **_figures(compared, pair))
+            for pair, (a, b) in enumerate(zip(first, second, strict=True))
         ],
     )
 
 
-def _figures(compared: comparison.SessionComparison, at: int) -> PairFigures:
+def _figures(compared: comparison.SessionComparison, pair: int) -> PairFigures:
     """Return the results of one pair, by its place."""
     result, effects = compared.result, compared.effects
     sizes = effects.paired
-    crossed = compared.crossed[at] if compared.crossed else None
+    crossed = compared.crossed[pair] if compared.crossed else None
+
     return PairFigures(
-        difference=float(result.difference[at]),
-        low=number(float(result.low[at])),
-        high=number(float(result.high[at])),
-        statistic=number(float(result.statistic[at])),
-        p_value=number(float(result.p_value[at])),
-        p_adjusted=number(float(compared.adjusted[at])),
-        significant=bool(compared.verdicts.significant[at]),
-        verdict=way_of(compared.better(at)),
-        withheld=compared.withheld(at) or None,
-        detectable=number(float(effects.detectable[at])),
-        relative=number(float(effects.relative[at])),
-        cohen_d=_bounded(sizes.cohen_d, at) if sizes else None,
-        hedges_g=_bounded(sizes.hedges_g, at) if sizes else None,
-        wins=int(sizes.wins[at]) if sizes else None,
-        ties=int(sizes.ties[at]) if sizes else None,
-        losses=int(sizes.losses[at]) if sizes else None,
-        cliff_delta=_bounded(effects.delta, at) if effects.delta else None,
+        difference=float(result.difference[pair]),
+        low=number(float(result.low[pair])),
+        high=number(float(result.high[pair])),
+        statistic=number(float(result.statistic[pair])),
+        p_value=number(float(result.p_value[pair])),
+        p_adjusted=number(float(compared.adjusted[pair])),
+        significant=bool(compared.verdicts.significant[pair]),
+        verdict=way_of(compared.better(pair)),
+        withheld=compared.withheld(pair) or None,
+        detectable=number(float(effects.detectable[pair])),
+        relative=number(float(effects.relative[pair])),
+        cohen_d=_bounded(sizes.cohen_d, pair) if sizes else None,
+        hedges_g=_bounded(sizes.hedges_g, pair) if sizes else None,
+        wins=int(sizes.wins[pair]) if sizes else None,
+        ties=int(sizes.ties[pair]) if sizes else None,
+        losses=int(sizes.losses[pair]) if sizes else None,
+        cliff_delta=_bounded(effects.delta, pair) if effects.delta else None,
         freedom=list(crossed.freedom) if crossed else None,
         by_searchers=_by_units(crossed, 1) if crossed else None,
         by_topics=_by_units(crossed, 2) if crossed else None,
@@ -392,9 +412,9 @@ def _by_units(crossed: OmnibusResult, place: int) -> ByUnits:
     )
 
 
-def _bounded(size: Estimate, at: int) -> Bounded:
+def _bounded(size: Estimate, pair: int) -> Bounded:
     return Bounded(
-        value=number(float(size.value[at])),
-        low=number(float(size.low[at])),
-        high=number(float(size.high[at])),
+        value=number(float(size.value[pair])),
+        low=number(float(size.low[pair])),
+        high=number(float(size.high[pair])),
     )

@@ -1,4 +1,4 @@
-"""The API of the systems of a collection's session sets: leaderboard and comparison, as answers and as files."""
+"""The API of the leaderboard and the comparison of systems, as JSON and as files."""
 
 from __future__ import annotations
 
@@ -26,72 +26,66 @@ from metrics.questions.parameters import query_of
 from metrics.services.sessions import board, comparison
 from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.sample import SessionComparisonQuery
-from metrics.services.sessions.standings import SessionStandingsQuery, read_session_standings
+from metrics.services.sessions.standings import (
+    SessionStandings,
+    SessionStandingsQuery,
+    read_session_standings,
+)
 from metrics.services.snapshots import read_in_snapshot
+from runs.models import Collection
 from runs.web.access import scored_collection
 from runs.web.shapes import shape
 
 
 class SessionBoardView(APIView):
-    """The systems of the collection's session sets, ranked by one measure; stale ones come last, without a rank."""
+    """The systems of the collection's session sets, ranked by one measure; stale ones come last,
+    without a rank."""
 
     @extend_schema(responses=shape(SessionBoard), parameters=[*SESSION_BOARD, *PAGE])
     def get(self, request: Request, collection: str) -> Response:
         def read() -> SessionBoard:
-            found = scored_collection(request, collection)
-            parameters = query_of(request)
-            query = SessionBoardQuery.read(parameters, found)
-            SessionStandingsQuery.check_options(parameters)
-            statistics = SessionStandingsQuery.requested(parameters)
+            test_collection = scored_collection(request, collection)
+            systems, standings = _read_board(request, test_collection)
+            limit = systems.query.limit or systems.total
+            pages = paged(request, systems.query.offset, limit, systems.total)
 
-            read = board.read_session_board(collection=found, query=query)
-            standings = (
-                read_session_standings(collection=found, board=read, query=statistics)
-                if statistics
-                else None
-            )
-            pages = paged(request, query.offset, query.limit or read.total, read.total)
-            return board_answer(found, read, standings, pages)
+            return board_answer(test_collection, systems, standings, pages)
 
         return Response(read_in_snapshot(read))
 
 
 class SessionBoardExport(APIView):
-    """A leaderboard of systems as a file: csv has every row with all its values, md and tex those that are ranked."""
+    """A leaderboard of systems as a file: csv has every row with all its values, md and tex those
+    that are ranked."""
 
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*SESSION_BOARD])
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         def read() -> Table:
-            found = scored_collection(request, collection)
-            parameters = query_of(request)
-            query = replace(SessionBoardQuery.read(parameters, found), limit=None)
-            SessionStandingsQuery.check_options(parameters)
-            statistics = SessionStandingsQuery.requested(parameters)
-
-            read = board.read_session_board(collection=found, query=query)
-            standings = (
-                read_session_standings(collection=found, board=read, query=statistics)
-                if statistics
-                else None
-            )
-            return BOARD_EXPORTS[kind](found, read, standings)
+            test_collection = scored_collection(request, collection)
+            systems, standings = _read_board(request, test_collection, whole=True)
+            return BOARD_EXPORTS[kind](test_collection, systems, standings)
 
         return _file(read_in_snapshot(read), f"{collection}-session-leaderboard", kind)
 
 
 class SessionComparisonView(APIView):
-    """Systems, searchers, topics or collections compared on one value of each session, by the design of these
-    sessions, with the reason for the design."""
+    """Systems, searchers, topics or collections compared on one value of each session, by the
+    design of these sessions, with the reason for the design."""
 
     @extend_schema(
         responses=shape(SessionComparison), parameters=[*SESSION_COMPARISON, *COMPARED_FACTOR]
     )
     def get(self, request: Request, collection: str) -> Response:
-        own = scored_collection(request, collection)
-        query = SessionComparisonQuery.read(query_of(request), own)
-        others = [scored_collection(request, slug) for slug in query.other_collections(own)]
-        compared = comparison.compare_systems(collection=own, query=query, others=others)
-        return Response(comparison_answer(own, compared))
+        test_collection = scored_collection(request, collection)
+        query = SessionComparisonQuery.read(query_of(request), test_collection)
+        others = [
+            scored_collection(request, slug) for slug in query.other_collections(test_collection)
+        ]
+        compared = comparison.compare_systems(
+            collection=test_collection, query=query, others=others
+        )
+
+        return Response(comparison_answer(test_collection, compared))
 
 
 class SessionComparisonExport(APIView):
@@ -101,11 +95,31 @@ class SessionComparisonExport(APIView):
         responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*SESSION_COMPARISON]
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
-        found = scored_collection(request, collection)
-        query = SessionComparisonQuery.read(query_of(request), found)
-        compared = comparison.compare_systems(collection=found, query=query)
-        table = COMPARISON_EXPORTS[kind](found, compared)
-        return _file(table, f"{found.slug}-session-comparison", kind)
+        test_collection = scored_collection(request, collection)
+        query = SessionComparisonQuery.read(query_of(request), test_collection)
+        compared = comparison.compare_systems(collection=test_collection, query=query)
+        table = COMPARISON_EXPORTS[kind](test_collection, compared)
+
+        return _file(table, f"{test_collection.slug}-session-comparison", kind)
+
+
+def _read_board(
+    request: Request, collection: Collection, *, whole: bool = False
+) -> tuple[board.SessionBoard, SessionStandings | None]:
+    """Return a page of the leaderboard, or the whole, and its statistics if they were requested."""
+    parameters = query_of(request)
+    query = SessionBoardQuery.read(parameters, collection)
+    if whole:
+        query = replace(query, limit=None)
+
+    SessionStandingsQuery.check_options(parameters)
+    statistics = SessionStandingsQuery.requested(parameters)
+
+    systems = board.read_session_board(collection=collection, query=query)
+    if not statistics:
+        return systems, None
+
+    return systems, read_session_standings(collection=collection, board=systems, query=statistics)
 
 
 def _file(table: Table, name: str, kind: str) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""The API of charts of session sets: the curves of systems and of single sessions, in the formats of all charts."""
+"""The API of charts of session sets, in the formats of all charts."""
 
 from __future__ import annotations
 
@@ -38,13 +38,17 @@ class SessionChart(APIView):
         ],
     )
     def get(self, request: Request, session_set: UUID, chart: str, form: str) -> HttpResponse:
-        found = scored_session_set(request, session_set)
+        submitted_set = scored_session_set(request, session_set)
         check_chart(request, SESSION_CHART_READS, chart, form, _OF_A_SET)
         query = query_of(request)
         look = look_in(query)
+
         evaluation = find_session_evaluation(
-            session_set=found, query=SessionEvaluationQuery.read(query)
+            session_set=submitted_set, query=SessionEvaluationQuery.read(query)
         )
-        asked = SetChartRequest(evaluation, query)
+        question = SetChartRequest(evaluation, query)
         key = chart_key(evaluation, f"{chart}.{form}", query)
-        return picture(key, form, look, found.collection, lambda: SESSION_CHARTS[chart](asked))
+
+        return picture(
+            key, form, look, submitted_set.collection, lambda: SESSION_CHARTS[chart](question)
+        )

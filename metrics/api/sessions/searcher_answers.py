@@ -41,15 +41,15 @@ class Searchers(ReadFromSet):
 
 
 def searchers_answer(
-    chosen: values.ChosenSessions, found: searchers.Searchers, by: str | None
+    chosen: values.ChosenSessions, attributes: searchers.Searchers, by: str | None
 ) -> Searchers:
     """Return the attributes of all searchers, and of each group."""
     return Searchers(
         **read_from(chosen.evaluation),
-        all=_features(found.whole),
+        all=_features(attributes.whole),
         by=by,
-        groups=[SearcherGroup(**_features(group), group=group.name) for group in found.groups],
-        differing=found.differing,
+        groups=[SearcherGroup(**_features(group), group=group.name) for group in attributes.groups],
+        differing=attributes.differing,
     )
 
 
@@ -58,14 +58,14 @@ def _features(group: searchers.SearcherGroup) -> SearcherFeatures:
         searchers=group.searchers,
         features=[
             SearcherFeature(
-                name=one.name,
-                known=one.known,
-                mean=one.mean,
-                deviation=one.deviation,
-                low=one.low,
-                high=one.high,
-                texts=one.texts,
+                name=feature.name,
+                known=feature.known,
+                mean=feature.mean,
+                deviation=feature.deviation,
+                low=feature.low,
+                high=feature.high,
+                texts=feature.texts,
             )
-            for one in group.features
+            for feature in group.features
         ],
     )

@@ -51,45 +51,50 @@ from runs.web.shapes import OneOf, shape
 
 
 class SessionValuesView(APIView):
-    """The values of each session, and their means overall and by system, computed from the judged view."""
+    """The values of each session, and their means overall and by system, computed from the judged
+    view."""
 
     @extend_schema(responses=shape(SetValues), parameters=[*declared(SessionValuesQuery)])
     def get(self, request: Request, session_set: UUID) -> Response:
-        found = scored_session_set(request, session_set)
-        query = SessionValuesQuery.read(query_of(request), found.collection)
-        chosen = _chosen(found, query.selection)
+        submitted_set = scored_session_set(request, session_set)
+        query = SessionValuesQuery.read(query_of(request), submitted_set.collection)
+        chosen = _choose(submitted_set, query.selection)
         values = read_session_values(chosen=chosen, measures=query.measures)
+
         page = slice(query.offset, query.offset + query.limit)
         pages = paged(request, query.offset, query.limit, len(chosen.places))
+
         return Response(values_answer(values, page, pages))
 
 
 class SessionCurvesView(APIView):
-    """The mean curve of each system's sessions beside the ideal's: a session that has stopped is held at its last
-    value."""
+    """The mean curve of each system's sessions beside the ideal's: a session that has stopped is
+    held at its last value."""
 
     @extend_schema(responses=shape(SessionCurves), parameters=[*declared(SessionCurvesQuery)])
     def get(self, request: Request, session_set: UUID) -> Response:
-        found = scored_session_set(request, session_set)
+        submitted_set = scored_session_set(request, session_set)
         query = SessionCurvesQuery.read(query_of(request))
-        chosen, measure = _chosen(found, query.selection), query.measure
-        drawn = read_session_curves(
+        chosen, measure = _choose(submitted_set, query.selection), query.measure
+        curves = read_session_curves(
             chosen=chosen, measure=measure, length=query.length, per_session=query.per_session
         )
-        return Response(curves_answer(chosen, measure, drawn))
+
+        return Response(curves_answer(chosen, measure, curves))
 
 
 class SessionQueriesView(APIView):
-    """Mean curves of the last queries, of all others, of the best and of all, and reformulations that gained and
-    lost."""
+    """Mean curves of the last queries, of all others, of the best and of all, and reformulations
+    that gained and lost."""
 
     @extend_schema(responses=shape(QueryCurves), parameters=[*declared(QueryCurvesQuery)])
     def get(self, request: Request, session_set: UUID) -> Response:
-        found = scored_session_set(request, session_set)
+        submitted_set = scored_session_set(request, session_set)
         query = QueryCurvesQuery.read(query_of(request))
-        chosen = _chosen(found, query.selection)
-        drawn = read_query_curves(chosen=chosen, measure=query.measure)
-        return Response(queries_answer(chosen, query.measure, drawn))
+        chosen = _choose(submitted_set, query.selection)
+        curves = read_query_curves(chosen=chosen, measure=query.measure)
+
+        return Response(queries_answer(chosen, query.measure, curves))
 
 
 class SessionLengthsView(APIView):
@@ -97,13 +102,14 @@ class SessionLengthsView(APIView):
 
     @extend_schema(responses=shape(Lengths), parameters=[*declared(SessionSelection)])
     def get(self, request: Request, session_set: UUID) -> Response:
-        found = scored_session_set(request, session_set)
-        chosen = _chosen(found, SessionSelection.read(query_of(request)))
+        submitted_set = scored_session_set(request, session_set)
+        chosen = _choose(submitted_set, SessionSelection.read(query_of(request)))
         return Response(lengths_answer(chosen, read_lengths(chosen=chosen)))
 
 
 class SessionSearchersView(APIView):
-    """The attributes of the log's searchers: means and standard deviations, in total and by group."""
+    """The attributes of the log's searchers: means and standard deviations, in total and by
+    group."""
 
     @extend_schema(
         responses=shape(Searchers),
@@ -113,25 +119,28 @@ class SessionSearchersView(APIView):
         ],
     )
     def get(self, request: Request, session_set: UUID) -> Response:
-        found, parameters = scored_session_set(request, session_set), query_of(request)
-        chosen = _chosen(found, SessionSelection.read(parameters))
+        submitted_set = scored_session_set(request, session_set)
+        parameters = query_of(request)
+        chosen = _choose(submitted_set, SessionSelection.read(parameters))
         by = parameters.get("by") or None
+
         return Response(searchers_answer(chosen, read_searchers(chosen=chosen, by=by), by))
 
 
 class OneSessionView(APIView):
-    """One session, by its id or its number in the log: queries, rankings with levels, vector, contribution of each
-    query."""
+    """One session, by its id or its number in the log: queries, rankings with levels, vector,
+    contribution of each query."""
 
     @extend_schema(responses=shape(OneSession), parameters=[*declared(OneSessionQuery)])
     def get(self, request: Request, session_set: UUID, session: str) -> Response:
-        found = scored_session_set(request, session_set)
+        submitted_set = scored_session_set(request, session_set)
         query = OneSessionQuery.read(query_of(request))
-        evaluation = find_session_evaluation(session_set=found, query=query.evaluation)
-        shown = read_session(
+        evaluation = find_session_evaluation(session_set=submitted_set, query=query.evaluation)
+        detail = read_session(
             evaluation=evaluation, name=session, measure=query.measure, documents=query.documents
         )
-        return Response(session_answer(evaluation, query.measure, shown))
+
+        return Response(session_answer(evaluation, query.measure, detail))
 
 
 class SessionEvaluation(TypedDict):
@@ -154,12 +163,13 @@ class SessionEvaluations(APIView):
 
     @extend_schema(responses=shape(SessionEvaluation)(many=True))
     def get(self, request: Request, session_set: UUID) -> Response:
-        found = scored_session_set(request, session_set)
+        submitted_set = scored_session_set(request, session_set)
         rows = (
-            found.evaluations.select_related("qrels")
+            submitted_set.evaluations.select_related("qrels")
             .defer("qrels__topic_ids")
             .order_by("-qrels__version", "pk")
         )
+
         return Response(
             [
                 SessionEvaluation(
@@ -179,6 +189,6 @@ class SessionEvaluations(APIView):
         )
 
 
-def _chosen(session_set: SessionSet, selection: SessionSelection) -> ChosenSessions:
+def _choose(session_set: SessionSet, selection: SessionSelection) -> ChosenSessions:
     evaluation = find_session_evaluation(session_set=session_set, query=selection)
     return choose_sessions(evaluation=evaluation, selection=selection)

@@ -69,15 +69,23 @@ class Frontier(TypedDict):
 
 
 class FrontierView(APIView):
-    """Effectiveness against cost: which runs another one surely beats at no higher cost, which are on the frontier, and
-    which may be beaten. Runs on different hardware are compared with `across` alone."""
+    """Effectiveness against cost: which runs another one surely beats at no higher cost, which are
+    on the frontier, and which may be beaten. Runs on different hardware are compared with `across`
+    alone."""
 
     @extend_schema(operation_id="frontier_read", responses=shape(Frontier), parameters=[*FRONTIER])
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        query = FrontierQuery.read(query_of(request, found), found, request.user)
-        return Response(_answer(found, frontier.read_frontier(collection=found, query=query)))
+        test_collection = scored_collection(request, collection)
+        query = FrontierQuery.read(
+            query_of(request, test_collection), test_collection, request.user
+        )
+
+        return Response(
+            _answer(
+                test_collection, frontier.read_frontier(collection=test_collection, query=query)
+            )
+        )
 
 
 class FrontierExport(APIView):
@@ -86,40 +94,45 @@ class FrontierExport(APIView):
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*FRONTIER])
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         def read() -> tuple[str, bytes]:
-            found = scored_collection(request, collection)
-            query = FrontierQuery.read(query_of(request, found), found, request.user)
-            answer = frontier.read_frontier(collection=found, query=query)
-            table = frontier_table(found, answer)
+            test_collection = scored_collection(request, collection)
+            query = FrontierQuery.read(
+                query_of(request, test_collection), test_collection, request.user
+            )
+            answer = frontier.read_frontier(collection=test_collection, query=query)
+            table = frontier_table(test_collection, answer)
+
             return table.name, FORMATS[kind].content(table)
 
         name, content = read_in_snapshot(read)
         return HttpResponse(content, headers=FORMATS[kind].headers(name))
 
 
-def _answer(collection: Collection, found: frontier.Frontier) -> Frontier:
+def _answer(collection: Collection, answer: frontier.Frontier) -> Frontier:
     return Frontier(
         collection=collection.slug,
-        qrels=found.qrels.version,
-        scores=found.scores,
-        y=found.query.measure.name,
-        x=found.key.name,
-        unit=found.key.unit,
-        across=found.query.across,
-        hardware=found.hardware,
-        topics=found.topics,
-        pairs=found.pairs,
-        runs=found.total,
+        qrels=answer.qrels.version,
+        scores=answer.scores,
+        y=answer.query.measure.name,
+        x=answer.key.name,
+        unit=answer.key.unit,
+        across=answer.query.across,
+        hardware=answer.hardware,
+        topics=answer.topics,
+        pairs=answer.pairs,
+        runs=answer.total,
         results=[
             PricedRun(
-                run=run_name(one.run),
-                mean=one.mean,
-                cost=CostOfRun(value=one.cost, low=one.low, high=one.high, n=one.measured),
-                hardware=one.hardware,
-                status=one.status,
-                by=one.by.pk if one.by else None,
-                p_adjusted=one.p_adjusted,
+                run=run_name(priced.run),
+                mean=priced.mean,
+                cost=CostOfRun(
+                    value=priced.cost, low=priced.low, high=priced.high, n=priced.measured
+                ),
+                hardware=priced.hardware,
+                status=priced.status,
+                by=priced.by.pk if priced.by else None,
+                p_adjusted=priced.p_adjusted,
             )
-            for one in found.runs
+            for priced in answer.runs
         ],
-        cautions=cautions_of(found.cautions),
+        cautions=cautions_of(answer.cautions),
     )

@@ -39,7 +39,7 @@ from runs.web.shapes import Kind, OneOf, shape
 _Value = Annotated[Any, Kind(serializers.JSONField)]
 
 
-# `from` is a word of Python, which a class could not have.
+# A class could not have a field named `from`.
 MatchedChange = TypedDict(
     "MatchedChange",
     {
@@ -50,8 +50,8 @@ MatchedChange = TypedDict(
         "difference": Annotated[float, "of means, averaged over the pairs"],
         "low": Annotated[
             float | None,
-            "of the 95% interval, for other topics and other runs; null for a single pair, and where "
-            "the difference is the same on every topic and in every pair",
+            "of the 95% interval, for other topics and other runs; null for a single pair, and "
+            "where the difference is the same on every topic and in every pair",
         ],
         "high": float | None,
         "p": Annotated[float | None, "null where `low` is"],
@@ -105,18 +105,25 @@ class Importance(TypedDict):
 
 
 class ImportanceView(APIView):
-    """What explains the values of runs, in two answers: what changing a parameter changed in pairs of runs in which
-    nothing else changed, and which parameters go with the means of all runs more than chance
-    would."""
+    """What explains the values of runs, in two answers: what changing a parameter changed in pairs
+    of runs in which nothing else changed, and which parameters go with the means of all runs more
+    than chance would."""
 
     @extend_schema(
         operation_id="importance_read", responses=shape(Importance), parameters=[*IMPORTANCE]
     )
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        query = ImportanceQuery.read(query_of(request, found), found, request.user)
-        return Response(_answer(found, importance.read_importance(collection=found, query=query)))
+        test_collection = scored_collection(request, collection)
+        query = ImportanceQuery.read(
+            query_of(request, test_collection), test_collection, request.user
+        )
+
+        return Response(
+            _answer(
+                test_collection, importance.read_importance(collection=test_collection, query=query)
+            )
+        )
 
 
 class ImportanceExport(APIView):
@@ -128,42 +135,43 @@ class ImportanceExport(APIView):
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         def read() -> tuple[str, bytes]:
-            found = scored_collection(request, collection)
-            parameters = query_of(request, found)
-            which = choice_in(parameters, "table", TABLES) or TABLES[0]
-            query = ImportanceQuery.read(parameters, found, request.user)
-            answer = importance.read_importance(collection=found, query=query)
-            table = importance_table(found, answer, which, kind)
+            test_collection = scored_collection(request, collection)
+            parameters = query_of(request, test_collection)
+            table_name = choice_in(parameters, "table", TABLES) or TABLES[0]
+            query = ImportanceQuery.read(parameters, test_collection, request.user)
+            answer = importance.read_importance(collection=test_collection, query=query)
+            table = importance_table(test_collection, answer, table_name, kind)
+
             return table.name, FORMATS[kind].content(table)
 
         name, content = read_in_snapshot(read)
         return HttpResponse(content, headers=FORMATS[kind].headers(name))
 
 
-def _answer(collection: Collection, found: importance.Importance) -> Importance:
-    explanation = found.explanation
+def _answer(collection: Collection, answer: importance.Importance) -> Importance:
+    explanation = answer.explanation
     return Importance(
         collection=collection.slug,
-        qrels=found.qrels.version,
-        scores=found.scores,
-        measure=found.query.measure.name,
+        qrels=answer.qrels.version,
+        scores=answer.scores,
+        measure=answer.query.measure.name,
         runs=explanation.runs,
-        topics=found.topics,
+        topics=answer.topics,
         parameters=len(explanation.settings),
         permutations=PERMUTATIONS,
         resamples=RESAMPLES,
-        seed=found.query.seed,
-        left_out=found.left_out,
-        matched=[_change(found, change) for change in explanation.changes],
-        associated=[_associated(one) for one in found.associated],
+        seed=answer.query.seed,
+        left_out=answer.left_out,
+        matched=[_change(answer, change) for change in explanation.changes],
+        associated=[_associated(parameter) for parameter in answer.associated],
         reason=explanation.reason or None,
-        message=found.message,
-        cautions=cautions_of(found.cautions),
+        message=answer.message,
+        cautions=cautions_of(answer.cautions),
     )
 
 
-def _change(found: importance.Importance, change: Change) -> MatchedChange:
-    setting = found.explanation.settings[change.setting]
+def _change(answer: importance.Importance, change: Change) -> MatchedChange:
+    setting = answer.explanation.settings[change.setting]
     return {
         "name": setting.name,
         "from": _plain(setting.values[change.before]),
@@ -177,35 +185,34 @@ def _change(found: importance.Importance, change: Change) -> MatchedChange:
     }
 
 
-def _associated(one: importance.Associated) -> AssociatedParameter:
+def _associated(associated: importance.Associated) -> AssociatedParameter:
     return AssociatedParameter(
-        name=one.setting.name,
-        names=list(one.setting.names),
-        epsilon_squared=one.effect,
-        low=number(one.low),
-        high=number(one.high),
-        p=one.p_value,
-        levels=[_level(level) for level in one.levels],
+        name=associated.setting.name,
+        names=list(associated.setting.names),
+        epsilon_squared=associated.effect,
+        low=number(associated.low),
+        high=number(associated.high),
+        p=associated.p_value,
+        levels=[_level(level) for level in associated.levels],
     )
 
 
-def _level(one: importance.LevelMean) -> LevelMean:
-    (part, *more) = one.level or (None,)
-    ends = part if isinstance(part, Range) and not more else None
-    value = (
-        None
-        if ends
-        else _plain(
-            [importance.words_of([p]) if isinstance(p, Range) else p for p in (part, *more)]
+def _level(level: importance.LevelMean) -> LevelMean:
+    parts = level.level or (None,)
+    ends = parts[0] if len(parts) == 1 and isinstance(parts[0], Range) else None
+    value = None
+    if not ends:
+        value = _plain(
+            [importance.words_of([part]) if isinstance(part, Range) else part for part in parts]
         )
-    )
+
     return LevelMean(
         value=value,
         low=ends and ends.low,
         high=ends and ends.high,
-        others=one.level is None,
-        runs=one.runs,
-        mean=one.mean,
+        others=level.level is None,
+        runs=level.runs,
+        mean=level.mean,
     )
 
 

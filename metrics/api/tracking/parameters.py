@@ -1,5 +1,7 @@
-"""The API of the parameters and costs of a collection's runs, with facets. What organisers say of
-one is in `runs.api.tracking.keys`."""
+"""The API of the parameters and costs of a collection's runs, with facets.
+
+What organisers say of one is in `runs.api.tracking.keys`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
+from metrics.api.answers import page_addresses
 from metrics.questions.answer_cache import Subject, everybody, kept
 from metrics.services.tracking.parameters import DEFAULT_LIMIT, MAX_LIMIT, Facet, read_facets
 from runs.api.tracking.keys import Key, key_of
@@ -50,10 +52,9 @@ class Parameters(TypedDict):
 
 
 def _open_collection(request: Request, collection: str) -> Subject | None:
-    """Return the collection, or None while the judgements are blind, when readers see different
-    runs."""
-    found = visible_collection(request, collection)
-    return None if found.blind or found.veiled else Subject(found)
+    """Return the collection, or None while readers see different runs."""
+    test_collection = visible_collection(request, collection)
+    return None if test_collection.blind or test_collection.veiled else Subject(test_collection)
 
 
 class ParameterList(APIView):
@@ -79,28 +80,29 @@ class ParameterList(APIView):
     )
     @kept(_open_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = visible_collection(request, collection)
-        asked = text_of(request.query_params)
-        note_filter(request, found, asked.get("filter", ""))
-        offset = integer_in(asked, "offset", 0, 0, MAX_OFFSET)
-        limit = integer_in(asked, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
+        test_collection = visible_collection(request, collection)
+        parameters = text_of(request.query_params)
+        note_filter(request, test_collection, parameters.get("filter", ""))
+
+        offset = integer_in(parameters, "offset", 0, 0, MAX_OFFSET)
+        limit = integer_in(parameters, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
         facets = read_facets(
-            collection=found,
+            collection=test_collection,
             reader=request.user,
-            filter=asked.get("filter", ""),
-            name=asked.get("q", "")[:MAX_KEY],
+            filter=parameters.get("filter", ""),
+            name=parameters.get("q", "")[:MAX_KEY],
             offset=offset,
             limit=limit,
         )
-        url, after = request.build_absolute_uri(), offset + limit
+
+        page = page_addresses(request.build_absolute_uri(), offset, limit, facets.count)
+
         return Response(
             Parameters(
                 count=facets.count,
                 runs=facets.runs,
-                next=replace_query_param(url, "offset", after) if after < facets.count else None,
-                previous=replace_query_param(url, "offset", max(0, offset - limit))
-                if offset
-                else None,
+                next=page.next,
+                previous=page.previous,
                 results=[_with_facets(facet, facets.runs) for facet in facets.results],
             )
         )

@@ -71,7 +71,8 @@ class VersionStep(TypedDict):
     best_so_far: float
     equal_versions_reach: Annotated[
         float,
-        "the best mean that as many versions equal to the first reach in 95% of samples of the topics",
+        "the best mean that as many versions equal to the first reach in 95% of samples of the "
+        "topics",
     ]
 
 
@@ -112,43 +113,50 @@ class SystemFilter(django_filters.FilterSet):  # type: ignore[misc]
     def with_runs_in(
         self, systems: QuerySet[models.System], name: str, value: str
     ) -> QuerySet[models.System]:
-        """Return those of which the reader sees a run in a collection."""
-        seen = Run.objects.visible_to(self.request.user).filter(
+        """Return the systems with a run in a collection that the reader sees."""
+        runs = Run.objects.visible_to(self.request.user).filter(
             collection__slug=value, system__isnull=False
         )
-        return systems.filter(pk__in=seen.values("system"))
+        return systems.filter(pk__in=runs.values("system"))
 
 
 class SystemList(AnswerList[models.System]):
-    """The systems of the caller's teams, and those of which the caller sees a run; POST creates one."""
+    """The systems of the caller's teams, and those of which the caller sees a run; POST creates
+    one."""
 
     scopes = {"POST": Scope.MANAGE}
     serializer_class = shape(System)
-    answer = staticmethod(lambda found: system_answer(found, found.version_count))
+    answer = staticmethod(lambda system: system_answer(system, system.version_count))
     filterset_class = SystemFilter
     queryset = models.System.objects.none()
 
     def get_queryset(self) -> QuerySet[models.System]:
         if getattr(self, "swagger_fake_view", False):
             return self.queryset
+
         user = self.request.user
-        seen = (
+        versions = (
             Run.objects.visible_to(user).filter(system=OuterRef("pk")).order_by().values("system")
         )
-        counted = Coalesce(Subquery(seen.annotate(n=Count("pk")).values("n")), 0)
-        found = models.System.objects.visible_to(user).annotate(version_count=counted)
-        return found.select_related("team").order_by("team__slug", "slug")
+        version_count = Coalesce(Subquery(versions.annotate(n=Count("pk")).values("n")), 0)
+        systems = models.System.objects.visible_to(user).annotate(version_count=version_count)
+
+        return systems.select_related("team").order_by("team__slug", "slug")
 
     @extend_schema(request=SystemSerializer, responses={201: shape(System)})
     def post(self, request: Request) -> Response:
         serializer = SystemSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
-        made = create_system(origin=origin_of(request), **serializer.validated_data)
-        return Response(system_answer(made, 0), status.HTTP_201_CREATED)
+        system = create_system(origin=origin_of(request), **serializer.validated_data)
+
+        return Response(system_answer(system, 0), status.HTTP_201_CREATED)
 
 
 class SystemDetail(APIView):
-    """One system with its versions in one collection. PATCH describes it, and adds and removes versions."""
+    """One system with its versions in one collection.
+
+    PATCH describes it, and adds and removes versions.
+    """
 
     scopes = {"PATCH": Scope.MANAGE}
     problems = (403,)
@@ -176,27 +184,30 @@ class SystemDetail(APIView):
 
     @extend_schema(request=SystemChangeSerializer, responses=shape(SystemWithVersions))
     def patch(self, request: Request, team: str, system: str) -> Response:
-        found = change_system_from(request, team, system, request.data)
-        return Response(_answer(request, found))
+        changed_system = change_system_from(request, team, system, request.data)
+        return Response(_answer(request, changed_system))
 
 
-def _answer(request: Request, found: models.System) -> SystemWithVersions:
-    known = collections_of(found, request.user)
-    asked = request.query_params.get("collection", "") if request.method == "GET" else ""
-    shown = next(
-        (one.collection for one in known if one.collection.slug == asked or not asked), None
-    )
-    if asked and shown is None:
-        raise Http404(f"there is no version of {found} in a collection {asked[:64]!r}")
-    versions = versions_of(found, shown, request.user) if shown else []
-    progress = _progress(request, found, shown) if shown else None
+def _answer(request: Request, system: models.System) -> SystemWithVersions:
+    counts = collections_of(system, request.user)
+    slug = request.query_params.get("collection", "") if request.method == "GET" else ""
+    named = [count.collection for count in counts if count.collection.slug == slug or not slug]
+    if slug and not named:
+        raise Http404(f"there is no version of {system} in a collection {slug[:64]!r}")
+
+    collection = named[0] if named else None
+    versions = versions_of(system, collection, request.user) if collection else []
+    progress = _progress(request, system, collection) if collection else None
+
     return SystemWithVersions(
-        **system_answer(found, sum(one.versions for one in known)),
+        **system_answer(system, sum(count.versions for count in counts)),
         collections=[
-            SystemCollection(collection=one.collection.slug, versions=one.versions, last=one.last)
-            for one in known
+            SystemCollection(
+                collection=count.collection.slug, versions=count.versions, last=count.last
+            )
+            for count in counts
         ],
-        collection=shown.slug if shown else None,
+        collection=collection.slug if collection else None,
         results=[_version(version) for version in versions],
         progress=progress,
     )
@@ -205,28 +216,34 @@ def _answer(request: Request, found: models.System) -> SystemWithVersions:
 def _progress(
     request: Request, system: models.System, collection: Collection
 ) -> SystemProgress | None:
-    """Return the means of the versions. Raise Blind where the caller names a measure and must not see them."""
-    asked = text_of(request.query_params) if request.method == "GET" else {}
-    named = bool(asked.get("measure"))
+    """Return the means of the versions, or None if there are none that the caller sees.
+
+    Raise Blind if the caller names a measure and must not see them.
+    """
+    parameters = text_of(request.query_params) if request.method == "GET" else {}
+    named = bool(parameters.get("measure"))
     if named:
         check_scores(request, collection)
+
     if not (named or collection.active_qrels) or not sees_scores(request, collection):
         return None
-    measure = measure_in(asked, "measure", default_measure(collection), collection.documents)
-    found = read_progress_of(
+
+    measure = measure_in(parameters, "measure", default_measure(collection), collection.documents)
+    progress = read_progress_of(
         system=system,
         collection=collection,
         measure=measure,
         reader=request.user,
-        scores=scores_in(asked),
+        scores=scores_in(parameters),
     )
-    if found is None:
+    if progress is None:
         return None
+
     return SystemProgress(
         measure=measure.name,
-        qrels=found.qrels.version,
-        scores=found.scores,
-        topics=found.topics,
+        qrels=progress.qrels.version,
+        scores=progress.scores,
+        topics=progress.topics,
         versions=[
             VersionStep(
                 version=step.run.version or 0,
@@ -237,21 +254,22 @@ def _progress(
                 best_so_far=step.best,
                 equal_versions_reach=step.reach,
             )
-            for step in found.steps
+            for step in progress.steps
         ],
-        best_so_far=found.steps[-1].best,
-        beyond_chance=found.beyond,
-        expected_best=found.expected,
-        cautions=cautions_of(found.cautions),
+        best_so_far=progress.steps[-1].best,
+        beyond_chance=progress.beyond,
+        expected_best=progress.expected,
+        cautions=cautions_of(progress.cautions),
     )
 
 
-def _version(found: Version) -> SystemVersion:
+def _version(version: Version) -> SystemVersion:
+    run = version.run
     changed = [
-        ChangedValue(space=one.space, name=one.name, before=one.before, after=one.after)
-        for one in found.changed
+        ChangedValue(space=change.space, name=change.name, before=change.before, after=change.after)
+        for change in version.changed
     ]
-    run = found.run
+
     return SystemVersion(
         version=run.version or 0,
         run=run.pk,

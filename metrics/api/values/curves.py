@@ -48,8 +48,8 @@ class CurvePoints(TypedDict):
 class Readings(TypedDict):
     needed: Annotated[
         list[int | None] | None,
-        "for each rank, the rank at which the run has what the ideal has there; null where it never has, and in whole "
-        "for a curve that may fall",
+        "for each rank, the rank at which the run has what the ideal has there; null where it "
+        "never has, and in whole for a curve that may fall",
     ]
     missed: Annotated[list[float], "the ideal minus the actual mean"]
     missed_percent: Annotated[list[float | None], "of the ideal; null where that is 0"]
@@ -59,13 +59,15 @@ class Readings(TypedDict):
     needed_for_best: NotRequired[
         Annotated[
             list[int | None] | None,
-            "of several runs: the rank at which the run has what the best of them has at the rank; null as in `needed`",
+            "of several runs: the rank at which the run has what the best of them has at the rank; "
+            "null as in `needed`",
         ]
     ]
     missed_of_best: NotRequired[
         Annotated[
             list[float] | None,
-            "of several runs: the mean of the best of them at the rank minus the run's; null for a curve that may fall",
+            "of several runs: the mean of the best of them at the rank minus the run's; null for a "
+            "curve that may fall",
         ]
     ]
 
@@ -74,7 +76,8 @@ class MeanCurve(TypedDict):
     mean: Annotated[list[float], "averaged over topics"]
     low: Annotated[
         list[float] | None,
-        "of the interval of the mean, which may lie beyond the range; null with fewer than two topics",
+        "of the interval of the mean, which may lie beyond the range; null with fewer than two "
+        "topics",
     ]
     high: list[float] | None
     topics: NotRequired[list[CurvePoints]]
@@ -91,7 +94,8 @@ class Curve(MeanCurve):
 
 
 class RunCurves(ReadFrom):
-    """Measures at ranks 1..depth: averaged over topics, with the ideal, and by topic if requested."""
+    """Measures at ranks 1..depth: averaged over topics, with the ideal, and by topic if
+    requested."""
 
     depth: int
     ranks: Annotated[list[int], "those that every list of a curve has values at"]
@@ -108,7 +112,8 @@ class LevelCurve(MeanCurve):
 
 
 class PrecisionRecall(ReadFrom):
-    """Interpolated precision at points of recall, one curve for each lowest or single relevant level or gain map."""
+    """Interpolated precision at points of recall, one curve for each lowest or single relevant
+    level or gain map."""
 
     interp: str
     rounding: Annotated[str | None, "null where no recall is made a number of documents"]
@@ -118,7 +123,8 @@ class PrecisionRecall(ReadFrom):
 
 
 class RunCurveView(APIView):
-    """Measures of the gain family, precision or recall at every rank: mean, its interval, and the ideal's mean."""
+    """Measures of the gain family, precision or recall at every rank: mean, its interval, and the
+    ideal's mean."""
 
     @extend_schema(
         responses=shape(RunCurves),
@@ -135,17 +141,21 @@ class RunCurveView(APIView):
     )
     @kept(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
-        found = scored_run(request, run)
+        submitted_run = scored_run(request, run)
         text = query_of(request)
         query = CurveQuery.read(text)
-        evaluation = evaluation_in(text, found)
+        evaluation = evaluation_in(text, submitted_run)
         if query.per_topic:
             check_size(evaluation.qrels.topics * query.points * len(query.measures))
+
         curves = []
-        for drawn in read_curves(evaluation=evaluation, query=query):
-            curves.append(curve_answer(drawn, query))
+        for curve in read_curves(evaluation=evaluation, query=query):
+            entry = curve_answer(curve, query)
             if query.per_topic:
-                curves[-1]["topics"] = _topics(evaluation, drawn.curve.topics[:, query.places])
+                entry["topics"] = _topics(evaluation, curve.curve.topics[:, query.places])
+
+            curves.append(entry)
+
         answer = RunCurves(
             **read_from(evaluation),
             depth=query.depth,
@@ -157,7 +167,8 @@ class RunCurveView(APIView):
 
 
 class PrecisionRecallView(APIView):
-    """Interpolated precision at equally spaced points of recall: one curve, or one for every level of relevance."""
+    """Interpolated precision at equally spaced points of recall: one curve, or one for every level
+    of relevance."""
 
     @extend_schema(
         responses=shape(PrecisionRecall),
@@ -170,70 +181,84 @@ class PrecisionRecallView(APIView):
     )
     @kept(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
-        found = scored_run(request, run)
+        submitted_run = scored_run(request, run)
         text = query_of(request)
         query = RecallQuery.read(text)
-        evaluation = evaluation_in(text, found)
-        drawn = read_precision_recall(evaluation=evaluation, query=query)
+        evaluation = evaluation_in(text, submitted_run)
+        level_curves = read_precision_recall(evaluation=evaluation, query=query)
         if query.per_topic:
-            check_size(evaluation.qrels.topics * query.points * len(drawn))
+            check_size(evaluation.qrels.topics * query.points * len(level_curves))
+
+        curves = []
+        for curve in level_curves:
+            entry = level_answer(curve, query)
+            if query.per_topic:
+                entry["topics"] = _topics(evaluation, curve.topics)
+
+            curves.append(entry)
+
         answer = PrecisionRecall(
             **read_from(evaluation),
             interp=query.interp,
             rounding=query.rounding_of_recall,
             confidence=query.confidence,
             recall=precision_recall.recall_points(query.points).tolist(),
-            curves=[],
+            curves=curves,
         )
-        for one in drawn:
-            answer["curves"].append(level_answer(one, query))
-            if query.per_topic:
-                answer["curves"][-1]["topics"] = _topics(evaluation, one.topics)
         return Response(answer)
 
 
 def curve_answer(drawn: DrawnCurve, query: CurveQuery) -> Curve:
     """Return a curve at the requested ranks, with its readings if they were requested."""
-    curve, found, shown = drawn.curve, drawn.readings, query.places
-    low, high = _ends(curve.band(query.confidence), shown)
+    curve, places = drawn.curve, query.places
+    low, high = _ends(curve.band(query.confidence), places)
     answer = Curve(
         measure=drawn.measure.name,
         aggregate=drawn.measure.aggregate_name,
-        mean=curve.mean[shown].tolist(),
+        mean=curve.mean[places].tolist(),
         low=low,
         high=high,
-        ideal=curve.ideal_mean[shown].tolist(),
+        ideal=curve.ideal_mean[places].tolist(),
     )
-    if found:
+
+    if readings := drawn.readings:
+        needed = None
+        if readings.needed is not None:
+            needed = [rank or None for rank in readings.needed[places].tolist()]
+
         answer["readings"] = Readings(
-            needed=None
-            if found.needed is None
-            else [rank or None for rank in found.needed[shown].tolist()],
-            missed=found.missed[shown].tolist(),
-            missed_percent=numbers(found.percent[shown].tolist()),
-            ideal_horizontal_from=found.horizontal_from,
+            needed=needed,
+            missed=readings.missed[places].tolist(),
+            missed_percent=numbers(readings.percent[places].tolist()),
+            ideal_horizontal_from=readings.horizontal_from,
         )
+
     return answer
 
 
-def level_answer(drawn: precision_recall.PrecisionRecall, query: RecallQuery) -> LevelCurve:
+def level_answer(curve: precision_recall.PrecisionRecall, query: RecallQuery) -> LevelCurve:
     """Return the curve of one level and all above it, of the level alone, or of gains."""
-    low, high = _ends(drawn.band(query.confidence))
-    mean = drawn.mean.tolist()
-    if drawn.gains:
-        return LevelCurve(gains=str(drawn.gains), mean=mean, low=low, high=high)
-    if drawn.alone:
-        return LevelCurve(level=drawn.rel, mean=mean, low=low, high=high)
-    return LevelCurve(rel=drawn.rel, mean=mean, low=low, high=high)
+    low, high = _ends(curve.band(query.confidence))
+    mean = curve.mean.tolist()
+
+    if curve.gains:
+        return LevelCurve(gains=str(curve.gains), mean=mean, low=low, high=high)
+    if curve.alone:
+        return LevelCurve(level=curve.rel, mean=mean, low=low, high=high)
+
+    return LevelCurve(rel=curve.rel, mean=mean, low=low, high=high)
 
 
 def _ends(
-    band: Band | None, shown: Any = slice(None)
+    band: Band | None, places: Any = slice(None)
 ) -> tuple[list[float], list[float]] | tuple[None, None]:
-    return (band[0][shown].tolist(), band[1][shown].tolist()) if band else (None, None)
+    """Return the lower and the upper ends of the intervals at some places of a curve."""
+    if not band:
+        return None, None
+    return band[0][places].tolist(), band[1][places].tolist()
 
 
 def _topics(evaluation: Evaluation, curves: Matrix) -> list[CurvePoints]:
-    """Return every topic's curve with its name, in the order of the judgements."""
+    """Return the curve of every topic, in the order of the judgements."""
     rows = zip(evaluation.qrels.topic_ids, curves.tolist(), strict=True)
     return [CurvePoints(topic_id=topic_id, values=values) for topic_id, values in rows]

@@ -1,4 +1,4 @@
-"""The API of the curves of several runs: over ranks with their readings, and precision over recall."""
+"""The API of the curves of several runs: over ranks, and precision over recall."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from metrics.services.values.curves import (
 from runs.web.access import scored_collection
 from runs.web.shapes import shape
 
-# At every rank: mean, both ends of its interval and the ideal; against the ideal what is needed,
-# missed and its per cent, and against the best run what is needed and missed.
+# Numbers at every rank: the mean, both ends of its interval, and the ideal. Readings add what is
+# needed, missed and missed per cent of the ideal, and needed and missed of the best run.
 _FIGURES, _READ_FIGURES = 4, 5
 
 
@@ -50,7 +50,8 @@ class BestOfCurve(TypedDict):
     measure: str
     runs: Annotated[
         list[UUID] | None,
-        "for each rank the run with the highest mean, the first of equals; null in whole for a curve that may fall",
+        "for each rank the run with the highest mean, the first of equals; null in whole for a "
+        "curve that may fall",
     ]
 
 
@@ -86,8 +87,11 @@ class CollectionPrecisionRecall(TypedDict):
 
 
 class CollectionCurvesView(APIView):
-    """The mean curves of several runs in one answer. With readings=true each is read against the ideal's and, if it
-    cannot fall, against the best run's at every rank."""
+    """The mean curves of several runs in one answer.
+
+    With readings=true each is read against the ideal's and, if it cannot fall, against the best
+    run's at every rank.
+    """
 
     @extend_schema(
         responses=shape(CollectionCurves),
@@ -95,83 +99,106 @@ class CollectionCurvesView(APIView):
     )
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        text = query_of(request, found)
+        test_collection = scored_collection(request, collection)
+        text = query_of(request, test_collection)
         query = CurveQuery.read(text)
-        chosen = choose_together(
-            collection=found, query=TogetherQuery.read(text, found, request.user), most=MAX_RUNS
+        evaluations = choose_together(
+            collection=test_collection,
+            query=TogetherQuery.read(text, test_collection, request.user),
+            most=MAX_RUNS,
         )
         figures = _FIGURES + (_READ_FIGURES if query.with_readings else 0)
-        check_size(len(chosen) * len(query.measures) * query.points * figures, "measures")
-        rows, read = {}, {}
-        for pk, drawn in read_curves_of(evaluations=chosen, query=query):
-            rows[pk] = [curve_answer(one, query) for one in drawn]
-            read[pk] = [one.readings for one in drawn if one.readings]
+        check_size(len(evaluations) * len(query.measures) * query.points * figures, "measures")
+
+        curves, readings = {}, {}
+        for pk, run_curves in read_curves_of(evaluations=evaluations, query=query):
+            curves[pk] = [curve_answer(curve, query) for curve in run_curves]
+            readings[pk] = [curve.readings for curve in run_curves if curve.readings]
+
         answer = CollectionCurves(
-            collection=found.slug,
-            qrels=chosen[0].qrels.version,
-            scores=chosen[0].scores,
+            collection=test_collection.slug,
+            qrels=evaluations[0].qrels.version,
+            scores=evaluations[0].scores,
             depth=query.depth,
             ranks=(query.places + 1).tolist(),
             confidence=query.confidence,
             runs=[
-                RunOfCurves(**run_name(one.run), coverage=coverage(one), curves=rows[one.pk])
-                for one in chosen
+                RunOfCurves(
+                    **run_name(evaluation.run),
+                    coverage=coverage(evaluation),
+                    curves=curves[evaluation.pk],
+                )
+                for evaluation in evaluations
             ],
         )
+
         if query.with_readings:
-            answer["best"] = _add_best(answer["runs"], [read[one.pk] for one in chosen], query)
+            in_order = [readings[evaluation.pk] for evaluation in evaluations]
+            answer["best"] = _add_best(answer["runs"], in_order, query)
+
         return Response(answer)
 
 
 class CollectionPrecisionRecallView(APIView):
-    """Interpolated precision of several runs at even points of recall: one curve each, or one for every level."""
+    """Interpolated precision of several runs at even points of recall: one curve each, or one for
+    every level."""
 
     @extend_schema(responses=shape(CollectionPrecisionRecall), parameters=[*RECALL, *CHOSEN_RUNS])
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        text = query_of(request, found)
+        test_collection = scored_collection(request, collection)
+        text = query_of(request, test_collection)
         query = RecallQuery.read(text)
-        chosen = choose_together(
-            collection=found, query=TogetherQuery.read(text, found, request.user), most=MAX_RUNS
+        evaluations = choose_together(
+            collection=test_collection,
+            query=TogetherQuery.read(text, test_collection, request.user),
+            most=MAX_RUNS,
         )
-        drawn = dict(read_precision_recall_of(evaluations=chosen, query=query))
+        level_curves = dict(read_precision_recall_of(evaluations=evaluations, query=query))
         answer = CollectionPrecisionRecall(
-            collection=found.slug,
-            qrels=chosen[0].qrels.version,
-            scores=chosen[0].scores,
+            collection=test_collection.slug,
+            qrels=evaluations[0].qrels.version,
+            scores=evaluations[0].scores,
             interp=query.interp,
             rounding=query.rounding_of_recall,
             confidence=query.confidence,
             recall=recall_points(query.points).tolist(),
             runs=[
                 RunOfLevels(
-                    **run_name(one.run),
-                    coverage=coverage(one),
-                    curves=[level_answer(level, query) for level in drawn[one.pk]],
+                    **run_name(evaluation.run),
+                    coverage=coverage(evaluation),
+                    curves=[level_answer(level, query) for level in level_curves[evaluation.pk]],
                 )
-                for one in chosen
+                for evaluation in evaluations
             ],
         )
+
         return Response(answer)
 
 
 def _add_best(
-    runs: list[RunOfCurves], read: list[list[Readings]], query: CurveQuery
+    runs: list[RunOfCurves], readings_of: list[list[Readings]], query: CurveQuery
 ) -> list[BestOfCurve]:
-    """Return the best run of each measure at each rank, and add to every run's readings the rank it needs for that and
-    what it misses of it."""
-    shown, best = query.places, []
-    for place, measure in enumerate(query.measures):
-        against = against_best([readings[place] for readings in read], query.depth)
-        best.append(BestOfCurve(measure=measure.name, runs=None))
+    """Return the best run of each measure at each rank, and add the readings against it to `runs`.
+
+    `readings_of` has those against the ideal: of each run, by measure.
+    """
+    places, best = query.places, []
+    for index, measure in enumerate(query.measures):
+        against = against_best([readings[index] for readings in readings_of], query.depth)
+        best_runs = None
         if against:
-            best[-1]["runs"] = [runs[run]["id"] for run in against.best[shown].tolist()]
-        for number, run in enumerate(runs):
-            readings, needed, missed = run["curves"][place]["readings"], None, None
+            best_runs = [runs[row]["id"] for row in against.best[places].tolist()]
+
+        best.append(BestOfCurve(measure=measure.name, runs=best_runs))
+
+        for row, run in enumerate(runs):
+            needed = missed = None
             if against:
-                needed = [rank or None for rank in against.needed[number, shown].tolist()]
-                missed = against.missed[number, shown].tolist()
+                needed = [rank or None for rank in against.needed[row, places].tolist()]
+                missed = against.missed[row, places].tolist()
+
+            readings = run["curves"][index]["readings"]
             readings["needed_for_best"], readings["missed_of_best"] = needed, missed
+
     return best

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import Mean, RunName, number, run_name
+from metrics.api.answers import Mean, RunName, numbers, run_name
 from metrics.questions.answer_cache import everybody, kept, of_collection
 from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
@@ -31,7 +31,8 @@ class TopicDifference(TypedDict):
     difference: Annotated[float | None, "a minus b"]
     influence: Annotated[
         float | None,
-        "by how much the mean of the differences changes without this topic; null where no other is left",
+        "by how much the mean of the differences changes without this topic; null where no other "
+        "is left",
     ]
 
 
@@ -61,34 +62,42 @@ class DifferenceView(APIView):
     )
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        query = DifferenceQuery.read(query_of(request, found), found)
-        return Response(_answer(found, difference.read_difference(collection=found, query=query)))
+        test_collection = scored_collection(request, collection)
+        query = DifferenceQuery.read(query_of(request, test_collection), test_collection)
+
+        return Response(
+            _answer(
+                test_collection, difference.read_difference(collection=test_collection, query=query)
+            )
+        )
 
 
-def _answer(collection: Collection, found: difference.Difference) -> Difference:
-    topics, topic_ids = found.topics, found.qrels.topic_ids
-    columns = (found.a.vector.values, found.b.vector.values, topics.values, topics.influence)
-    rows = [
-        [number(value) for value in row]
-        for row in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+def _answer(collection: Collection, answer: difference.Difference) -> Difference:
+    topics = answer.topics
+    a, b = numbers(answer.a.vector.values.tolist()), numbers(answer.b.vector.values.tolist())
+    differences, influence = numbers(topics.values.tolist()), numbers(topics.influence.tolist())
+
     return Difference(
         collection=collection.slug,
-        measure=found.query.measure.name,
-        qrels=found.qrels.version,
-        scores=found.scores,
-        a=_side(found.a),
-        b=_side(found.b),
+        measure=answer.query.measure.name,
+        qrels=answer.qrels.version,
+        scores=answer.scores,
+        a=_side(answer.a),
+        b=_side(answer.b),
         wins=topics.wins,
         ties=topics.ties,
         losses=topics.losses,
         undefined=topics.undefined,
-        order=found.query.order,
+        order=answer.query.order,
         topics=[
-            TopicDifference(topic_id=topic_ids[i], a=a, b=b, difference=minus, influence=influence)
-            for i in found.order
-            for a, b, minus, influence in [rows[i]]
+            TopicDifference(
+                topic_id=answer.qrels.topic_ids[index],
+                a=a[index],
+                b=b[index],
+                difference=differences[index],
+                influence=influence[index],
+            )
+            for index in answer.order
         ],
     )
 

@@ -1,4 +1,4 @@
-"""The API of values as tables: of all runs of a collection at once, and of one run, for R, pandas and spreadsheets."""
+"""The API of values as tables for R, pandas and spreadsheets: of all runs, and of one run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class CollectionValues(TypedDict):
     topics: list[str]
     values: Annotated[
         dict[str, list[list[float | None]]],
-        "by measure: for each run, in the order of `runs`, its values in the order of `topics`; null is undefined",
+        "by measure: for each run, in the order of `runs`, its values in the order of `topics`; "
+        "null is undefined",
     ]
 
 
@@ -49,12 +50,12 @@ class CollectionValuesView(APIView):
     @extend_schema(responses=shape(CollectionValues), parameters=[MEASURE_NAMES, RUNS, SCORES])
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        matrix = read_matrix(
-            collection=found, query=MatrixQuery.read(query_of(request, found), found)
-        )
+        test_collection = scored_collection(request, collection)
+        query = MatrixQuery.read(query_of(request, test_collection), test_collection)
+        matrix = read_matrix(collection=test_collection, query=query)
+
         answer = CollectionValues(
-            collection=found.slug,
+            collection=test_collection.slug,
             qrels=matrix.qrels.version,
             scores=matrix.scores,
             cautions=cautions_of(matrix.cautions),
@@ -65,11 +66,15 @@ class CollectionValuesView(APIView):
                 for name, values in matrix.values.items()
             },
         )
+
         return Response(answer)
 
 
 class CollectionValuesExport(APIView):
-    """The same values as a file: csv, or parquet where the server has pyarrow. An undefined value is an empty cell."""
+    """The same values as a file: csv, or parquet where the server has pyarrow.
+
+    An undefined value is an empty cell.
+    """
 
     @extend_schema(
         responses={
@@ -79,29 +84,33 @@ class CollectionValuesExport(APIView):
         parameters=[*declared(MatrixFileQuery)],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
-        found = scored_collection(request, collection)
-        query = MatrixFileQuery.read(query_of(request, found), found)
-        matrix = read_in_snapshot(lambda: read_matrix(collection=found, query=query))
+        test_collection = scored_collection(request, collection)
+        query = MatrixFileQuery.read(query_of(request, test_collection), test_collection)
+        matrix = read_in_snapshot(lambda: read_matrix(collection=test_collection, query=query))
         export = MATRIX_EXPORTS[kind]
         response = HttpResponse(
             export.render(columns_of(matrix, query.layout)), content_type=export.content_type
         )
-        response["Content-Disposition"] = f'attachment; filename="{found.slug}-values.{kind}"'
+        response["Content-Disposition"] = (
+            f'attachment; filename="{test_collection.slug}-values.{kind}"'
+        )
+
         return response
 
 
 class RunValuesExport(APIView):
-    """A run's values for every topic as a file: csv at full precision, or trec_eval's lines, `trec_eval -q`."""
+    """A run's values for every topic as a file: csv at full precision, or trec_eval's lines,
+    `trec_eval -q`."""
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[MEASURE_NAMES, SCORES, VERSION]
     )
     def get(self, request: Request, run: UUID, kind: str) -> HttpResponse:
-        found = scored_run(request, run)
+        submitted_run = scored_run(request, run)
         query = query_of(request)
-        measures = measures_in(
-            query, "measures", found.collection.measures, found.collection.documents
-        )
-        values = read_values(evaluation=evaluation_in(query, found), measures=measures)
-        text = "".join(RUN_VALUE_EXPORTS[kind](found, values))
-        return HttpResponse(text, headers=FORMATS[kind].headers(f"{found.pk}-values"))
+        collection = submitted_run.collection
+        measures = measures_in(query, "measures", collection.measures, collection.documents)
+        values = read_values(evaluation=evaluation_in(query, submitted_run), measures=measures)
+        text = "".join(RUN_VALUE_EXPORTS[kind](submitted_run, values))
+
+        return HttpResponse(text, headers=FORMATS[kind].headers(f"{submitted_run.pk}-values"))

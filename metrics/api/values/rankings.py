@@ -43,7 +43,8 @@ class Ranking(ReadFrom):
 
 
 class RankingView(APIView):
-    """The documents of one topic in the order of the tie rule, each with its level or null for an unjudged document."""
+    """The documents of one topic in the order of the tie rule, each with its level or null for an
+    unjudged document."""
 
     @extend_schema(
         responses=shape(Ranking),
@@ -59,14 +60,16 @@ class RankingView(APIView):
         ],
     )
     def get(self, request: Request, run: UUID) -> Response:
-        found = scored_run(request, run)
+        submitted_run = scored_run(request, run)
         query = query_of(request)
         offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
         limit = integer_in(query, "limit", 100, 1, MAX_LIMIT)
-        evaluation = evaluation_in(query, found)
+
+        evaluation = evaluation_in(query, submitted_run)
         ranking = read_ranking(
             evaluation=evaluation, topic_id=topic_in(query), gains=ranking_gains_in(query)
         )
+
         sums = ranking.cumulated
         answer = Ranking(
             **read_from(evaluation),
@@ -85,4 +88,5 @@ class RankingView(APIView):
                 for document in ranking.documents[offset : offset + limit]
             ],
         )
+
         return Response(answer)

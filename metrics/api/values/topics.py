@@ -9,10 +9,9 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from metrics.api.answers import MeasureCautions, RunName, cautions_of, number
+from metrics.api.answers import MeasureCautions, RunName, cautions_of, number, page_addresses
 from metrics.api.comparisons.judgements import LevelShare
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.heat_map import heat_map_table
@@ -41,7 +40,8 @@ class TopicNumbers(TypedDict):
     worst: float | None
     disagreement: Annotated[
         float | None,
-        "share of the pairs of runs that are in the other order than on the leaderboard, without ties",
+        "share of the pairs of runs that are in the other order than on the leaderboard, without "
+        "ties",
     ]
 
 
@@ -99,64 +99,77 @@ class TopicRuns(TypedDict):
 
 
 class DifficultyView(APIView):
-    """The judged topics by difficulty: mean, spread and extremes of all evaluated runs on each, and how many pairs of
-    runs are in the other order than on the leaderboard."""
+    """The judged topics by difficulty: mean, spread and extremes of all evaluated runs on each, and
+    how many pairs of runs are in the other order than on the leaderboard."""
 
     @extend_schema(responses=shape(TopicDifficulty), parameters=[*TOPICS])
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        query = TopicsQuery.read(query_of(request), found)
-        values = read_topic_values(collection=found, measure=query.measure, scores=query.scores)
-        order = values.order(query.sort, query.descending)[
-            query.offset : query.offset + query.limit
-        ]
-        ids = [values.topic_ids[topic] for topic in order]
-        titles = dict(found.topics.filter(topic_id__in=ids).values_list("topic_id", "title"))
-        after, before = _beside(request, query, len(values.topic_ids))
+        test_collection = scored_collection(request, collection)
+        query = TopicsQuery.read(query_of(request), test_collection)
+        values = read_topic_values(
+            collection=test_collection, measure=query.measure, scores=query.scores
+        )
+
+        order = values.order(query.sort, query.descending)
+        topics = order[query.offset : query.offset + query.limit]
+        ids = [values.topic_ids[topic] for topic in topics]
+        listed = test_collection.topics.filter(topic_id__in=ids)
+        titles = dict(listed.values_list("topic_id", "title"))
+
+        url, count = request.build_absolute_uri(), len(values.topic_ids)
+        page = page_addresses(url, query.offset, query.limit, count)
         answer = TopicDifficulty(
-            collection=found.slug,
+            collection=test_collection.slug,
             qrels=values.qrels.version,
             scores=values.scores,
             measure=values.measure.name,
             lower_is_better=values.lower_is_better,
             cautions=cautions_of(values.cautions),
             runs=len(values.runs),
-            count=len(values.topic_ids),
-            next=after,
-            previous=before,
+            count=count,
+            next=page.next,
+            previous=page.previous,
             results=[
                 DifficultTopic(topic_id=name, title=titles.get(name, ""), numbers=numbers)
-                for name, numbers in zip(ids, _numbers(values, order), strict=True)
+                for name, numbers in zip(ids, _numbers(values, topics), strict=True)
             ],
         )
+
         return Response(answer)
 
 
 class TopicView(APIView):
-    """One topic: its text, its judgements by level, and what every evaluated run reaches on it, best first."""
+    """One topic: its text, its judgements by level, and what every evaluated run reaches on it,
+    best first."""
 
     @extend_schema(responses=shape(TopicRuns), parameters=[*ONE_TOPIC])
     @kept(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
+        test_collection = scored_collection(request, collection)
         parameters = query_of(request)
-        topic_id, query = topic_in(parameters), TopicsQuery.read(parameters, found)
-        values = read_topic_values(collection=found, measure=query.measure, scores=query.scores)
-        text = found.topics.filter(topic_id=topic_id).first()
+        topic_id, query = topic_in(parameters), TopicsQuery.read(parameters, test_collection)
+        values = read_topic_values(
+            collection=test_collection, measure=query.measure, scores=query.scores
+        )
+        text = test_collection.topics.filter(topic_id=topic_id).first()
         topic = values.topic_ids.index(topic_id) if topic_id in values.topic_ids else None
         if text is None and topic is None:
-            message = f"topic {topic_id[:40]!r} is neither listed nor judged in {found.slug}"
+            message = (
+                f"topic {topic_id[:40]!r} is neither listed nor judged in {test_collection.slug}"
+            )
             raise NotFound(message, code="unknown_topic", pointer="topic")
-        judged = (
-            JudgedTopic([], [])
-            if topic is None
-            else read_judged_topic(qrels=values.qrels, topic_id=topic_id)
-        )
-        runs = [] if topic is None else _runs(values, topic)
-        after, before = _beside(request, query, len(runs))
+
+        # A topic that is listed and not judged has neither judgements nor runs.
+        judged, numbers, runs = JudgedTopic([], []), None, []
+        if topic is not None:
+            judged = read_judged_topic(qrels=values.qrels, topic_id=topic_id)
+            numbers, runs = _numbers(values, [topic])[0], _runs(values, topic)
+
+        url, count = request.build_absolute_uri(), len(runs)
+        page = page_addresses(url, query.offset, query.limit, count)
         answer = TopicRuns(
-            collection=found.slug,
+            collection=test_collection.slug,
             topic_id=topic_id,
             listed=text is not None,
             title=text.title if text else "",
@@ -164,33 +177,37 @@ class TopicView(APIView):
             qrels=values.qrels.version,
             judged=judged.judged,
             relevant=judged.relevant,
-            levels=_levels(found, judged),
+            levels=_levels(test_collection, judged),
             scores=values.scores,
             measure=values.measure.name,
             lower_is_better=values.lower_is_better,
             cautions=cautions_of(values.cautions),
-            numbers=None if topic is None else _numbers(values, [topic])[0],
-            count=len(runs),
-            next=after,
-            previous=before,
+            numbers=numbers,
+            count=count,
+            next=page.next,
+            previous=page.previous,
             results=runs[query.offset : query.offset + query.limit],
         )
+
         return Response(answer)
 
 
 class HeatMapExport(APIView):
-    """Topics against runs as CSV: a row for each topic, the hardest first, a column for each run, the best first; with
-    a baseline, differences from it. An undefined value is an empty cell."""
+    """Topics against runs as CSV: a row for each topic, the hardest first, a column for each run,
+    the best first; with a baseline, differences from it. An undefined value is an empty cell."""
 
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*HEAT_FILE])
     def get(self, request: Request, collection: str) -> HttpResponse:
-        found = scored_collection(request, collection)
-        query = HeatQuery.read(query_of(request, found), found)
+        test_collection = scored_collection(request, collection)
+        query = HeatQuery.read(query_of(request, test_collection), test_collection)
         heat_map = read_in_snapshot(
-            lambda: read_heat_map(collection=found, query=query, whole=True)
+            lambda: read_heat_map(collection=test_collection, query=query, whole=True)
         )
         content = FORMATS["csv"].content(heat_map_table(heat_map))
-        return HttpResponse(content, headers=FORMATS["csv"].headers(f"{found.slug}-heat-map"))
+
+        return HttpResponse(
+            content, headers=FORMATS["csv"].headers(f"{test_collection.slug}-heat-map")
+        )
 
 
 def _numbers(values: TopicValues, topics: list[int]) -> list[TopicNumbers]:
@@ -209,20 +226,23 @@ def _numbers(values: TopicValues, topics: list[int]) -> list[TopicNumbers]:
 
 
 def _runs(values: TopicValues, topic: int) -> list[RunOnTopic]:
-    """Return all runs, best first; equal ones as on the leaderboard, and those without a value last."""
+    """Return all runs, best first; ties as on the leaderboard, runs without a value last."""
     ranks = values.ranks_on(topic)
     last = len(ranks) + 1
-    order = sorted(range(len(ranks)), key=lambda row: ranks[row] or last)
-    return [
-        RunOnTopic(
-            run=RunName(id=run.id, team=run.team, tag=run.tag, created_at=run.created_at),
-            value=number(float(values.values[row, topic])),
-            rank=ranks[row],
-            leaderboard_rank=run.rank,
-            mean=number(run.mean),
+    results = []
+    for row in sorted(range(len(ranks)), key=lambda row: ranks[row] or last):
+        run = values.runs[row]
+        results.append(
+            RunOnTopic(
+                run=RunName(id=run.id, team=run.team, tag=run.tag, created_at=run.created_at),
+                value=number(float(values.values[row, topic])),
+                rank=ranks[row],
+                leaderboard_rank=run.rank,
+                mean=number(run.mean),
+            )
         )
-        for row, run in ((row, values.runs[row]) for row in order)
-    ]
+
+    return results
 
 
 def _levels(collection: Collection, judged: JudgedTopic) -> list[LevelShare]:
@@ -236,13 +256,3 @@ def _levels(collection: Collection, judged: JudgedTopic) -> list[LevelShare]:
         )
         for level, count in judged.levels
     ]
-
-
-def _beside(request: Request, query: TopicsQuery, total: int) -> tuple[str | None, str | None]:
-    """Return the addresses of the next page and of the one before."""
-    url, after = request.build_absolute_uri(), query.offset + query.limit
-    before = max(0, query.offset - query.limit)
-    return (
-        replace_query_param(url, "offset", after) if after < total else None,
-        replace_query_param(url, "offset", before) if query.offset else None,
-    )

@@ -53,21 +53,25 @@ class RunValues(ReadFrom):
 
 
 class RunValuesView(APIView):
-    """A run's values for every topic, and their means. Values that are not stored are computed from the judged view."""
+    """A run's values for every topic, and their means.
+
+    Values that are not stored are computed from the judged view.
+    """
 
     @extend_schema(responses=shape(RunValues), parameters=[MEASURE_NAMES, SCORES, VERSION])
     @kept(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
-        found = scored_run(request, run)
+        submitted_run = scored_run(request, run)
         query = query_of(request)
-        measures = measures_in(
-            query, "measures", found.collection.measures, found.collection.documents
-        )
-        evaluation = evaluation_in(query, found)
+        collection = submitted_run.collection
+        measures = measures_in(query, "measures", collection.measures, collection.documents)
+        evaluation = evaluation_in(query, submitted_run)
         values = read_values(evaluation=evaluation, measures=measures)
+
         columns = {name: numbers(vector.tolist()) for name, vector in values.vectors.items()}
         reasons = read_reasons(values)
         aggregates = aggregates_of(measures)
+
         answer = RunValues(
             **read_from(evaluation),
             cautions=cautions_of(qrels_cautions(measures, evaluation.qrels)),
@@ -88,4 +92,5 @@ class RunValuesView(APIView):
                 for index, topic_id in enumerate(values.topic_ids)
             ],
         )
+
         return Response(answer)
