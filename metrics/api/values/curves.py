@@ -31,7 +31,7 @@ from metrics.questions.parameters import query_of
 from metrics.questions.values import check_size, evaluation_in
 from metrics.services.values.curves import (
     CurveQuery,
-    DrawnCurve,
+    MeasureCurve,
     RecallQuery,
     read_curves,
     read_precision_recall,
@@ -208,7 +208,7 @@ class PrecisionRecallView(APIView):
         return Response(answer)
 
 
-def curve_answer(drawn: DrawnCurve, query: CurveQuery) -> Curve:
+def curve_answer(drawn: MeasureCurve, query: CurveQuery) -> Curve:
     """Return a curve at the requested ranks, with its readings if they were requested."""
     curve, places = drawn.curve, query.places
     low, high = _ends(curve.band(query.confidence), places)

@@ -10,7 +10,7 @@ from metrics.engine.measures.grammar import Measure, parse_measure, parse_measur
 from metrics.pages.parts import Query, changed
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.columns import LABEL, MAX_COLUMNS, SUBMITTED, ShownColumn, read_columns
-from metrics.services.boards.conditions import visible_board, visible_keys, written
+from metrics.services.boards.conditions import term_of_key, visible_board, visible_keys
 from metrics.services.boards.leaderboard import Leaderboard
 from runs.models import Collection, ParameterKey, Team
 from runs.parameters import pointed
@@ -155,7 +155,7 @@ def _offered(collection: Collection, reader: Any, shown: tuple[ShownColumn, ...]
     """Return the columns to add: settings and costs of a visible run, labels, and the date."""
     keys = visible_keys(visible_board(collection, reader)).filter(role=ParameterKey.Role.SETTING)
     first = keys.order_by("-space", "name").values_list("space", "name")[:_KEYS_OFFERED]
-    names = [written(space, name) for space, name in first]
+    names = [term_of_key(space, name) for space, name in first]
     present = {column.name for column in shown}
     return [name for name in (*names, LABEL, SUBMITTED) if name and name not in present]
 
@@ -189,7 +189,7 @@ def read_added(
             key = None
             if len(columns) <= MAX_COLUMNS:
                 key = visible_keys(board).filter(name=part).order_by("-space").first()
-            column = written(key.space, key.name) if key else ""
+            column = term_of_key(key.space, key.name) if key else ""
             if not column:
                 raise pointed(error, "add") from error
             columns.append(column)

@@ -17,7 +17,7 @@ from metrics.pages.parts import Query, changed, fill, query_of
 from metrics.pages.tracking.parameter_charts import parameter_charts
 from metrics.questions.answer_cache import Subject, all_organisers, kept_page
 from metrics.services.boards.columns import shown_value
-from metrics.services.boards.conditions import visible_board, visible_keys, written
+from metrics.services.boards.conditions import term_of_key, visible_board, visible_keys
 from metrics.services.boards.filter_grammar import MAX_WORD
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.tracking.configurations import MAX_RUNS, MIN_RUNS
@@ -147,7 +147,7 @@ def _answer(
 
 
 def _line(facet: Facet, runs: int, board: str) -> KeyLine:
-    name = written(facet.key.space, facet.key.name)
+    name = term_of_key(facet.key.space, facet.key.name)
     shown = facet.values[:_VALUES]
     linked = bool(board and name)
     return KeyLine(

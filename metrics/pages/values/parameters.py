@@ -13,7 +13,7 @@ from django.urls import reverse
 from metrics.pages.tracking.configurations import told_apart
 from metrics.pages.tracking.parameters import filter_address
 from metrics.services.boards.columns import shown_value
-from metrics.services.boards.conditions import written
+from metrics.services.boards.conditions import term_of_key
 from metrics.services.question import run_id_in
 from metrics.services.tracking.configurations import Change, read_configurations
 from runs.formats.parameters import cost_leaves, flatten
@@ -49,7 +49,7 @@ def parameter_lines(run: Run, scored: bool) -> list[ParameterLine]:
 
     lines = []
     for space, leaf in leaves:
-        key, name = keys.get((space, leaf.name)), written(space, leaf.name)
+        key, name = keys.get((space, leaf.name)), term_of_key(space, leaf.name)
         notes = [key.unit if key else "", _interval(run.costs[leaf.name]) if space == COST else ""]
         address = filter_address(board, name, leaf.value) if board and name else ""
         lines.append(

@@ -56,10 +56,10 @@ from metrics.services.values.curves import CurveQuery
 from metrics.services.values.rankings import Ranking, read_ranking
 from metrics.services.values.values import (
     RunValues,
+    comparable_runs,
     find_evaluation,
-    is_beside,
+    is_comparable,
     read_values,
-    runs_beside,
 )
 from metrics.tables import (
     Paging,
@@ -152,7 +152,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     if "evaluation" in context:
         evaluation: Evaluation = context["evaluation"]
         query["other"] = _other(run, evaluation, query)
-        others = runs_beside(evaluation, _OTHERS_NAMED, query["other"])
+        others = comparable_runs(evaluation, _OTHERS_NAMED, query["other"])
         context |= {
             "stale": evaluation.is_stale,
             "other": RunField(
@@ -184,7 +184,7 @@ def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
         return query.get("other", "")
 
     try:
-        return baseline if is_beside(evaluation, UUID(baseline)) else ""
+        return baseline if is_comparable(evaluation, UUID(baseline)) else ""
     except ValueError:
         # The part with the changes since the baseline shows what is wrong with it.
         return ""

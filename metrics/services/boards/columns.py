@@ -17,7 +17,7 @@ import numpy as np
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
-from metrics.services.boards.conditions import KINDS, PLAIN_KEY, Board, find_key, written
+from metrics.services.boards.conditions import KINDS, PLAIN_KEY, Board, find_key, term_of_key
 from metrics.services.boards.ranked_evaluations import Recent
 from metrics.services.snapshots import revision_in_snapshot
 from runs.errors import InvalidInput
@@ -52,7 +52,7 @@ class ShownColumn:
     @property
     def name(self) -> str:
         """Return its name in an address."""
-        return written(self.space, self.key) if self.key else self.space
+        return term_of_key(self.space, self.key) if self.key else self.space
 
     @property
     def title(self) -> str:

@@ -57,7 +57,7 @@ class Condition:
     key_ids: tuple[int, ...] = field(default=(), compare=False)
 
 
-def written(space: str, key: str) -> str:
+def term_of_key(space: str, key: str) -> str:
     """Return a key as filters, columns and orders name it, or "" if they cannot name it."""
     if PLAIN_KEY.fullmatch(key):
         return f"{space}:{key}"
@@ -91,7 +91,7 @@ def visible_board(
 def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKey]:
     """Return the keys that a run of the reader's has."""
     keys = ParameterKey.objects.filter(collection=board.collection)
-    own = _of(board.runs).filter(key=OuterRef("pk"))
+    own = _rows_of(board.runs).filter(key=OuterRef("pk"))
     kinds_present = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in KINDS)
     return (keys.filter(space=space) if space else keys).filter(
         reduce(or_, (Q(condition) for condition in kinds_present))
@@ -110,7 +110,7 @@ def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
     ):
         return key
     raise InvalidInput(
-        f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter"
+        f"{where}{_unknown_key(board, space, name)}", code="bad_filter", pointer="filter"
     )
 
 
@@ -134,7 +134,7 @@ def _is_seen(board: Board, key: int, kind: str) -> bool:
     through all of them. Where runs are hidden, nobody learns from the time that it takes whose
     value is the first.
     """
-    collection, any_of_them = board.collection, _rows(key, kind, board.runs)
+    collection, any_of_them = board.collection, _rows_of_kind(key, kind, board.runs)
     if collection.blind or collection.veiled:
         return any_of_them.exists()
 
@@ -146,11 +146,11 @@ def _having_kind(rows: QuerySet[Parameter], kind: str) -> QuerySet[Parameter]:
     return rows.filter(**{f"{kind}__isnull": False}).order_by(kind)
 
 
-def _rows(key: int, kind: str, runs: QuerySet[Run]) -> QuerySet[Parameter]:
-    return _of(runs).filter(key=key, **{f"{kind}__isnull": False})
+def _rows_of_kind(key: int, kind: str, runs: QuerySet[Run]) -> QuerySet[Parameter]:
+    return _rows_of(runs).filter(key=key, **{f"{kind}__isnull": False})
 
 
-def _of(runs: QuerySet[Run]) -> QuerySet[Parameter]:
+def _rows_of(runs: QuerySet[Run]) -> QuerySet[Parameter]:
     """Return the rows of runs for a question that the first of them answers.
 
     SQLite would collect the keys of all runs for `IN`, and tries them one by one for `EXISTS`.
@@ -158,26 +158,27 @@ def _of(runs: QuerySet[Run]) -> QuerySet[Parameter]:
     return Parameter.objects.filter(Exists(runs.filter(pk=OuterRef("owner__run"))))
 
 
-def _unknown(board: Board, space: str, name: str) -> str:
+def _unknown_key(board: Board, space: str, name: str) -> str:
     """Return that there is no such key, and which visible keys are like it, or come first."""
     names = list(visible_keys(board, space).order_by("name").values_list("name", flat=True))
-    folded = {name_.casefold()[:_COMPARED]: name_ for name_ in names}
-    near = [folded[name_] for name_ in get_close_matches(name.casefold()[:_COMPARED], folded, n=3)]
-    examples = sorted(near) or names[:_NAMED]
-    verb = "is" if len(examples) == 1 else "are"
-    more = ", ..." if not near and len(names) > len(examples) else ""
-    existing = (
-        f"there {verb} {_listed(examples)}{more}" if examples else f"there are no {_NOUNS[space]}s"
-    )
+    folded = {known.casefold()[:_COMPARED]: known for known in names}
+    matches = get_close_matches(name.casefold()[:_COMPARED], folded, n=3)
+    examples = sorted(folded[match] for match in matches) or names[:_NAMED]
 
-    return f"no run here has a {_NOUNS[space]} {name[:60]}; {existing}"
+    subject = f"no run here has a {_NOUNS[space]} {name[:60]}"
+    if not examples:
+        return f"{subject}; there are no {_NOUNS[space]}s"
+
+    verb = "is" if len(examples) == 1 else "are"
+    more = ", ..." if not matches and len(names) > len(examples) else ""
+    return f"{subject}; there {verb} {_listed(examples)}{more}"
 
 
 def _listed(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
-def bound(condition: Condition, board: Board) -> Condition:
+def bind_key(condition: Condition, board: Board) -> Condition:
     """Return the condition with its key.
 
     Raise InvalidInput for a key that no visible run has, for a comparison of texts as numbers,
@@ -196,11 +197,14 @@ def bound(condition: Condition, board: Board) -> Condition:
     )
 
     if numeric and not _is_seen(board, key.pk, "number"):
-        texts = _rows(key.pk, "folded", board.runs).count()
-        booleans = _rows(key.pk, "boolean", board.runs).count()
-        kind = "text" if not booleans else "true or false" if not texts else "text, true or false"
-        sign = "a range" if condition.sign == ".." else condition.sign
+        texts = _rows_of_kind(key.pk, "folded", board.runs).count()
+        booleans = _rows_of_kind(key.pk, "boolean", board.runs).count()
         total = texts + booleans
+        if not booleans:
+            kind = "text"
+        else:
+            kind = "text, true or false" if texts else "true or false"
+        sign = "a range" if condition.sign == ".." else condition.sign
         subject = (
             f"all {total:,} values of {name} are" if total > 1 else f"the only value of {name} is"
         )
@@ -227,16 +231,14 @@ def _stored_measure(board: Board, text: str, where: str) -> str:
     return name
 
 
-def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> Q:
+def condition_on_runs(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> Q:
     """Return the condition on runs; `evaluations` are those whose means count."""
     if condition.space == MEASURE:
-        means = MetricVector.objects.filter(measure=condition.key, mean__isnull=False)
-        means = means.filter(
-            evaluation__in=Evaluation.objects.none() if evaluations is None else evaluations
+        counting = Evaluation.objects.none() if evaluations is None else evaluations
+        means = MetricVector.objects.filter(
+            measure=condition.key, mean__isnull=False, evaluation__in=counting
         )
-        condition_on_means = _numbers(condition, "mean")
-
-        return Q(pk__in=means.filter(condition_on_means).values("evaluation__run"))
+        return Q(pk__in=means.filter(_numbers(condition, "mean")).values("evaluation__run"))
 
     keys = condition.key_ids
     rows = (
@@ -246,24 +248,26 @@ def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> 
     )
 
     if condition.sign in ("", "!="):
-        is_set = reduce(or_, (_having(rows.filter(**{f"{kind}__isnull": False})) for kind in KINDS))
+        is_set = reduce(
+            or_, (_runs_with(rows.filter(**{f"{kind}__isnull": False})) for kind in KINDS)
+        )
         return is_set & ~_equal(condition.values, rows) if condition.sign else is_set
     if condition.sign == "=":
         return _equal(condition.values, rows)
     if isinstance(condition.values[0], date):
-        return _having(_dated(condition, rows))
-    return _having(rows.filter(_numbers(condition, "number")))
+        return _runs_with(_dated(condition, rows))
+    return _runs_with(rows.filter(_numbers(condition, "number")))
 
 
-def _having(rows: QuerySet[Parameter]) -> Q:
+def _runs_with(rows: QuerySet[Parameter]) -> Q:
     return Q(pk__in=rows.values("owner__run"))
 
 
 def _equal(values: Iterable[Value | date], rows: QuerySet[Parameter]) -> Q:
-    return reduce(or_, (_having(rows.filter(_one(value))) for value in values))
+    return reduce(or_, (_runs_with(rows.filter(_equals(value))) for value in values))
 
 
-def _one(value: Value | date) -> Q:
+def _equals(value: Value | date) -> Q:
     if isinstance(value, bool):
         return Q(boolean=value)
     if isinstance(value, float):
@@ -289,7 +293,7 @@ def _numbers(condition: Condition, column: str) -> Q:
     if condition.sign == "":
         return Q(**{f"{column}__isnull": False})
     if condition.sign in ("=", "!="):
-        # A value that is no number equals none of them.
+        # Values that are not numbers equal none of them.
         equal = reduce(or_, (_close(number, column) for number in numbers), Q(pk__in=[]))
         return equal if condition.sign == "=" else ~equal
     if condition.sign == "..":

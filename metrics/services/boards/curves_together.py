@@ -40,8 +40,8 @@ class _Filtered(Parameter):
             )
             raise InvalidInput(message, code="repeated_parameter", pointer=name)
 
-        asked = {name: text, "scores": context.parameters.get("scores", "")}
-        return BoardQuery.read(asked, context.collection, context.reader)
+        parameters = {name: text, "scores": context.parameters.get("scores", "")}
+        return BoardQuery.read(parameters, context.collection, context.reader)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TogetherQuery(Question):
 class CurvesTogether:
     """One measure's curve of each run, in the order of the runs.
 
-    `readings` where they were asked for.
+    It has `readings` where they were requested.
     """
 
     measure: Measure
@@ -137,11 +137,13 @@ def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) ->
         )
 
     (measure,) = query.measures
-    curves_of = {pk: drawn for pk, (drawn,) in read_curves_of(evaluations=evaluations, query=query)}
-    drawn = [curves_of[evaluation.pk] for evaluation in evaluations]
-    readings = [one.readings for one in drawn if one.readings]
+    curves_of = {
+        pk: curves for pk, (curves,) in read_curves_of(evaluations=evaluations, query=query)
+    }
+    curves = [curves_of[evaluation.pk] for evaluation in evaluations]
+    readings = [drawn.readings for drawn in curves if drawn.readings]
 
-    return CurvesTogether(measure, evaluations, [one.curve for one in drawn], readings)
+    return CurvesTogether(measure, evaluations, [drawn.curve for drawn in curves], readings)
 
 
 def read_recall_together(*, evaluations: list[Evaluation], query: RecallQuery) -> RecallTogether:
@@ -149,8 +151,8 @@ def read_recall_together(*, evaluations: list[Evaluation], query: RecallQuery) -
 
     Raise MeasureError for more than MAX_TOGETHER of them, or none.
     """
-    found = dict(read_precision_recall_of(evaluations=evaluations, query=query))
-    curves = [found[evaluation.pk] for evaluation in evaluations]
+    curves_of = dict(read_precision_recall_of(evaluations=evaluations, query=query))
+    curves = [curves_of[evaluation.pk] for evaluation in evaluations]
     lines = sum(map(len, curves))
     if lines > MAX_TOGETHER:
         message = (

@@ -18,7 +18,7 @@ from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Left
 from django.db.models.lookups import IContains
 
-from metrics.services.boards.conditions import Board, Condition, bound, question
+from metrics.services.boards.conditions import Board, Condition, bind_key, condition_on_runs
 from metrics.services.boards.states import BOARD_STATES
 from runs.models import (
     Artifact,
@@ -95,7 +95,7 @@ def filtered(
 
     Its conditions are those of `with_keys`, and `evaluations` are those whose means count.
     """
-    return runs.filter(_question(term, reader, evaluations))
+    return runs.filter(_condition(term, reader, evaluations))
 
 
 def with_keys(term: Term, board: Board) -> Term:
@@ -103,7 +103,7 @@ def with_keys(term: Term, board: Board) -> Term:
 
     Raise InvalidInput for one that says nothing about the runs of this board.
     """
-    return replaced(term, lambda condition: bound(condition, board))
+    return replaced(term, lambda condition: bind_key(condition, board))
 
 
 def replaced(term: Term, change: Callable[[Condition], Term]) -> Term:
@@ -137,7 +137,7 @@ def asks_for(term: Term, name: str) -> bool:
     return False
 
 
-def _question(term: Term, reader: Any, evaluations: QuerySet[Any] | None) -> Q:
+def _condition(term: Term, reader: Any, evaluations: QuerySet[Any] | None) -> Q:
     match term:
         case Text(text):
             described = Q(_Somewhere(Left("description", SEARCHED), text))
@@ -145,13 +145,13 @@ def _question(term: Term, reader: Any, evaluations: QuerySet[Any] | None) -> Q:
         case Field(name, values):
             return reduce(or_, (FIELDS[name].ask(value, reader) for value in values))
         case Condition():
-            return question(term, evaluations)
+            return condition_on_runs(term, evaluations)
         case Not(inner):
-            return ~_question(inner, reader, evaluations)
+            return ~_condition(inner, reader, evaluations)
         case All(terms):
-            return reduce(and_, (_question(inner, reader, evaluations) for inner in terms))
+            return reduce(and_, (_condition(inner, reader, evaluations) for inner in terms))
         case Either(terms):
-            return reduce(or_, (_question(inner, reader, evaluations) for inner in terms))
+            return reduce(or_, (_condition(inner, reader, evaluations) for inner in terms))
 
 
 class _Somewhere(IContains):

@@ -73,7 +73,7 @@ def asks_for_values(text: str) -> bool:
     return term is not None and (asks_for(term, "status") or asks_for(term, MEASURE))
 
 
-def _instead_of(comparison: re.Match[str]) -> str:
+def _advice_for(comparison: re.Match[str]) -> str:
     """Return the advice for a comparison without a space.
 
     It names the field with a colon, or the parameter or measure.
@@ -190,7 +190,7 @@ class _Parser:
                 self._condition(field[1]) if field[1].lower() in SPACES else self._field(field[1])
             )
         if comparison := _COMPARED.match(self._text, self._at):
-            raise self._problem(_instead_of(comparison))
+            raise self._problem(_advice_for(comparison))
 
         word = _WORD.match(self._text, self._at)
         if word and word[0] in _NOT_HERE:
@@ -291,15 +291,12 @@ class _Parser:
         if bounded:
             raise self._problem(needs, sign_at)
 
-        values = tuple(
-            dict.fromkeys(
-                (type(value), value)
-                for value in (_value_of(*text_and_quotes) for text_and_quotes in texts)
-            )
-        )
-        if space != PARAM and any(kind is not float for kind, _ in values):
+        # True and 1.0 are equal, and still two values.
+        values = [_value_of(text, quoted) for text, quoted in texts]
+        distinct = dict.fromkeys((type(value), value) for value in values)
+        if space != PARAM and any(kind is not float for kind, _ in distinct):
             raise self._problem(f"a {space} is a number; {sign} needs one such as 0.5", sign_at)
-        return Condition(space, key, sign, tuple(value for _, value in values), start)
+        return Condition(space, key, sign, tuple(value for _, value in distinct), start)
 
     def _bounded(
         self, space: str, key: str, sign: str, bounds: list[Bound | None], start: int, sign_at: int
@@ -326,10 +323,10 @@ class _Parser:
             raise self._problem(f"{name}:{text[:40]} is not known; {name}: takes {takes}", start)
         return value
 
-    def _value(self, word: re.Pattern[str], missing: str) -> str:
+    def _value(self, pattern: re.Pattern[str], missing: str) -> str:
         """Return the phrase or word at the current position."""
         start, phrase = self._at, self._text.startswith('"', self._at)
-        match = (_PHRASE if phrase else word).match(self._text, self._at)
+        match = (_PHRASE if phrase else pattern).match(self._text, self._at)
         if match is None:
             raise self._problem("this quote is never closed" if phrase else missing)
 

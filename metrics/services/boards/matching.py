@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from metrics.services.boards.board_question import active_qrels
-from metrics.services.boards.conditions import MEASURE, Board, Condition, bound, visible_board
+from metrics.services.boards.conditions import MEASURE, Board, Condition, bind_key, visible_board
 from metrics.services.boards.filter import asks_for, filtered, replaced, with_keys
 from metrics.services.boards.filter_grammar import asks_for_values, parse_filter
 from metrics.services.boards.states import runs_with_states
@@ -72,9 +72,8 @@ def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
     """Return the condition with the key of its name in each collection of the runs that has it."""
     name = canonical_name(condition.key) if condition.space == PARAM else condition.key
     having = ParameterKey.objects.filter(space=condition.space, name=name).values("collection")
-    collections = Collection.objects.filter(pk__in=runs.order_by().values("collection")).filter(
-        pk__in=having
-    )
+    in_runs = runs.order_by().values("collection")
+    collections = Collection.objects.filter(pk__in=in_runs).filter(pk__in=having)
 
     if collections.count() > _MOST_COLLECTIONS:
         message = (
@@ -92,15 +91,13 @@ def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
     problem = InvalidInput(message, code="bad_filter", pointer="filter")
 
     for collection in collections.order_by("slug"):
+        board = Board(collection, runs.filter(collection=collection).order_by())
         try:
-            conditions.append(
-                bound(condition, Board(collection, runs.filter(collection=collection).order_by()))
-            )
+            conditions.append(bind_key(condition, board))
         except InvalidInput as error:
             problem = error
 
     if not conditions:
         raise problem
-    return replace(
-        conditions[0], key_ids=tuple(key for condition_ in conditions for key in condition_.key_ids)
-    )
+    keys = [key for bound in conditions for key in bound.key_ids]
+    return replace(conditions[0], key_ids=tuple(keys))

@@ -69,11 +69,11 @@ def select_evaluations(
 
 def tested_measures(collection: Collection) -> list[str]:
     """Return the collection's measures that have values of topics to test, or else all."""
-    tested = []
+    names = []
     for name in collection.measures:
         with suppress(MeasureError):
-            tested += [] if parse_measure(name, collection.documents).pools else [name]
-    return tested or list(collection.measures)
+            names += [] if parse_measure(name, collection.documents).pools else [name]
+    return names or list(collection.measures)
 
 
 def effectiveness_measures(collection: Collection) -> list[str]:

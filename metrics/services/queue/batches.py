@@ -19,7 +19,7 @@ from django.conf import settings
 from django.dispatch import Signal
 
 from metrics.models import Evaluation, SubmissionEvaluation
-from metrics.services.queue.leases import closing, dropped, heartbeat, patiently
+from metrics.services.queue.leases import closing, drop_withdrawn, heartbeat, patiently
 from metrics.services.queue.lifecycle import Lease, LeaseLost, claim_together, give_back
 from runs.formats.scanning.ahead import CORES, few_threads
 
@@ -48,8 +48,8 @@ def in_batches(due: list[int]) -> list[list[int]]:
     if len(due) == 1:
         return [due]
 
-    found = Evaluation.objects.filter(pk__in=due).values_list("pk", "attempts", "run__lines")
-    rows = {pk: (attempts, lines) for pk, attempts, lines in found}
+    evaluations = Evaluation.objects.filter(pk__in=due).values_list("pk", "attempts", "run__lines")
+    rows = {pk: (attempts, lines) for pk, attempts, lines in evaluations}
     most = min(TOGETHER, ceil(len(due) / max(1, settings.EVALHUB_WORKER_PROCESSES)))
 
     batches: list[list[int]] = []
@@ -92,7 +92,7 @@ class Batch(Generic[E, T]):
         Return how many it finished.
         """
         leases = patiently(lambda: claim_together(pks, self._kind))
-        left = deque(leases)
+        remaining = deque(leases)
         if not leases:
             return 0
 
@@ -102,7 +102,7 @@ class Batch(Generic[E, T]):
                 heartbeat(*leases) as lost,
                 few_threads(max(1, CORES // settings.EVALHUB_WORKER_PROCESSES)),
             ):
-                self._work_through(left, lost)
+                self._work_through(remaining, lost)
         except SystemExit:
             # The worker was told to stop: what is finished is stored, and other workers take the
             # rest.
@@ -116,25 +116,27 @@ class Batch(Generic[E, T]):
             logger.exception("a batch of %d was not finished", len(leases))
             patiently(lambda: give_back(leases, begun=True))
         else:
-            if left:
-                patiently(lambda: give_back(list(left), begun=False))
+            if remaining:
+                patiently(lambda: give_back(list(remaining), begun=False))
 
         return self._done
 
-    def _work_through(self, left: deque[Lease], lost: threading.Event) -> None:
-        pks = [lease.pk for lease in left]
-        found = self._kind._default_manager.select_related(*self._related).defer(*self._unread)
-        rows: dict[int, E] = patiently(lambda: found.in_bulk(pks))
+    def _work_through(self, remaining: deque[Lease], lost: threading.Event) -> None:
+        pks = [lease.pk for lease in remaining]
+        evaluations = self._kind._default_manager.select_related(*self._related).defer(
+            *self._unread
+        )
+        rows: dict[int, E] = patiently(lambda: evaluations.in_bulk(pks))
 
-        ends, stored = time.monotonic() + BATCH_SECONDS, time.monotonic()
-        while left and not lost.is_set() and time.monotonic() < ends:
-            lease = left.popleft()
+        deadline, stored = time.monotonic() + BATCH_SECONDS, time.monotonic()
+        while remaining and not lost.is_set() and time.monotonic() < deadline:
+            lease = remaining.popleft()
             begun.send(self._kind, pk=lease.pk)
             with closing(lease):
                 evaluation = rows.pop(lease.pk, None)
                 if evaluation is None:
                     raise LeaseLost
-                if not dropped(lease, evaluation):
+                if not drop_withdrawn(lease, evaluation):
                     self._ready.append((lease, self._compute(evaluation, lost)))
 
             if len(self._ready) >= GROUP or time.monotonic() > stored + GROUP_SECONDS:
@@ -156,9 +158,9 @@ class Batch(Generic[E, T]):
             raise
         except Exception as error:
             logger.warning("%d evaluations are stored one by one: %s", len(ready), error)
-            for one in ready:
-                with closing(one[0]):
-                    self._save([one])
+            for outcome in ready:
+                with closing(outcome[0]):
+                    self._save([outcome])
 
     def _save(self, ready: list[tuple[Lease, T]]) -> None:
         saved = patiently(lambda: self._store_all(ready))

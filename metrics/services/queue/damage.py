@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 def give_up_evaluations(
-    kind: type[Evaluation] | type[SessionEvaluation], pks: list[int], what: str
+    kind: type[Evaluation] | type[SessionEvaluation], pks: list[int], part: str
 ) -> StoredValueCorrupt:
     """Queue evaluations again whose `what` is damaged, and return the error to raise.
 
@@ -39,12 +39,12 @@ def give_up_evaluations(
     ]
 
     text = (
-        f"the stored {what} of {kind.OF.noun()} {', '.join(names)} is damaged, and nothing is "
+        f"the stored {part} of {kind.OF.noun()} {', '.join(names)} is damaged, and nothing is "
         "shown of it"
     )
     _log.error("%s: evaluations %s", text, pks)
 
-    def out_of_the_way() -> None:
+    def queue_or_fail() -> None:
         try:
             current = kind._default_manager.live().filter(pk__in=pks, engine_version=ENGINE_VERSION)
             queue_again(current.filter(state=kind.DONE))
@@ -52,36 +52,36 @@ def give_up_evaluations(
                 done,
                 state=Job.FAILED,
                 error_code=code,
-                error_message=f"its stored {what} is damaged",
+                error_message=f"its stored {part} is damaged",
             )
         except DatabaseError:
             # The next request that reads it gets the same error.
             _log.exception("evaluations %s cannot be queued again", pks)
 
-    after_snapshot(out_of_the_way, always=True)
+    after_snapshot(queue_or_fail, always=True)
 
     return StoredValueCorrupt(text + "; it is being evaluated again; try again in a moment")
 
 
 def check_files(kind: type[SubmissionEvaluation], evaluations: Iterable[tuple[int, bool]]) -> None:
     """Evaluate again those that are not `same_files`, and raise StoredValueCorrupt for any."""
-    others = [pk for pk, same in evaluations if not same]
-    if not others:
+    changed = [pk for pk, same in evaluations if not same]
+    if not changed:
         return
 
     text = (
-        f"{len(others)} evaluations were made from other files than their {kind.OF.noun()}s "
+        f"{len(changed)} evaluations were made from other files than their {kind.OF.noun()}s "
         "name, and are not shown"
     )
-    _log.error("%s: %s", text, others)
+    _log.error("%s: %s", text, changed)
 
-    def again() -> None:
+    def evaluate_again() -> None:
         try:
-            evaluate_anew(kind, others)
+            evaluate_anew(kind, changed)
         except DatabaseError:
-            _log.exception("evaluations %s cannot be queued again", others)
+            _log.exception("evaluations %s cannot be queued again", changed)
 
-    after_snapshot(again, always=True)
+    after_snapshot(evaluate_again, always=True)
     raise StoredValueCorrupt(text + "; they are being made again; try again in a moment")
 
 
@@ -94,12 +94,14 @@ def evaluate_anew(kind: type[SubmissionEvaluation], pks: list[int]) -> None:
     with transaction.atomic():
         identity = (f"{kind.OF.KEY}_id", "qrels_id", kind.WAY)
         ours = rows.filter(engine_version=ENGINE_VERSION)
-        wanted = [dict(zip(identity, row, strict=True)) for row in ours.values_list(*identity)]
+        identities = [dict(zip(identity, row, strict=True)) for row in ours.values_list(*identity)]
         count_moves(kind, pks)
         ours.delete()
-        kind._default_manager.bulk_create([kind(**row) for row in wanted], ignore_conflicts=True)
-        said = "it was made from other files than those that its row names"
-        move(rows, state=Job.FAILED, error_code=StoredValueCorrupt.code, error_message=said)
+        kind._default_manager.bulk_create(
+            [kind(**row) for row in identities], ignore_conflicts=True
+        )
+        message = "it was made from other files than those that its row names"
+        move(rows, state=Job.FAILED, error_code=StoredValueCorrupt.code, error_message=message)
 
 
 def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:

@@ -48,8 +48,8 @@ _RETRY_SECONDS = 5.0
 _OUTAGE_SECONDS = 300.0
 _PAUSE_SECONDS = 0.5
 
+# work(lease, lost) -> whether it finished the job; `lost` is set where another worker took it over
 Work = Callable[[Lease, threading.Event], bool]
-"""work(lease, lost) -> whether it finished the job; `lost` is set where another worker took it over"""
 
 
 def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
@@ -84,8 +84,10 @@ def closing(lease: Lease) -> Iterator[None]:
     except (StoredFileMissing, StorageUnavailable) as error:
         # The file or the whole store may come back: a disk that is not mounted must not fail a run.
         logger.warning("%s put back: %s", lease, error.message)
-        code, said = error.code, error.message
-        patiently(lambda: release(lease, delay=LONGEST_DELAY, burn=False, code=code, message=said))
+        code, message = error.code, error.message
+        patiently(
+            lambda: release(lease, delay=LONGEST_DELAY, burn=False, code=code, message=message)
+        )
     except EvalHubError as error:
         _give_up(lease, error.code, error.message)
     except SoftTimeLimitExceeded:
@@ -116,7 +118,7 @@ def evaluate_leased(
 
     def work(lease: Lease, lost: threading.Event) -> bool:
         evaluation = kind._default_manager.select_related(*related).defer(*unread).get(pk=lease.pk)
-        if dropped(lease, evaluation):
+        if drop_withdrawn(lease, evaluation):
             return False
 
         outcome = compute(evaluation, lost)
@@ -125,7 +127,7 @@ def evaluate_leased(
     return work_on(pk, kind, work)
 
 
-def dropped(lease: Lease, evaluation: SubmissionEvaluation) -> bool:
+def drop_withdrawn(lease: Lease, evaluation: SubmissionEvaluation) -> bool:
     """Drop an evaluation whose run or session set was withdrawn and return whether it was.
 
     Raise StoredValueCorrupt if the row of the submission is damaged.
@@ -156,8 +158,8 @@ def patiently(call: Callable[[], T]) -> T:
         close_old_connections()
 
 
-def _code(lease: Lease, what: str) -> str:
-    return f"{lease.kind.NOUN}_{what}"
+def _code(lease: Lease, problem: str) -> str:
+    return f"{lease.kind.NOUN}_{problem}"
 
 
 def _give_up(lease: Lease, code: str, message: str, trace: str = "") -> None:

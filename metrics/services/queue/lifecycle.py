@@ -90,23 +90,28 @@ def claim_together(pks: Collection[Any], kind: type[Job] = Evaluation) -> list[L
     with transaction.atomic():
         if not queued.update(state=kind.HELD, since=Now(), **leased):
             return []
-        held = set(_rows(kind).filter(pk__in=pks, lease_token=token).values_list("pk", flat=True))
-        count_moves(kind, held)
+        claimed = set(
+            _rows(kind).filter(pk__in=pks, lease_token=token).values_list("pk", flat=True)
+        )
+        count_moves(kind, claimed)
 
-    return [Lease(pk, token, kind) for pk in pks if pk in held]
+    return [Lease(pk, token, kind) for pk in pks if pk in claimed]
 
 
 def beat(*leases: Lease) -> bool:
     """Extend leases under one token and return whether any of them was still held."""
-    until, held = {"lease_until": _from_now(settings.EVALHUB_LEASE_SECONDS)}, _held(*leases)
+    held = _held(*leases)
+    until = _from_now(settings.EVALHUB_LEASE_SECONDS)
     if len(leases) == 1:
-        return bool(held.update(**until))
+        return bool(held.update(lease_until=until))
 
     with transaction.atomic():
         # Those that are being finished need no lease any more: to wait for them here could be for
         # ever.
         free = list(held.select_for_update(skip_locked=True).values_list("pk", flat=True))
-        return bool(free and held.filter(pk__in=free).update(**until)) or bool(held.exists())
+        return bool(free and held.filter(pk__in=free).update(lease_until=until)) or bool(
+            held.exists()
+        )
 
 
 def note(lease: Lease, **changes: Any) -> bool:
@@ -151,9 +156,8 @@ def release(
     changes: dict[str, Any] = {
         "not_before": _from_now(delay) if delay else None,
         "dispatched_at": None,
+        "error_message": message[:2000],
     }
-
-    changes["error_message"] = message[:2000]
     if not burn:
         changes["attempts"] = F("attempts") - 1
 
@@ -252,19 +256,19 @@ def _due_statement(
 ) -> tuple[str, tuple[Any, ...]]:
     # It reads the database's clock, so it stays the same; to put it together takes ten times as
     # long as to execute it.
-    found = [
+    statements = [
         due_jobs(again_after, kind).order_by().values("pk").query.sql_with_params()
         for kind in kinds
     ]
-    sql = ", ".join(f"EXISTS ({one})" for one, _ in found)
+    sql = ", ".join(f"EXISTS ({statement})" for statement, _ in statements)
 
-    return f"SELECT {sql}", tuple(value for _, parameters in found for value in parameters)
+    return f"SELECT {sql}", tuple(value for _, parameters in statements for value in parameters)
 
 
 def under_way(again_after: float, kind: type[Job]) -> int:
     """Return how many jobs are held by a worker or were just sent to one."""
-    sent = Q(state=kind.QUEUED) & ~is_silent(again_after)
-    return _rows(kind).filter(Q(state=kind.HELD) | sent).count()
+    dispatched = Q(state=kind.QUEUED) & ~is_silent(again_after)
+    return _rows(kind).filter(Q(state=kind.HELD) | dispatched).count()
 
 
 def take_due(limit: int, again_after: float, kind: type[Job] = Evaluation) -> list[Any]:
@@ -272,13 +276,11 @@ def take_due(limit: int, again_after: float, kind: type[Job] = Evaluation) -> li
     waiting = due_jobs(again_after, kind).order_by("created_at", "pk")
     with transaction.atomic():
         # Those that another dispatcher is taking are its own: none waits for the other.
-        found = list(
-            waiting.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit]
-        )
-        if found:
-            _rows(kind).filter(pk__in=found).update(dispatched_at=Now())
+        pks = list(waiting.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit])
+        if pks:
+            _rows(kind).filter(pk__in=pks).update(dispatched_at=Now())
 
-    return found
+    return pks
 
 
 def forget_dispatch(pks: list[Any], kind: type[Job] = Evaluation) -> None:
@@ -297,9 +299,15 @@ def queue_again(jobs: QuerySet[Any]) -> int:
     A worker that still holds one loses its lease.
     """
     return move(
-        jobs, state=Job.QUEUED, attempts=0, lease_token=None, lease_until=None, dispatched_at=None, not_before=None,
+        jobs,
+        state=Job.QUEUED,
+        attempts=0,
+        lease_token=None,
+        lease_until=None,
+        dispatched_at=None,
+        not_before=None,
         **_NO_ERROR,
-    )  # fmt: skip
+    )
 
 
 def move(jobs: QuerySet[Any], **changes: Any) -> int:
@@ -311,9 +319,9 @@ def move(jobs: QuerySet[Any], **changes: Any) -> int:
         locked = jobs.select_for_update(of=("self",)).order_by("pk")
         pks = list(locked.values_list("pk", flat=True))
         for start in range(0, len(pks), _TOGETHER):
-            some = pks[start : start + _TOGETHER]
-            moved += _rows(kind).filter(pk__in=some).update(since=Now(), **changes)
-            count_moves(kind, some)
+            chunk = pks[start : start + _TOGETHER]
+            moved += _rows(kind).filter(pk__in=chunk).update(since=Now(), **changes)
+            count_moves(kind, chunk)
 
     return moved
 
@@ -364,7 +372,7 @@ def _rows(kind: type[Job]) -> QuerySet[Any]:
 
 
 def _held(lease: Lease, *others: Lease) -> Any:
-    pks = {"pk__in": [lease.pk, *(one.pk for one in others)]} if others else {"pk": lease.pk}
+    pks = {"pk__in": [lease.pk, *(other.pk for other in others)]} if others else {"pk": lease.pk}
     return _rows(lease.kind).filter(**pks, state=lease.kind.HELD, lease_token=lease.token)
 
 

@@ -29,36 +29,33 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
     Other kinds of jobs have no such event.
     """
     if kind is Evaluation:
-        _tell_entered(list(pks))
+        _notify_campaigns(list(pks))
 
-    evaluations = next((one for one in EVALUATIONS.values() if one is kind), None)
+    evaluations = next((other for other in EVALUATIONS.values() if other is kind), None)
     if not settings.EVALHUB_WEBHOOKS or evaluations is None:
         return
 
     key = evaluations.OF.KEY
     ended = evaluations.objects.counting().live().filter(pk__in=list(pks))
-    read = ["state", f"{key}__tag", f"{key}__team__slug", "qrels__version"]
-    read += [f"{key}__collection__{name}" for name in _OF_COLLECTION]
+    columns = ["state", f"{key}__tag", f"{key}__team__slug", "qrels__version"]
+    columns += [f"{key}__collection__{name}" for name in _OF_COLLECTION]
 
-    for evaluation in ended.select_related(f"{key}__collection", f"{key}__team", "qrels").only(
-        *read
-    ):
+    rows = ended.select_related(f"{key}__collection", f"{key}__team", "qrels").only(*columns)
+    for evaluation in rows:
         qrels = evaluation.qrels
         submission_ended(evaluation.submission, evaluation.state, qrels.version if qrels else None)
         if qrels and kind is Evaluation:
-            _note(qrels)
+            _note_unannounced(qrels)
 
 
-def _tell_entered(pks: list[Any]) -> None:
-    """Tell of the evaluations of runs that are entered in campaigns, which few are."""
+def _notify_campaigns(pks: list[Any]) -> None:
+    """Notify campaigns of evaluations of runs that are entered in them, which few are."""
     if not pks or not Entry.objects.filter(run__evaluations__in=pks).exists():
         return
 
     entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
-
-    ended = entered.filter(
-        state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED)
-    ).distinct()
+    states = (Evaluation.State.EVALUATED, Evaluation.State.FAILED)
+    ended = entered.filter(state__in=states).distinct()
     for run, state, code in ended.values_list("run", "state", "error_code"):
         tell_evaluated(run, failed=state == Evaluation.State.FAILED, our_fault=code in OUR_FAULT)
 
@@ -83,19 +80,17 @@ def announce_done() -> int:
     this transaction, and writes another row.
     """
     announced = 0
-
-    noted = Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk")).select_related(
-        "collection"
-    )
-    for qrels in noted.only("version", *(f"collection__{name}" for name in _OF_COLLECTION)):
-        if _are_left(qrels):
+    unannounced = Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk"))
+    columns = ("version", *(f"collection__{name}" for name in _OF_COLLECTION))
+    for qrels in unannounced.select_related("collection").only(*columns):
+        if _are_under_way(qrels):
             continue
 
         with transaction.atomic():
             if not UnannouncedEvaluations.objects.filter(pk=qrels.pk).delete()[0]:
                 continue
 
-            if _are_left(qrels):
+            if _are_under_way(qrels):
                 transaction.set_rollback(True)
             elif Qrels.objects.filter(pk=qrels.pk, active=True).exists():
                 evaluations_done(qrels)
@@ -104,12 +99,12 @@ def announce_done() -> int:
     return announced
 
 
-def _are_left(qrels: Qrels) -> bool:
+def _are_under_way(qrels: Qrels) -> bool:
     under_way = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
     return Evaluation.objects.counting().live().filter(qrels=qrels, state__in=under_way).exists()
 
 
-def _note(qrels: Qrels) -> None:
+def _note_unannounced(qrels: Qrels) -> None:
     """Note that an evaluation by these judgements ended."""
     if not UnannouncedEvaluations.objects.filter(pk=qrels.pk).update(since=Now()):
         UnannouncedEvaluations.objects.bulk_create(

@@ -22,37 +22,37 @@ _STATE = SubmissionEvaluation.State
 _OWN = SessionSet.JudgedBy.OWN
 
 
-def queue_submitted(made: Run | SessionSet) -> None:
+def queue_submitted(submission: Run | SessionSet) -> None:
     """Queue a run or session set that this transaction has stored, if there are judgements for it.
 
     It has no evaluation yet, and on SQLite every other writer waits for this transaction, so
     nothing else is read.
     """
-    kind, way = EVALUATIONS[type(made)], made.way
+    kind, way = EVALUATIONS[type(submission)], submission.way
 
     active = (
-        Qrels.objects.filter(collection=made.collection_id, active=True)
+        Qrels.objects.filter(collection=submission.collection_id, active=True)
         .order_by()
         .values_list("pk", flat=True)
     )
     for qrels in [None] if way == _OWN else active:
-        kind._default_manager.create(**{kind.OF.KEY: made, "qrels_id": qrels, kind.WAY: way})
+        kind._default_manager.create(**{kind.OF.KEY: submission, "qrels_id": qrels, kind.WAY: way})
 
 
 def queue_evaluation(
-    made: Run | SessionSet, way: str | None = None, qrels: Qrels | None = None
+    submission: Run | SessionSet, way: str | None = None, qrels: Qrels | None = None
 ) -> Any:
     """Return a queued evaluation under the current judgements, or under others, or in another way.
 
-    The existing one if there is one, or None if there are no judgements yet.
+    It is the existing one if there is one, and None if there are no judgements yet.
     """
-    kind, way = EVALUATIONS[type(made)], way or made.way
-    qrels = None if way == _OWN else qrels or made.collection.active_qrels
+    kind, way = EVALUATIONS[type(submission)], way or submission.way
+    qrels = None if way == _OWN else qrels or submission.collection.active_qrels
     if qrels is None and way != _OWN:
         return None
 
     identity: dict[str, Any] = {
-        kind.OF.KEY: made,
+        kind.OF.KEY: submission,
         "qrels": qrels,
         kind.WAY: way,
         "engine_version": ENGINE_VERSION,
@@ -69,16 +69,16 @@ def queue_evaluation(
     return evaluation
 
 
-def try_damaged_again(made: Run | SessionSet) -> int:
+def try_damaged_again(submission: Run | SessionSet) -> int:
     """Queue the evaluations again that failed for a damaged file, or wait for a missing one.
 
     The file was submitted again.
     """
-    waiting = made.evaluations.filter(state=_STATE.QUEUED, error_code=StoredFileMissing.code)
+    waiting = submission.evaluations.filter(state=_STATE.QUEUED, error_code=StoredFileMissing.code)
     if waiting.exists():
         queue_again(waiting)
 
-    damaged = made.evaluations.filter(
+    damaged = submission.evaluations.filter(
         error_code=StoredFileCorrupt.code, engine_version=ENGINE_VERSION
     )
     # A query takes no lock.
@@ -91,13 +91,13 @@ def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
     Return how many.
     """
     scores = scores or qrels.collection.scores
-    met = Evaluation.objects.current(qrels, scores)
-    again = try_failed_again(met)
+    evaluations = Evaluation.objects.current(qrels, scores)
+    retried = try_failed_again(evaluations)
     runs = Run.objects.filter(collection=qrels.collection, deleted_at=None).exclude(
-        pk__in=met.values("run")
+        pk__in=evaluations.values("run")
     )
 
-    return again + _queue(
+    return retried + _queue(
         [Evaluation(run=run, qrels=qrels, scores=scores) for run in runs.only("pk")]
     )
 
@@ -124,13 +124,15 @@ def queue_missing() -> int:
     )
 
 
-def unqueued(made: QuerySet[Any]) -> list[Any]:
+def unqueued(submissions: QuerySet[Any]) -> list[Any]:
     """Return unsaved evaluations of live runs or session sets that have judgements but none yet."""
-    kind, way = EVALUATIONS[made.model], made.model.WAY
-    met = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
+    kind, way = EVALUATIONS[submissions.model], submissions.model.WAY
+    evaluations = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
     active = Qrels.objects.filter(collection=OuterRef("collection"), active=True).values("pk")
     judged = (
-        made.filter(deleted_at=None).exclude(Exists(met)).annotate(judging=Subquery(active[:1]))
+        submissions.filter(deleted_at=None)
+        .exclude(Exists(evaluations))
+        .annotate(judging=Subquery(active[:1]))
     )
     rows = judged.filter(Q(judging__isnull=False) | Q(**{way: _OWN})).values_list(
         "pk", "judging", way
@@ -142,32 +144,34 @@ def unqueued(made: QuerySet[Any]) -> list[Any]:
     ]
 
 
-def cancel_evaluations(made: Run | SessionSet) -> int:
+def cancel_evaluations(submission: Run | SessionSet) -> int:
     """Cancel the queued evaluations of a withdrawn run or session set. Return how many."""
-    queued = made.evaluations.filter(state=_STATE.QUEUED)
-    return move(queued, state=_STATE.CANCELLED, error_code=EVALUATIONS[type(made)].withdrawn_code())
+    queued = submission.evaluations.filter(state=_STATE.QUEUED)
+    return move(
+        queued, state=_STATE.CANCELLED, error_code=EVALUATIONS[type(submission)].withdrawn_code()
+    )
 
 
-def restore_evaluations(made: Run | SessionSet) -> None:
+def restore_evaluations(submission: Run | SessionSet) -> None:
     """Queue the cancelled evaluations of a restored run or session set, and its current one."""
-    code = EVALUATIONS[type(made)].withdrawn_code()
+    code = EVALUATIONS[type(submission)].withdrawn_code()
     queue_again(
-        made.evaluations.filter(
+        submission.evaluations.filter(
             state=_STATE.CANCELLED, error_code=code, engine_version=ENGINE_VERSION
         )
     )
-    queue_evaluation(made)
+    queue_evaluation(submission)
 
 
 def _queue(evaluations: list[Any]) -> int:
     for start in range(0, len(evaluations), _TOGETHER):
-        some = evaluations[start : start + _TOGETHER]
-        kind = type(some[0])
-        submissions = [getattr(evaluation, f"{kind.OF.KEY}_id") for evaluation in some]
+        chunk = evaluations[start : start + _TOGETHER]
+        kind = type(chunk[0])
+        submissions = [getattr(evaluation, f"{kind.OF.KEY}_id") for evaluation in chunk]
         judged = kind.OF.objects.filter(pk__in=submissions).order_by()
 
         with transaction.atomic():
-            kind._default_manager.bulk_create(some, ignore_conflicts=True)
+            kind._default_manager.bulk_create(chunk, ignore_conflicts=True)
             raise_revision(*judged.values_list("collection", flat=True).distinct(), arriving=True)
 
     return len(evaluations)

@@ -50,62 +50,69 @@ _QUEUED = SubmissionEvaluation.State.QUEUED
 _RECENT = 20
 
 
-def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
+def statuses(submissions: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
     """Return the status of each run or session set by its id, in at most two queries.
 
     It is what the viewer may see.
 
     Without access to the scores the viewer only sees that the run was received.
     """
-    blind = {one.collection for one in made if one.collection.blind}
+    blind = {submission.collection for submission in submissions if submission.collection.blind}
     unseen = {collection.pk for collection in blind if not can_see_scores(viewer, collection)}
-    shown = [one for one in made if one.collection_id not in unseen]
+    visible = [submission for submission in submissions if submission.collection_id not in unseen]
 
-    told = {
-        str(one.pk): RunStatus(RECEIVED, one.created_at)
-        for one in made
-        if one.collection_id in unseen
+    by_id = {
+        str(submission.pk): RunStatus(RECEIVED, submission.created_at)
+        for submission in submissions
+        if submission.collection_id in unseen
     }
 
-    if not shown:
-        return told
+    if not visible:
+        return by_id
 
-    kind = EVALUATIONS[type(shown[0])]
-    own = kind.objects.counting().filter(**{f"{kind.OF.KEY}__in": [one.pk for one in shown]})
+    kind = EVALUATIONS[type(visible[0])]
+    own = kind.objects.counting().filter(
+        **{f"{kind.OF.KEY}__in": [submission.pk for submission in visible]}
+    )
     rows = own.values_list(
         f"{kind.OF.KEY}_id", "state", "since", "qrels__version", "error_code", "error_message"
     )
-    told |= {str(row[0]): RunStatus(*row[1:]) for row in rows}
+    by_id |= {str(row[0]): RunStatus(*row[1:]) for row in rows}
 
-    if unknown := [one for one in shown if str(one.pk) not in told]:
+    if unknown := [submission for submission in visible if str(submission.pk) not in by_id]:
         active = Qrels.objects.filter(
-            active=True, collection__in={one.collection_id for one in unknown}
+            active=True, collection__in={submission.collection_id for submission in unknown}
         ).order_by()
         judged = set(active.values_list("collection_id", flat=True))
 
-        for one in unknown:
-            waits = one.collection_id in judged or one.way == SessionSet.JudgedBy.OWN
-            why = (
-                ()
-                if waits
-                else (None, "no_active_qrels", "the collection has no active judgements yet")
-            )
-            told[str(one.pk)] = RunStatus(_QUEUED, one.created_at, *why)
+        for submission in unknown:
+            status = RunStatus(_QUEUED, submission.created_at)
+            waits = submission.collection_id in judged or submission.way == SessionSet.JudgedBy.OWN
+            if not waits:
+                reason = "the collection has no active judgements yet"
+                status = replace(status, code="no_active_qrels", reason=reason)
+            by_id[str(submission.pk)] = status
 
-    return told
+    return by_id
 
 
-def detailed_statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
+def detailed_statuses(
+    submissions: Sequence[Run | SessionSet], viewer: Any
+) -> dict[str, RunStatus]:
     """Return statuses with places in the queue, which takes five more queries."""
-    told = statuses(made, viewer)
-    if waiting := [one for one in made if told[str(one.pk)].state == _QUEUED]:
+    by_id = statuses(submissions, viewer)
+    waiting = [
+        submission for submission in submissions if by_id[str(submission.pk)].state == _QUEUED
+    ]
+    if waiting:
         for pk, place in _places(waiting, viewer).items():
-            told[str(pk)] = replace(told[str(pk)], queue=place)
-    return told
+            by_id[str(pk)] = replace(by_id[str(pk)], queue=place)
+
+    return by_id
 
 
 def seconds_until_next(
-    kind: type[Run | SessionSet], told: Iterable[RunStatus], viewer: Any
+    kind: type[Run | SessionSet], known: Iterable[RunStatus], viewer: Any
 ) -> float | None:
     """Return in how many seconds the first may be evaluated, from 1 to 60.
 
@@ -114,47 +121,47 @@ def seconds_until_next(
     It is the place in the queue times what the last evaluations took. As with the place, those
     whose scores the viewer may not see say nothing.
     """
-    ahead = [status.queue.position for status in told if status.queue]
-    if any(status.state == SubmissionEvaluation.State.EVALUATING for status in told):
+    ahead = [status.queue.position for status in known if status.queue]
+    if any(status.state == SubmissionEvaluation.State.EVALUATING for status in known):
         ahead.append(1)
 
     if not ahead:
         return None
 
     evaluations = EVALUATIONS[kind]
-    done = evaluations.objects.evaluated().filter(
+    evaluated = evaluations.objects.evaluated().filter(
         scored_in(viewer, f"{evaluations.OF.KEY}__collection__")
     )
-    took = [
+    durations = [
         seconds or 0.0
-        for seconds in done.order_by("-pk").values_list("seconds", flat=True)[:_RECENT]
+        for seconds in evaluated.order_by("-pk").values_list("seconds", flat=True)[:_RECENT]
     ]
-    pace = sum(took) / len(took) if took else 0.0
+    pace = sum(durations) / len(durations) if durations else 0.0
 
     return min(60.0, max(1.0, min(ahead) * pace))
 
 
-def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
+def with_states(submissions: QuerySet[Any]) -> QuerySet[Any]:
     """Return the same runs or session sets with the `state` of their current evaluations.
 
     Without an evaluation they are queued.
     """
-    kind = EVALUATIONS[made.model]
+    kind = EVALUATIONS[submissions.model]
     counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")}).values("state")
-    annotated: QuerySet[Any] = made.annotate(
+    annotated: QuerySet[Any] = submissions.annotate(
         state=Coalesce(Subquery(counting[:1]), Value(_QUEUED.value))
     )
 
     return annotated
 
 
-def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
+def in_state(submissions: QuerySet[Any], state: str) -> QuerySet[Any]:
     """Return those whose current evaluation is in a state; without one they are queued."""
-    kind = EVALUATIONS[made.model]
+    kind = EVALUATIONS[submissions.model]
     counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
     if state == _QUEUED:
-        return made.exclude(Exists(counting.exclude(state=state)))
-    return made.filter(Exists(counting.filter(state=state)))
+        return submissions.exclude(Exists(counting.exclude(state=state)))
+    return submissions.filter(Exists(counting.filter(state=state)))
 
 
 def failed_runs(user: Any) -> int:
@@ -179,7 +186,7 @@ def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Wait
     of = f"{kind.OF.KEY}_id"
     queued = kind._default_manager.filter(state=Job.QUEUED)
     own = kind.objects.counting().filter(
-        state=Job.QUEUED, **{f"{of}__in": [one.pk for one in waiting]}
+        state=Job.QUEUED, **{f"{of}__in": [submission.pk for submission in waiting]}
     )
 
     rows = list(own.annotate(now=Now()).values_list(of, "created_at", "since", "not_before", "now"))
@@ -188,15 +195,19 @@ def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Wait
 
     queue = queued.filter(scored_in(viewer, f"{kind.OF.KEY}__collection__"))
     moments = [row[1] for row in rows]
-    first, last = min(moments), max(moments)
-    before = queue.filter(created_at__lt=first).count()
+    earliest, latest = min(moments), max(moments)
+    before = queue.filter(created_at__lt=earliest).count()
     between: list[datetime] = []
 
-    if first < last:
-        among = queue.filter(created_at__gte=first, created_at__lt=last).order_by("created_at")
-        between = list(among.values_list("created_at", flat=True))
+    if earliest < latest:
+        submitted_between = queue.filter(created_at__gte=earliest, created_at__lt=latest).order_by(
+            "created_at"
+        )
+        between = list(submitted_between.values_list("created_at", flat=True))
 
-    worker = "worker" if any(one.alive for one in last_rounds()) else "no_worker_alive"
+    worker = (
+        "worker" if any(submission.alive for submission in last_rounds()) else "no_worker_alive"
+    )
 
     places = {}
     for pk, created_at, since, not_before, now in rows:

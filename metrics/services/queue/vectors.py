@@ -47,7 +47,7 @@ def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
     Raise MeasureError for a measure that this engine cannot compute.
     """
     measures = stored_measures(qrels.collection)
-    wanted = {
+    needs = {
         "vectors": (MetricVector, measures),
         "curves": (StoredCurves, stored_curve_sets(measures)),
     }
@@ -56,12 +56,11 @@ def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
         Evaluation.objects.evaluated().live().filter(qrels=qrels, engine_version=ENGINE_VERSION)
     )
     lacking = Q()
-
-    for name, (kind, needed) in wanted.items():
-        own = kind._default_manager.filter(
+    for name, (kind, needed) in needs.items():
+        stored = kind._default_manager.filter(
             evaluation=OuterRef("pk"), measure__in=[measure.name for measure in needed]
         )
-        count = Subquery(own.order_by().values("evaluation").annotate(n=Count("pk")).values("n"))
+        count = Subquery(stored.order_by().values("evaluation").annotate(n=Count("pk")).values("n"))
         evaluations = evaluations.alias(**{f"stored_{name}": Coalesce(count, 0)})
         lacking |= Q(**{f"stored_{name}__lt": len(needed)})
 

@@ -10,7 +10,7 @@ from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.columns import Cell, ShownColumn, read_cells
-from metrics.services.boards.conditions import written
+from metrics.services.boards.conditions import term_of_key
 from metrics.services.boards.leaderboard import read_leaderboard, runs_shown
 from metrics.services.boards.mean_intervals import Ends, intervals_of, within_range
 from metrics.services.tracking.parameters import MAX_LIMIT, Facet, read_facets
@@ -125,7 +125,7 @@ def differing_columns(
 
 def _tells_apart(facet: Facet) -> bool:
     key = facet.key
-    if key.role == ParameterKey.Role.IGNORED or not written(key.space, key.name):
+    if key.role == ParameterKey.Role.IGNORED or not term_of_key(key.space, key.name):
         return False
     # Texts among numbers share a place.
     return facet.distinct > 1 and (

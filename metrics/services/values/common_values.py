@@ -80,10 +80,12 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
     number = qrels.nothing_relevant
     zero = [measure.name for measure in named if number and zero_without_relevant(measure)]
     if zero:
-        one, several = ("query", "queries") if qrels.keyed_by == "query" else ("topic", "topics")
-        have = f"1 {one} has" if number == 1 else f"{number:,} {several} have"
-        are = "is" if len(zero) == 1 else "are"
-        message = f"{have} nothing relevant: {', '.join(zero)} {are} 0 there for every run"
+        singular, plural = (
+            ("query", "queries") if qrels.keyed_by == "query" else ("topic", "topics")
+        )
+        have = f"1 {singular} has" if number == 1 else f"{number:,} {plural} have"
+        verb = "is" if len(zero) == 1 else "are"
+        message = f"{have} nothing relevant: {', '.join(zero)} {verb} 0 there for every run"
         cautions.append(Caution("nothing_relevant", message))
 
     return cautions
@@ -102,19 +104,21 @@ def pooled_words(measure: Measure) -> str:
     Under one ideal for all runs it is mean (D)CG divided by one number: what is found of that holds
     for the ratio.
     """
-    given = {**measure.parameters, "norm": "topic"}
-    instead = replace(measure, values=tuple((name, given[name]) for name, _ in measure.values)).name
+    parameters = {**measure.parameters, "norm": "topic"}
+    advice = replace(
+        measure, values=tuple((name, parameters[name]) for name, _ in measure.values)
+    ).name
     raw = MEASURES.get(measure.definition.name.removeprefix("n"))
-    if raw and raw is not measure.definition and given["ideal"] == "recall_base":
-        values = tuple((parameter.name, given[parameter.name]) for parameter in raw.parameters)
+    if raw and raw is not measure.definition and parameters["ideal"] == "recall_base":
+        values = tuple((parameter.name, parameters[parameter.name]) for parameter in raw.parameters)
         name = replace(measure, definition=raw, values=values).name
-        instead = (
-            f"{name}, whose means it divides by the same average ideal for every run, or {instead}"
+        advice = (
+            f"{name}, whose means it divides by the same average ideal for every run, or {advice}"
         )
 
     return (
         f"{measure.name}: a ratio of averaged vectors has no value for a topic that could be "
-        f"tested: use {instead}"
+        f"tested: use {advice}"
     )
 
 

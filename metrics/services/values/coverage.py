@@ -55,7 +55,7 @@ class OnJudged:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What was measured of each run, in the order of the compared values; shape (runs,).
+    """The measured shares of each run, in the order of the compared values; shape (runs,).
 
     `answered` is the share of the judged topics that the run answered, `judged` the share of the
     first `k` documents that are judged, the mean over these topics; NaN where it is not known.
@@ -104,18 +104,18 @@ class Coverage:
         """
         first, second = pairs.indices()
         # Shares are rounded, so that 0.8 and 0.7 differ by no more than 0.1.
-        apart = np.abs(self.judged[first] - self.judged[second]).round(9) > MOST_UNEVEN
+        differ = np.abs(self.judged[first] - self.judged[second]).round(9) > MOST_UNEVEN
         if self.on_judged is not None:
-            apart &= self.on_judged.changed[first] | self.on_judged.changed[second]
+            differ &= self.on_judged.changed[first] | self.on_judged.changed[second]
 
-        uneven: Flags = apart & self.judging_counts
+        uneven: Flags = differ & self.judging_counts
         return uneven
 
     @property
     def lacking(self) -> list[tuple[Flags, str]]:
-        """Return the runs of which too little was measured for any verdict, by the reason.
+        """Return the runs with too little measured for any verdict, with the reason.
 
-        The last one is said.
+        Where both apply, the last one is the reason.
         """
         return [
             (self.nothing_judged, NOTHING_JUDGED),
@@ -130,12 +130,12 @@ class Coverage:
         """
         first, second = pairs.indices()
         uneven, decided = self.uneven(pairs), []
-        for place, family in enumerate(families):
+        for index, family in enumerate(families):
             verdicts = family.verdicts
             enough = ~verdicts.have(TOO_FEW_TOPICS)
             depends = uneven & (verdicts.withheld == 0)
             if self.on_judged is not None:
-                depends &= verdicts.higher != self.on_judged.families[place].verdicts.higher
+                depends &= verdicts.higher != self.on_judged.families[index].verdicts.higher
 
             verdicts = verdicts.withhold(depends, DEPENDS_ON_JUDGING)
             for runs, reason in self.lacking:
@@ -178,52 +178,52 @@ class Coverage:
         are counted.
         """
         cautions = []
-        shown = np.zeros(pairs.runs, np.bool_)
-        shown[list(range(pairs.runs) if names is None else names)] = True
+        named = np.zeros(pairs.runs, np.bool_)
+        named[list(range(pairs.runs) if names is None else names)] = True
 
-        few = np.flatnonzero(self.few_answered & shown)
-        if len(few):
-            answered = self.answered[few]
-            if names is None or len(few) > _NAMED:
+        few_rows = np.flatnonzero(self.few_answered & named)
+        if len(few_rows):
+            answered = self.answered[few_rows]
+            if names is None or len(few_rows) > _NAMED:
                 span = dict.fromkeys(percent(share) for share in (answered.min(), answered.max()))
-                who = f"{_runs(few)}, {' to '.join(span)} of them"
+                runs = f"{_runs(few_rows)}, {' to '.join(span)} of them"
             else:
-                who = ", ".join(
+                runs = ", ".join(
                     f"{names[row]} {percent(share)}"
-                    for row, share in zip(few.tolist(), answered.tolist(), strict=True)
+                    for row, share in zip(few_rows.tolist(), answered.tolist(), strict=True)
                 )
 
             message = (
-                f"few topics answered ({who}): an unanswered topic counts 0, and below "
+                f"few topics answered ({runs}): an unanswered topic counts 0, and below "
                 f"{percent(LEAST_ANSWERED)} there is no verdict"
             )
             cautions.append(Caution("few_topics_answered", message))
 
-        nothing = np.flatnonzero(self.nothing_judged & shown)
-        if len(nothing):
-            who = (
-                _runs(nothing)
-                if names is None or len(nothing) > _NAMED
-                else ", ".join(names[row] for row in nothing.tolist())
+        unjudged_rows = np.flatnonzero(self.nothing_judged & named)
+        if len(unjudged_rows):
+            runs = (
+                _runs(unjudged_rows)
+                if names is None or len(unjudged_rows) > _NAMED
+                else ", ".join(names[row] for row in unjudged_rows.tolist())
             )
             message = (
-                f"nothing judged ({who}): none of the first {self.k} documents of any topic is, "
+                f"nothing judged ({runs}): none of the first {self.k} documents of any topic is, "
                 "so there is no verdict"
             )
             cautions.append(Caution("nothing_judged", message))
 
         first, second = pairs.indices()
-        seen = shown[first] & shown[second]
-        uneven = int(np.count_nonzero(self.uneven(pairs) & seen))
+        both_named = named[first] & named[second]
+        uneven = int(np.count_nonzero(self.uneven(pairs) & both_named))
         if uneven:
-            depend = int(np.count_nonzero(verdicts.have(DEPENDS_ON_JUDGING) & seen))
+            undecided = int(np.count_nonzero(verdicts.have(DEPENDS_ON_JUDGING) & both_named))
             if names is not None and len(names) == 2:
-                end = ", and the verdict depends on judging" if depend else ""
+                end = ", and the verdict depends on judging" if undecided else ""
                 message = f"{self.judged_sentence(names)}{end}"
             else:
-                total = int(np.count_nonzero(seen))
+                total = int(np.count_nonzero(both_named))
                 verdicts_depend = {0: "no verdict depends", 1: "1 verdict depends"}.get(
-                    depend, f"{depend:,} verdicts depend"
+                    undecided, f"{undecided:,} verdicts depend"
                 )
 
                 message = (
@@ -281,17 +281,17 @@ def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Q
     are computed and cached.
     """
     k = depth_of(measure)
-    judged = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
-    means = means_of(list(answered), [judged], qrels.pk)
+    judged_measure = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
+    means = means_of(list(answered), [judged_measure], qrels.pk)
     topics = np.array(
         [np.nan if number is None else number for number in answered.values()], np.float64
     )
-    shares = [means[pk, judged.name][0] for pk in answered]
-    share = np.array([np.nan if share is None else share for share in shares], np.float64)
+    shares = [means[pk, judged_measure.name][0] for pk in answered]
+    judged = np.array([np.nan if judged is None else judged for judged in shares], np.float64)
 
     # Judged@k is 0 for a topic without an answer, which says nothing of judgements.
-    share = np.where(topics > 0, share * qrels.topics / np.maximum(topics, 1), share)
-    return Coverage(topics / qrels.topics, share, k, measure.definition.name not in _OF_COVERAGE)
+    judged = np.where(topics > 0, judged * qrels.topics / np.maximum(topics, 1), judged)
+    return Coverage(topics / qrels.topics, judged, k, measure.definition.name not in _OF_COVERAGE)
 
 
 def with_judged(

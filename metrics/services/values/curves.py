@@ -238,7 +238,7 @@ class RecallQuery(Question):
 
 
 @dataclass(frozen=True)
-class DrawnCurve:
+class MeasureCurve:
     """A measure's curve, with `readings` if they were requested."""
 
     measure: Measure
@@ -246,36 +246,38 @@ class DrawnCurve:
     readings: Readings | None
 
 
-def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve]:
+def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[MeasureCurve]:
     """Return the curves in the order of the request, from the store where it has them.
 
     Raise MeasureError for a measure without a curve, StatisticsError for too much work.
     """
     _begin_curves([evaluation], query)
     sets = _stored_sets([evaluation], query).get(evaluation.pk, [])
-    if _are_stored(sets, query):
-        return _curves_from(sets, query)
-    return _curves(load_view(evaluation), query)
+    if _serve(sets, query):
+        return _stored_curves(sets, query)
+    return _compute_curves(load_view(evaluation), query)
 
 
 def read_curves_of(
     *, evaluations: list[Evaluation], query: CurveQuery
-) -> Iterator[tuple[int, list[DrawnCurve]]]:
+) -> Iterator[tuple[int, list[MeasureCurve]]]:
     """Yield the keys of evaluations under one version of the judgements, and their curves.
 
     Judged views are read one at a time, in any order. Readings against other runs need whole views.
     Raise StatisticsError for too much work before the first one.
     """
     _begin_curves(evaluations, query)
-    stored = {} if query.with_readings else _stored_sets(evaluations, query)
+    stored_sets = {} if query.with_readings else _stored_sets(evaluations, query)
 
-    served = {pk: sets for pk, sets in stored.items() if _are_stored(sets, query)}
-    for pk, sets in served.items():
+    complete = {pk: sets for pk, sets in stored_sets.items() if _serve(sets, query)}
+    for pk, sets in complete.items():
         keep_going()
-        yield pk, _curves_from(sets, query)
+        yield pk, _stored_curves(sets, query)
 
-    for pk, _, view in views_of(each.pk for each in evaluations if each.pk not in served):
-        yield pk, _curves(view, query)
+    for pk, _, view in views_of(
+        evaluation.pk for evaluation in evaluations if evaluation.pk not in complete
+    ):
+        yield pk, _compute_curves(view, query)
 
 
 def _stored_sets(evaluations: list[Evaluation], query: CurveQuery) -> dict[int, list[GainCurves]]:
@@ -306,7 +308,7 @@ def renew_curves(evaluation: Evaluation, view: JudgedRun) -> None:
         return
 
     sets = stored_curve_sets(stored_measures(evaluation.run.collection))
-    rows = [make_curves(evaluation.pk, each, view).seal(evaluation.qrels_id) for each in sets]
+    rows = [make_curves(evaluation.pk, measure, view).seal(evaluation.qrels_id) for measure in sets]
 
     def replace() -> None:
         with transaction.atomic():
@@ -322,20 +324,20 @@ def renew_curves(evaluation: Evaluation, view: JudgedRun) -> None:
     after_snapshot(replace)
 
 
-def _are_stored(sets: list[GainCurves], query: CurveQuery) -> bool:
+def _serve(sets: list[GainCurves], query: CurveQuery) -> bool:
     return all(
         any(each.serves(measure, query.depth) for each in sets) for measure in query.measures
     )
 
 
-def _curves_from(sets: list[GainCurves], query: CurveQuery) -> list[DrawnCurve]:
-    drawn = []
+def _stored_curves(sets: list[GainCurves], query: CurveQuery) -> list[MeasureCurve]:
+    curves = []
     for measure in query.measures:
         stored = next(each for each in sets if each.serves(measure, query.depth))
-        read = stored.readings(measure, query.depth) if query.with_readings else None
-        drawn.append(DrawnCurve(measure, stored.curve(measure, query.depth), read))
+        curve_readings = stored.readings(measure, query.depth) if query.with_readings else None
+        curves.append(MeasureCurve(measure, stored.curve(measure, query.depth), curve_readings))
 
-    return drawn
+    return curves
 
 
 def _begin_curves(evaluations: list[Evaluation], query: CurveQuery) -> None:
@@ -348,14 +350,14 @@ def _begin_curves(evaluations: list[Evaluation], query: CurveQuery) -> None:
     )
 
 
-def _curves(view: JudgedRun, query: CurveQuery) -> list[DrawnCurve]:
-    drawn = []
+def _compute_curves(view: JudgedRun, query: CurveQuery) -> list[MeasureCurve]:
+    curves = []
     for measure in query.measures:
         keep_going()
-        found = readings(view, measure, query.depth) if query.with_readings else None
-        drawn.append(DrawnCurve(measure, curve(view, measure, query.depth), found))
+        curve_readings = readings(view, measure, query.depth) if query.with_readings else None
+        curves.append(MeasureCurve(measure, curve(view, measure, query.depth), curve_readings))
 
-    return drawn
+    return curves
 
 
 def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list[PrecisionRecall]:
@@ -386,13 +388,13 @@ def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -
 
 
 def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionRecall]:
-    levels_drawn = [
+    levels_alone = [
         (level, alone)
         for levels, alone in ((query.levels, False), (query.alone, True))
         for level in (relevance_levels(view) if levels is None else levels)
     ]
 
-    requested = len(levels_drawn) + len(query.gains)
+    requested = len(levels_alone) + len(query.gains)
     if requested > MAX_LEVELS:
         message = (
             f"{requested} curves requested; the limit is {MAX_LEVELS} at once: name some levels "
@@ -411,7 +413,7 @@ def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionReca
             interp=query.interp,
             rounding=query.rounding,
         )
-        for level, alone in levels_drawn
+        for level, alone in levels_alone
     ]
     by_gain = [graded_precision_recall(view, gains, points=query.points) for gains in query.gains]
 

@@ -26,13 +26,14 @@ MAX_VALUES = 10_000_000
 class _Cost:
     """The nanoseconds of a test.
 
-    `pair` is for each pair and topic, `resample` for each pair and resample, `run` for each run,
-    topic and resample, and `interval` for each pair and resample of its interval.
+    `pair` is for each pair and topic, `resampled_pair` for each pair and resample,
+    `resampled_value` for each run, topic and resample, and `interval` for each pair and resample of
+    its interval.
     """
 
     pair: float = 10.0
-    drawn_pair: float = 0.0
-    drawn_value: float = 0.0
+    resampled_pair: float = 0.0
+    resampled_value: float = 0.0
     interval: float = 0.0
 
 
@@ -47,7 +48,7 @@ _COSTS = {
     "max_t": _Cost(5.0, 0.15, 0.1),
     "randomised_tukey_hsd": _Cost(10.0, 0.0, 1.3),
 }
-_RANKED_RUN, _DRAWN_VALUE = 60e-9, 0.2e-9
+_RANKED_RUN, _RESAMPLED_VALUE = 60e-9, 0.2e-9
 # For two orders, for each pair of runs: once, and for every resample; for each run in a resample.
 _ORDERED_ONCE, _ORDERED_PAIR, _ORDERED_RUN = 1.2e-6, 8e-9, 100e-9
 _SWAPPED_PAIR, _SWAPPED_VALUE = 52e-9, 4e-9
@@ -62,20 +63,22 @@ def seconds_of_test(test: str, runs: int, topics: int, pairs: int, resamples: in
     cost = _COSTS.get(test, _Cost())
     # If there are fewer than B permutations, all are enumerated.
     resamples = min(resamples, 2**topics) if test == "randomisation" else resamples
-    drawn = resamples * (pairs * cost.drawn_pair + runs * topics * cost.drawn_value)
+    resampled = resamples * (pairs * cost.resampled_pair + runs * topics * cost.resampled_value)
     interval = min(resamples, INTERVAL_RESAMPLES) * pairs * cost.interval
 
-    return 1e-9 * (pairs * topics * cost.pair + drawn + interval)
+    return 1e-9 * (pairs * topics * cost.pair + resampled + interval)
 
 
 def seconds_of_ranks(runs: int, topics: int, resamples: int) -> float:
     """Return the estimate for rank intervals of this many runs."""
-    return resamples * runs * (_RANKED_RUN + topics * _DRAWN_VALUE)
+    return resamples * runs * (_RANKED_RUN + topics * _RESAMPLED_VALUE)
 
 
 def seconds_of_orders(orders: int, pairs: int, runs: int, topics: int, resamples: int) -> float:
-    drawn = pairs * runs**2 * _ORDERED_PAIR + orders * runs * (_ORDERED_RUN + topics * _DRAWN_VALUE)
-    return pairs * runs**2 * _ORDERED_ONCE + resamples * drawn
+    per_resample = pairs * runs**2 * _ORDERED_PAIR + orders * runs * (
+        _ORDERED_RUN + topics * _RESAMPLED_VALUE
+    )
+    return pairs * runs**2 * _ORDERED_ONCE + resamples * per_resample
 
 
 def seconds_of_swaps(runs: int, topics: int, draws: int) -> float:
@@ -92,10 +95,10 @@ def seconds_of_importance(runs: int, topics: int, parameters: int) -> float:
 
     They count once for each pair, and in every permutation and sample.
     """
-    drawn = PERMUTATIONS * (_SHUFFLED + parameters * _SHARE) + RESAMPLES * (
-        topics * _DRAWN_VALUE + parameters * _SHARE
+    per_run = PERMUTATIONS * (_SHUFFLED + parameters * _SHARE) + RESAMPLES * (
+        topics * _RESAMPLED_VALUE + parameters * _SHARE
     )
-    return runs * (drawn + parameters * _SETTING + parameters**2 * _MATCHED)
+    return runs * (per_run + parameters * _SETTING + parameters**2 * _MATCHED)
 
 
 def seconds_of_frontier(runs: int, topics: int) -> float:
@@ -138,7 +141,7 @@ _CURVE, _CURVE_BYTE, _POINT = 1e-3, 20e-9, 1e-6
 _EVERY_RANK = 0.6e-6
 # For each byte of a run's file that is read to its end.
 _FILE_BYTE = 20e-9
-_INSTEAD = (
+_ADVICE = (
     "name fewer measures or runs, measures of the collection, which are stored, or let a worker "
     "compare (POST comparison/)"
 )
@@ -158,8 +161,8 @@ def seconds_of_measure(measure: Measure) -> tuple[float, float]:
     if isinstance(inner, Measure):
         cutoffs = parameters.get("cutoffs")
         for measured in at_each_cutoff(inner, cutoffs) if cutoffs else [inner]:
-            more, more_each = seconds_of_measure(measured)
-            base, each = base + more, each + more_each
+            inner_base, inner_each = seconds_of_measure(measured)
+            base, each = base + inner_base, each + inner_each
 
     return base, each
 
@@ -175,11 +178,11 @@ def seconds_of_views(missing: Mapping[int, Sequence[Measure]]) -> float:
 
 def sizes_of_views(evaluation_ids: list[int]) -> dict[int, int]:
     """Return the stored bytes of judged views; neither database reads the views for this."""
-    known = known_sizes()
-    if unknown := [pk for pk in evaluation_ids if pk not in known]:
-        found = JudgedView.objects.filter(pk__in=unknown).values_list("pk", Length("content"))
-        known |= dict.fromkeys(unknown, 0) | dict(found)
-    return {pk: known[pk] for pk in evaluation_ids if known[pk]}
+    sizes = known_sizes()
+    if missing := [pk for pk in evaluation_ids if pk not in sizes]:
+        rows = JudgedView.objects.filter(pk__in=missing).values_list("pk", Length("content"))
+        sizes |= dict.fromkeys(missing, 0) | dict(rows)
+    return {pk: sizes[pk] for pk in evaluation_ids if sizes[pk]}
 
 
 def begin_vectors(vectors: int) -> None:
@@ -191,16 +194,16 @@ def begin_vectors(vectors: int) -> None:
 
 def begin_disagreement(runs: int, topics: int) -> None:
     """Begin ordering the runs on this many topics."""
-    what = f"the order of {runs:,} runs on {topics:,} topics"
-    begin(runs * topics * _ORDERED_VALUE, what, "sort by another column", "sort")
+    subject = f"the order of {runs:,} runs on {topics:,} topics"
+    begin(runs * topics * _ORDERED_VALUE, subject, "sort by another column", "sort")
 
 
 def begin_values(missing: Mapping[int, Sequence[Measure]]) -> None:
     """Begin computing values that are not stored: measures by evaluation, from judged views."""
-    wanted = {pk: measures for pk, measures in missing.items() if measures}
-    if wanted:
-        what = f"{sum(map(len, wanted.values())):,} values of runs that are not stored"
-        begin(seconds_of_views(wanted), what, _INSTEAD, "measures")
+    lacking = {pk: measures for pk, measures in missing.items() if measures}
+    if lacking:
+        subject = f"{sum(map(len, lacking.values())):,} values of runs that are not stored"
+        begin(seconds_of_views(lacking), subject, _ADVICE, "measures")
 
 
 def begin_curves(

@@ -32,9 +32,17 @@ from runs.services.storage.files import HASH_SEED, read_stored
 
 # Long columns that an evaluation does not need: thousands of topics, a run's metadata.
 _UNREAD = (
-    "traceback", "qrels__topic_ids", "qrels__levels", "qrels__warnings",
-    *(f"run__{name}" for name in ("description", "metadata", "ir_metadata", "costs", "warnings", "known_warnings")),
-)  # fmt: skip
+    "traceback",
+    "qrels__topic_ids",
+    "qrels__levels",
+    "qrels__warnings",
+    "run__description",
+    "run__metadata",
+    "run__ir_metadata",
+    "run__costs",
+    "run__warnings",
+    "run__known_warnings",
+)
 
 
 # The fastest level of zstd: its usual one saves 6 % of a view's bytes and takes 30 % longer.
@@ -53,7 +61,7 @@ class Outcome:
     vectors: list[MetricVector]
     curves: list[StoredCurves]
     # The columns of the evaluation itself.
-    told: dict[str, int | float | str]
+    columns: dict[str, int | float | str]
 
 
 def evaluate(*, evaluation_id: int) -> bool:
@@ -89,7 +97,6 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
             seed=HASH_SEED,
         ),
     )
-
     if run.known_sha256:
         view = mark_known(view, judgements, load_known(run.known_sha256))
 
@@ -110,7 +117,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     stored = JudgedView(evaluation_id=evaluation.pk, content=content).seal(evaluation.qrels_id)
     files, depth = "".join(run.files), judged_depth(view)
 
-    told: dict[str, int | float | str] = {
+    columns: dict[str, int | float | str] = {
         "topics_answered": int((view.num_ret > 0).sum()),
         "judged_files": files,
         "judged_depth": depth,
@@ -118,7 +125,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
         "seconds": time.perf_counter() - start,
     }
 
-    return Outcome(run.collection_id, stored, vectors, curves, told)
+    return Outcome(run.collection_id, stored, vectors, curves, columns)
 
 
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
@@ -163,8 +170,8 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
     """
     with transaction.atomic():
         # In one order everywhere, so that two workers never wait for each other's rows.
-        ordered = sorted(outcomes, key=lambda one: one[0].pk)
-        saved = [(lease, outcome) for lease, outcome in ordered if finish(lease, **outcome.told)]
+        ordered = sorted(outcomes, key=lambda item: item[0].pk)
+        saved = [(lease, outcome) for lease, outcome in ordered if finish(lease, **outcome.columns)]
         if not saved:
             return []
 
@@ -178,17 +185,11 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
             rows.delete()
 
         insert(JudgedView, _VIEW, [_values(outcome.view, _VIEW) for _, outcome in saved])
-        insert(
-            MetricVector,
-            _VECTOR,
-            [_values(one, _VECTOR) for _, outcome in saved for one in outcome.vectors],
-        )
+        vectors = [_values(row, _VECTOR) for _, outcome in saved for row in outcome.vectors]
+        insert(MetricVector, _VECTOR, vectors)
+        curves = [_values(row, _CURVES) for _, outcome in saved for row in outcome.curves]
+        insert(StoredCurves, _CURVES, curves)
 
-        insert(
-            StoredCurves,
-            _CURVES,
-            [_values(row, _CURVES) for _, outcome in saved for row in outcome.curves],
-        )
         raise_revision(*{outcome.collection for _, outcome in saved}, arriving=True)
         announce_ended(Evaluation, pks)
 

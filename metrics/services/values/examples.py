@@ -36,12 +36,26 @@ _SUFFIXES = {
 }
 # Parameter values that clearly change a value, each instead of its default.
 _VARIANTS = (
-    ("rel", "2"), ("gains", "'exp'"), ("p", "0.5"), ("judged_only", "True"), ("relative", "True"), ("beta", "2"),
-)  # fmt: skip
+    ("rel", "2"),
+    ("gains", "'exp'"),
+    ("p", "0.5"),
+    ("judged_only", "True"),
+    ("relative", "True"),
+    ("beta", "2"),
+)
 _SESSION_VARIANTS = (
-    ("rel", "2"), ("gains", "'exp'"), ("b", "10"), ("bq", "none"), ("short", "'asis'"), ("ideal", "'once'"),
-    ("norm", "'query'"), ("queries", "1"), ("figure", "'best'"), ("figure", "'last'"), ("figure", "'avgpos'"),
-)  # fmt: skip
+    ("rel", "2"),
+    ("gains", "'exp'"),
+    ("b", "10"),
+    ("bq", "none"),
+    ("short", "'asis'"),
+    ("ideal", "'once'"),
+    ("norm", "'query'"),
+    ("queries", "1"),
+    ("figure", "'best'"),
+    ("figure", "'last'"),
+    ("figure", "'avgpos'"),
+)
 
 
 @dataclass(frozen=True)
@@ -57,47 +71,51 @@ def example_values(definition: MeasureDefinition) -> list[ExampleValue]:
 
     A measure of sessions is computed on the session.
     """
-    given = [f"{one.name}={one.example}" for one in definition.parameters if one.example]
-    known = {one.name for one in definition.parameters if not one.example}
+    arguments = [
+        f"{parameter.name}={parameter.example}"
+        for parameter in definition.parameters
+        if parameter.example
+    ]
+    optional = {parameter.name for parameter in definition.parameters if not parameter.example}
     suffixes = _SUFFIXES[definition.cutoff]
-    names = [_written(definition, given, suffix) for suffix in suffixes]
+    names = [_name_with(definition, arguments, suffix) for suffix in suffixes]
 
     if of_what(definition) == "sessions":
         names += [
-            _written(definition, [*given, f"{name}={set_to}"], "")
+            _name_with(definition, [*arguments, f"{name}={set_to}"], "")
             for name, set_to in _SESSION_VARIANTS
         ]
 
         session = _judged_session()
         return [
             ExampleValue(measure, measure.aggregate(session_values(session, measure))[0])
-            for measure in _understood(names, parse_session_measure)
+            for measure in _parse_valid(names, parse_session_measure)
         ]
 
     names += [
-        _written(definition, [*given, f"{name}={set_to}"], suffixes[-1])
+        _name_with(definition, [*arguments, f"{name}={set_to}"], suffixes[-1])
         for name, set_to in _VARIANTS
-        if name in known
+        if name in optional
     ]
 
     run = _judged()
     return [
         ExampleValue(measure, measure.aggregate(measure.compute(run), run)[0])
-        for measure in _understood(names, parse_measure)
+        for measure in _parse_valid(names, parse_measure)
     ]
 
 
-def _written(definition: MeasureDefinition, arguments: list[str], suffix: str) -> str:
+def _name_with(definition: MeasureDefinition, arguments: list[str], suffix: str) -> str:
     return definition.name + (f"({','.join(arguments)})" if arguments else "") + suffix
 
 
-def _understood(names: list[str], parse: Callable[[str], Measure]) -> list[Measure]:
+def _parse_valid(names: list[str], parse: Callable[[str], Measure]) -> list[Measure]:
     """Return the names that are valid, without repetitions: some parameters need another one."""
-    found: dict[Measure, None] = {}
+    measures: dict[Measure, None] = {}
     for name in names:
         with contextlib.suppress(MeasureError):
-            found[parse(name)] = None
-    return list(found)
+            measures[parse(name)] = None
+    return list(measures)
 
 
 @cache
@@ -120,7 +138,9 @@ def _judged_session() -> JudgedSessions:
 
     queries = [{"documents": [doc_id for doc_id, _ in ranking]} for ranking in levels]
     log = json.dumps({"session_id": "s", "topic_id": "1", "queries": queries}) + "\n"
-    judgements = _judgements([one for ranking in levels for one in ranking], own_subtopics=True)
+    judgements = _judgements(
+        [document for ranking in levels for document in ranking], own_subtopics=True
+    )
     return use_sessions(
         lambda: io.BytesIO(log.encode()), lambda blocks: judge_sessions(blocks, judgements)
     )[1]

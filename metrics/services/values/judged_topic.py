@@ -55,7 +55,6 @@ def read_judged_topic(*, qrels: Qrels, topic_id: str, most: int = 0) -> JudgedTo
         judgements.doc_starts[first].tolist(), judgements.doc_ends[first].tolist(), strict=True
     )
     names = [judgements.data[start:end].tobytes().decode(errors="replace") for start, end in spans]
-
     return JudgedTopic(
         list(zip(levels.tolist(), counts.tolist(), strict=True))[::-1],
         list(zip(names, judgements.levels[first].tolist(), strict=True)),

@@ -35,8 +35,6 @@ def store_missing(*, qrels_id: int) -> bool:
     """Store what evaluations under a version of judgements lack, for about a second of work.
 
     Return whether nothing is left to do. A call for a job that is not queued does nothing.
-
-    Return whether nothing is left to do. A call for a job that is not queued does nothing.
     """
     return work_on(qrels_id, VectorUpdate, _work)
 
@@ -44,7 +42,7 @@ def store_missing(*, qrels_id: int) -> bool:
 def _work(lease: Lease, lost: threading.Event) -> bool:
     qrels = Qrels.objects.select_related("collection").defer("topic_ids").get(pk=lease.pk)
     measures = stored_measures(qrels.collection)
-    ends = time.monotonic() + _SECONDS
+    deadline = time.monotonic() + _SECONDS
 
     behind = list(evaluations_behind(qrels).order_by("pk").values_list("pk", flat=True))
     while behind:
@@ -53,11 +51,11 @@ def _work(lease: Lease, lost: threading.Event) -> bool:
 
         chunk, behind = behind[:_TOGETHER], behind[_TOGETHER:]
         _store_missing(lease, chunk, measures)
-        if time.monotonic() >= ends:
+        if time.monotonic() >= deadline:
             break
 
-    held = Evaluation.objects.filter(qrels=qrels, state=Evaluation.HELD)
-    if behind or held.exists() or evaluations_behind(qrels).exists():
+    under_way = Evaluation.objects.filter(qrels=qrels, state=Evaluation.HELD)
+    if behind or under_way.exists() or evaluations_behind(qrels).exists():
         pause = 0.0 if behind else _PAUSE_SECONDS
         patiently(lambda: release(lease, delay=pause, burn=False))
         return False
@@ -103,13 +101,13 @@ def _store_missing(lease: Lease, pks: list[int], measures: list[Measure]) -> Non
 
             count_moves(VectorUpdate, [lease.pk])
             evaluations = Evaluation.objects.select_for_update().evaluated().order_by("pk")
-            now = dict(evaluations.filter(pk__in=pks).values_list("pk", "since"))
-            same = {pk for pk, moment in now.items() if since.get(pk) == moment}
+            since_now = dict(evaluations.filter(pk__in=pks).values_list("pk", "since"))
+            unchanged = {pk for pk, moment in since_now.items() if since.get(pk) == moment}
             MetricVector.objects.bulk_create(
-                [row for row in vectors if row.evaluation_id in same], ignore_conflicts=True
+                [row for row in vectors if row.evaluation_id in unchanged], ignore_conflicts=True
             )
             StoredCurves.objects.bulk_create(
-                [row for row in curves if row.evaluation_id in same], ignore_conflicts=True
+                [row for row in curves if row.evaluation_id in unchanged], ignore_conflicts=True
             )
 
     patiently(store)

@@ -67,11 +67,13 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
     scores: ScoreType = "float32" if evaluation.scores == "float32" else "float64"
     listed = read_stored(
         run.sha256,
-        lambda stored: _listed(read_run(stored, grouped=run.grouped), topic_id.encode(), scores),
+        lambda stored: _read_topic(
+            read_run(stored, grouped=run.grouped), topic_id.encode(), scores
+        ),
     )
 
     view = load_view(evaluation)
-    documents = _judged(listed, view, topic, gains)
+    documents = _with_levels(listed, view, topic, gains)
     depth = max(1, min(len(documents), MAX_SUMS))
     own = np.zeros(depth)
     own[: len(documents)] = [document.gain for document in documents[:depth]]
@@ -85,7 +87,7 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
 Listed = list[tuple[str, float]]
 
 
-def _listed(blocks: Iterable[RankedBlock], topic_id: bytes, scores: ScoreType) -> Listed:
+def _read_topic(blocks: Iterable[RankedBlock], topic_id: bytes, scores: ScoreType) -> Listed:
     """Return documents and scores of the topic, best first.
 
     Every block is read, because the file's hash is known at its end.
@@ -103,22 +105,24 @@ def _listed(blocks: Iterable[RankedBlock], topic_id: bytes, scores: ScoreType) -
     return listed
 
 
-def _judged(listed: Listed, view: JudgedRun, topic: int, gains: GainMap) -> list[RankedDocument]:
+def _with_levels(
+    listed: Listed, view: JudgedRun, topic: int, gains: GainMap
+) -> list[RankedDocument]:
     rows = np.flatnonzero(view.topic == topic)
     levels = dict(zip(view.rank[rows].tolist(), view.level[rows].tolist(), strict=True))
-    worth = dict(zip(levels, gains.of(view.level[rows]).tolist(), strict=True))
+    gain_of_rank = dict(zip(levels, gains.of(view.level[rows]).tolist(), strict=True))
     scores = [score for _, score in listed]
 
+    # A document is tied with its neighbour.
     tied = [
-        score
-        in (
-            scores[index - 1] if index else None,
-            scores[index + 1] if index + 1 < len(scores) else None,
-        )
+        (index > 0 and scores[index - 1] == score)
+        or (index + 1 < len(scores) and scores[index + 1] == score)
         for index, score in enumerate(scores)
     ]
 
     return [
-        RankedDocument(rank, doc_id, score, levels.get(rank), worth.get(rank, 0.0), tied[rank - 1])
+        RankedDocument(
+            rank, doc_id, score, levels.get(rank), gain_of_rank.get(rank, 0.0), tied[rank - 1]
+        )
         for rank, (doc_id, score) in enumerate(listed, 1)
     ]

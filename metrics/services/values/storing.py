@@ -51,14 +51,18 @@ def insert(
 
 
 def seal_vectors(vectors: list[MetricVector], qrels: int) -> None:
-    """Give vectors the digests that `MetricVector.seal` gives one, together."""
-    measures = [one.measure for one in vectors]
-    means, topics = [one.mean for one in vectors], [one.topics for one in vectors]
+    """Give several vectors the digests that `MetricVector.seal` gives one."""
+    measures = [vector.measure for vector in vectors]
+    means, topics = [vector.mean for vector in vectors], [vector.topics for vector in vectors]
 
-    made = digests_of_means([one.evaluation_id for one in vectors], qrels, measures, means, topics)
-    for one, digest in zip(vectors, made.tolist(), strict=True):
-        one.digest = digest_of_vector(one.evaluation_id, qrels, one.measure, one.content)
-        one.mean_digest = digest
+    digests = digests_of_means(
+        [vector.evaluation_id for vector in vectors], qrels, measures, means, topics
+    )
+    for vector, digest in zip(vectors, digests.tolist(), strict=True):
+        vector.digest = digest_of_vector(
+            vector.evaluation_id, qrels, vector.measure, vector.content
+        )
+        vector.mean_digest = digest
 
 
 def _number(form: str) -> Callable[[Any], bytes]:

@@ -47,8 +47,8 @@ class TwoRankings:
     @property
     def common(self) -> int:
         return len(
-            {one.document.doc_id for one in self.a.documents}
-            & {one.document.doc_id for one in self.b.documents}
+            {placed.document.doc_id for placed in self.a.documents}
+            & {placed.document.doc_id for placed in self.b.documents}
         )
 
     @property
@@ -74,7 +74,9 @@ def read_two_rankings(
 
     Raise NotFound for a topic without judgements.
     """
-    first, second = (read_ranking(evaluation=one, topic_id=topic_id).documents for one in (a, b))
+    first, second = (
+        read_ranking(evaluation=evaluation, topic_id=topic_id).documents for evaluation in (a, b)
+    )
     return TwoRankings(
         topic_id, _side(a.run, first, second, ranks), _side(b.run, second, first, ranks)
     )
@@ -85,5 +87,5 @@ def _side(
 ) -> RankingSide:
     elsewhere = {document.doc_id: document.rank for document in other}
     return RankingSide(
-        run, [Placed(one, elsewhere.get(one.doc_id)) for one in own[:ranks]], len(own)
+        run, [Placed(item, elsewhere.get(item.doc_id)) for item in own[:ranks]], len(own)
     )

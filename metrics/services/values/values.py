@@ -19,9 +19,9 @@ from runs.models import Run
 
 @dataclass(frozen=True)
 class RunValues:
-    """One evaluated run: values by measure in the order of the topics, NaN where there is none.
+    """One evaluated run, with its values and means by measure.
 
-    Means and topics.
+    Values are in the order of the topics, NaN where there is none.
     """
 
     evaluation: Evaluation
@@ -44,12 +44,16 @@ def find_evaluation(
 
     Raise NotFound with the reason if there is no evaluation.
     """
-    done = Evaluation.objects.evaluated().filter(run=run, scores=scores or run.collection.scores)
+    evaluations = Evaluation.objects.evaluated().filter(
+        run=run, scores=scores or run.collection.scores
+    )
     if version is not None:
-        done = done.filter(qrels__version=version)
+        evaluations = evaluations.filter(qrels__version=version)
 
     order = ("-qrels__active", "-qrels__version", "-engine_version")
-    newest: Evaluation | None = done.with_files().order_by(*order).select_related("qrels").first()
+    newest: Evaluation | None = (
+        evaluations.with_files().order_by(*order).select_related("qrels").first()
+    )
     if newest is None:
         raise NotFound(_why_not(run, scores, version), code="not_evaluated")
 
@@ -84,7 +88,9 @@ def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
     }
 
 
-def runs_beside(evaluation: Evaluation, most: int, chosen: str = "") -> list[tuple[str, str, str]]:
+def comparable_runs(
+    evaluation: Evaluation, most: int, chosen: str = ""
+) -> list[tuple[str, str, str]]:
     """Return id, tag and team of other runs that are evaluated in the same way, by tag.
 
     They are the first `most` and the chosen one. A stale run has none.
@@ -92,26 +98,26 @@ def runs_beside(evaluation: Evaluation, most: int, chosen: str = "") -> list[tup
     if evaluation.is_stale:
         return []
 
-    rows = _beside(evaluation).order_by("run__tag", "run__team__slug")
+    rows = _comparable(evaluation).order_by("run__tag", "run__team__slug")
     columns = rows.values_list("run_id", "run__tag", "run__team__slug")
-    found = {str(run): (str(run), tag, team) for run, tag, team in columns[:most]}
-    if chosen and chosen not in found and len(found) == most:
+    runs = {str(run): (str(run), tag, team) for run, tag, team in columns[:most]}
+    if chosen and chosen not in runs and len(runs) == most:
         # What is no id is refused by the chart.
         with suppress(ValueError):
-            found |= {
+            runs |= {
                 str(run): (str(run), tag, team)
                 for run, tag, team in columns.filter(run=UUID(chosen))
             }
 
-    return list(found.values())
+    return list(runs.values())
 
 
-def is_beside(evaluation: Evaluation, run: UUID) -> bool:
+def is_comparable(evaluation: Evaluation, run: UUID) -> bool:
     """Return whether another run is evaluated in the same way; none is as a stale run."""
-    return not evaluation.is_stale and _beside(evaluation).filter(run=run).exists()
+    return not evaluation.is_stale and _comparable(evaluation).filter(run=run).exists()
 
 
-def _beside(evaluation: Evaluation) -> EvaluationQuerySet:
+def _comparable(evaluation: Evaluation) -> EvaluationQuerySet:
     current = Evaluation.objects.current(evaluation.qrels, evaluation.scores).evaluated()
     return current.exclude(run=evaluation.run_id)
 
