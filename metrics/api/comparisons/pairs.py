@@ -9,7 +9,7 @@ from metrics.api.answers import number
 from metrics.engine.significance.effect_sizes import READINGS
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.services.comparisons import shown_pairs
-from metrics.services.comparisons.shown_pairs import Held, PairEquivalence, ShownPair
+from metrics.services.comparisons.shown_pairs import PairClaim, PairEquivalence, ShownPair
 from runs.web.shapes import OneOf
 
 Way = Annotated[str | None, OneOf(VERDICTS), "of a against b"]
@@ -231,7 +231,7 @@ def _equivalence(equivalence: PairEquivalence | None) -> Equivalence | None:
     )
 
 
-def _claim(claim: Held) -> Claim:
+def _claim(claim: PairClaim) -> Claim:
     return Claim(
         p_value=number(claim.p_value), p_adjusted=number(claim.p_adjusted), holds=claim.holds
     )

@@ -124,7 +124,7 @@ class ComparisonQuery(Question):
 
     `family` names the runs from which `runs` were selected, an empty list meaning all: their pairs
     are tested and corrected together, and those of `runs` are shown. None means that `runs` are the
-    family. `practical` is asked beside the tests, which decide what is significant.
+    family. `practical` is requested besides the tests, which decide what is significant.
     """
 
     measures: list[Measure] = parameter(
@@ -250,11 +250,9 @@ class Compared:
         first, second = self.pairs.indices()
         pairs = np.flatnonzero(np.isin(first, rows) & np.isin(second, rows))
 
-        baseline = (
-            None
-            if self.pairs.baseline is None
-            else int(np.flatnonzero(rows == self.pairs.baseline)[0])
-        )
+        baseline = None
+        if self.pairs.baseline is not None:
+            baseline = int(np.flatnonzero(rows == self.pairs.baseline)[0])
 
         return replace(
             self,
@@ -278,7 +276,9 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     refuse_pooled(query.measures)
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
-    named = [*query.tested, *([query.baseline] if query.tested and query.baseline else [])]
+    named = list(query.tested)
+    if named and query.baseline:
+        named.append(query.baseline)
 
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS
@@ -324,12 +324,12 @@ def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
     return Caution("one_of_many_pairs", message)
 
 
-Told = Callable[[Measure, str], None]
-"""told(measure, test) is called before each family"""
+# notify(measure, test) is called before each family
+Notify = Callable[[Measure, str], None]
 
 
 def compare_entrants(
-    entrants: Entrants, query: ComparisonQuery, told: Told | None = None
+    entrants: Entrants, query: ComparisonQuery, notify: Notify | None = None
 ) -> Iterator[Compared]:
     """Yield the comparison under each measure.
 
@@ -340,9 +340,9 @@ def compare_entrants(
         values, _ = matrix_of(
             [evaluation.pk for evaluation in entrants.evaluations], measure, entrants.qrels
         )
-        without = np.isnan(values).sum(axis=0)
+        runs_without = np.isnan(values).sum(axis=0)
 
-        topics = int(np.count_nonzero(without == 0))
+        topics = int(np.count_nonzero(runs_without == 0))
         if topics < 2:
             message = (
                 f"{measure.name}: a comparison needs at least 2 topics with a value of every "
@@ -351,22 +351,21 @@ def compare_entrants(
             raise StatisticsError(message, code="too_few_topics")
 
         left_out = {
-            entrants.qrels.topic_ids[i]: int(without[i]) for i in np.flatnonzero(without).tolist()
+            entrants.qrels.topic_ids[i]: int(runs_without[i])
+            for i in np.flatnonzero(runs_without).tolist()
         }
-        values = values[:, without == 0]
+        values = values[:, runs_without == 0]
         lower = measure.definition.lower_is_better
 
         # Best first; of equal runs the earlier one first.
         order = np.argsort((1 if lower else -1) * values.mean(axis=1), kind="stable")
         values = values[order]
-        baseline = (
-            None
-            if entrants.baseline is None
-            else int(np.flatnonzero(order == entrants.baseline)[0])
-        )
+        baseline = None
+        if entrants.baseline is not None:
+            baseline = int(np.flatnonzero(order == entrants.baseline)[0])
 
         pairs = Pairs(len(values), baseline)
-        compare = partial(_families, measure=measure, pairs=pairs, query=query, told=told)
+        compare = partial(_families, measure=measure, pairs=pairs, query=query, notify=notify)
         families = compare(values)
         ordered = [entrants.evaluations[place] for place in order.tolist()]
         answered = {evaluation.pk: evaluation.topics_answered for evaluation in ordered}
@@ -376,16 +375,18 @@ def compare_entrants(
             list(answered),
             measure,
             values,
-            without == 0,
+            runs_without == 0,
             pairs,
             compare,
         )
 
         # Tests of all runs at once: those that belong to a requested test, and the usual two for
         # many runs.
-        wanted = {TESTS[test].omnibus for test in query.tests}
-        wanted |= {"anova", "friedman"} if len(values) >= _MANY else set()
-        omnibus = {name: test_all(values) for name, test_all in OMNIBUS.items() if name in wanted}
+        omnibus_names = {TESTS[test].omnibus for test in query.tests}
+        omnibus_names |= {"anova", "friedman"} if len(values) >= _MANY else set()
+        omnibus = {
+            name: test_all(values) for name, test_all in OMNIBUS.items() if name in omnibus_names
+        }
 
         compared = Compared(
             measure,
@@ -402,13 +403,13 @@ def compare_entrants(
 
 
 def _families(
-    values: Matrix, *, measure: Measure, pairs: Pairs, query: ComparisonQuery, told: Told | None
+    values: Matrix, *, measure: Measure, pairs: Pairs, query: ComparisonQuery, notify: Notify | None
 ) -> list[Family]:
     """Compare the pairs under each test."""
     families = []
     for test in query.tests:
-        if told:
-            told(measure, test)
+        if notify:
+            notify(measure, test)
 
         lower = measure.definition.lower_is_better
         families.append(
@@ -429,12 +430,12 @@ def with_equivalence(compared: Compared, query: ComparisonQuery) -> Compared:
 
     lower = compared.measure.definition.lower_is_better
     first, second = compared.pairs.indices()
-    found = tost(compared.values, first, second, margin, query.rule, lower_is_better=lower)
+    equivalence = tost(compared.values, first, second, margin, query.rule, lower_is_better=lower)
 
     for lacking, reason in compared.coverage.lacking:
-        found = found.withhold(lacking[first] | lacking[second], reason)
+        equivalence = equivalence.withhold(lacking[first] | lacking[second], reason)
 
-    return replace(compared, equivalence=found)
+    return replace(compared, equivalence=equivalence)
 
 
 def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals | None:

@@ -43,7 +43,7 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
     Measures and tests have the order of the request, as in the answer.
     """
     practical = query.practical
-    beside = (
+    practical_content = (
         {"practical": {**asdict(practical), "tests": list(practical.tests)}}
         if practical.tests
         else {}
@@ -60,7 +60,7 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
         "tests": query.tests,
         **asdict(query.rule),
         **{name: getattr(query.options, name) for name in _OPTIONS},
-        **beside,
+        **practical_content,
     }
 
 
@@ -70,24 +70,24 @@ def digest_of(canonical_query: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def query_from(kept: dict[str, Any]) -> ComparisonQuery:
+def query_from(content: dict[str, Any]) -> ComparisonQuery:
     """Return the query from which `canonical` made this form; its runs are in `evaluations`."""
-    beside = kept.get("practical")
+    practical_content = content.get("practical")
     return ComparisonQuery(
-        measures=[parse_measure(name) for name in kept["measures"]],
-        tests=kept["tests"],
-        rule=Rule(kept["correction"], kept["alpha"]),
-        options=Options(**{name: kept[name] for name in _OPTIONS}),
-        scores=kept["scores"],
-        practical=Practical(**{**beside, "tests": tuple(beside["tests"])})
-        if beside
+        measures=[parse_measure(name) for name in content["measures"]],
+        tests=content["tests"],
+        rule=Rule(content["correction"], content["alpha"]),
+        options=Options(**{name: content[name] for name in _OPTIONS}),
+        scores=content["scores"],
+        practical=Practical(**{**practical_content, "tests": tuple(practical_content["tests"])})
+        if practical_content
         else Practical(),
     )
 
 
 def encode(results: list[Compared]) -> bytes:
     """Return the results of all measures as bytes."""
-    heads: list[dict[str, Any]] = []
+    headers: list[dict[str, Any]] = []
     arrays: dict[str, Any] = {}
     for number, compared in enumerate(results):
         coverage = compared.coverage
@@ -97,15 +97,15 @@ def encode(results: list[Compared]) -> bytes:
         on_judged = None
 
         if coverage.on_judged:
-            at = f"{number}.on_judged"
-            arrays[f"{at}.means"] = coverage.on_judged.means
-            arrays[f"{at}.changed"] = coverage.on_judged.changed
+            prefix = f"{number}.on_judged"
+            arrays[f"{prefix}.means"] = coverage.on_judged.means
+            arrays[f"{prefix}.changed"] = coverage.on_judged.changed
             on_judged = {
                 "topics": coverage.on_judged.topics,
-                "families": _families_head(coverage.on_judged.families, at, arrays),
+                "families": _families_head(coverage.on_judged.families, prefix, arrays),
             }
 
-        heads.append(
+        headers.append(
             {
                 "measure": compared.measure.name,
                 "order": compared.order,
@@ -119,27 +119,27 @@ def encode(results: list[Compared]) -> bytes:
             }
         )
 
-    arrays[_HEADER] = np.frombuffer(json.dumps(heads).encode(), np.uint8)
+    arrays[_HEADER] = np.frombuffer(json.dumps(headers).encode(), np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return zstandard.compress(buffer.getbuffer())
 
 
 def _families_head(
-    families: Sequence[Family], at: str, arrays: dict[str, Any]
+    families: Sequence[Family], prefix: str, arrays: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the header of families, and add their numbers to the arrays.
 
-    Their names begin with `at`.
+    Their names begin with `prefix`.
     """
-    heads = []
+    headers = []
     for family in families:
-        arrays[f"{at}.{family.test}.adjusted"] = family.adjusted
-        kept = replace(family.result, direction=family.result.leaning)
-        arrays.update({f"{at}.{family.test}.{name}": getattr(kept, name) for name in _ARRAYS})
+        arrays[f"{prefix}.{family.test}.adjusted"] = family.adjusted
+        result = replace(family.result, direction=family.result.leaning)
+        arrays.update({f"{prefix}.{family.test}.{name}": getattr(result, name) for name in _ARRAYS})
         tiers = family.tiers
 
-        heads.append(
+        headers.append(
             {
                 "test": family.test,
                 "size": family.size,
@@ -149,67 +149,70 @@ def _families_head(
             }
         )
 
-    return heads
+    return headers
 
 
 def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
     """Return the results that `encode` stored; the verdicts follow from the query's level."""
     with np.load(io.BytesIO(zstandard.decompress(content)), allow_pickle=False) as arrays:
-        heads = json.loads(arrays[_HEADER].tobytes())
-        found = [
-            _compared(head, f"{number}", arrays, query.rule.alpha)
-            for number, head in enumerate(heads)
+        headers = json.loads(arrays[_HEADER].tobytes())
+        results = [
+            _compared(header, f"{number}", arrays, query.rule.alpha)
+            for number, header in enumerate(headers)
         ]
 
-        return [with_equivalence(compared, query) for compared in found]
+        return [with_equivalence(compared, query) for compared in results]
 
 
-def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compared:
-    """Return the result of one measure from its header and the arrays that begin with `at`."""
-    values, pairs = arrays[at], Pairs(**head["pairs"])
+def _compared(header: dict[str, Any], prefix: str, arrays: Any, alpha: float) -> Compared:
+    """Return the result of one measure from its header and the arrays that begin with `prefix`."""
+    values, pairs = arrays[prefix], Pairs(**header["pairs"])
     coverage = Coverage(
-        arrays[f"{at}.answered"], arrays[f"{at}.judged"], head["k"], head["judging_counts"]
+        arrays[f"{prefix}.answered"],
+        arrays[f"{prefix}.judged"],
+        header["k"],
+        header["judging_counts"],
     )
 
-    if kept := head["on_judged"]:
-        at_judged, topics = f"{at}.on_judged", kept["topics"]
+    if judged := header["on_judged"]:
+        judged_prefix, topics = f"{prefix}.on_judged", judged["topics"]
         on_judged = OnJudged(
-            arrays[f"{at_judged}.means"],
-            arrays[f"{at_judged}.changed"],
+            arrays[f"{judged_prefix}.means"],
+            arrays[f"{judged_prefix}.changed"],
             topics,
-            _families(kept["families"], at_judged, arrays, alpha, topics),
+            _families(judged["families"], judged_prefix, arrays, alpha, topics),
         )
         coverage = replace(coverage, on_judged=on_judged)
 
-    families = _families(head["families"], at, arrays, alpha, values.shape[1])
-    decided = coverage.decide(families, pairs)
+    families = _families(header["families"], prefix, arrays, alpha, values.shape[1])
+    verdicts_of = coverage.decide(families, pairs)
     families = [
         replace(family, verdicts=verdicts)
-        for family, verdicts in zip(families, decided, strict=True)
+        for family, verdicts in zip(families, verdicts_of, strict=True)
     ]
 
     omnibus = {}
-    for name, kept in head["omnibus"].items():
-        sources = tuple(Source(**source) for source in kept["sources"])
-        spread = kept["sphericity"] and Sphericity(**kept["sphericity"])
-        freedom = tuple(kept["freedom"])
+    for name, stored in header["omnibus"].items():
+        sources = tuple(Source(**source) for source in stored["sources"])
+        spread = stored["sphericity"] and Sphericity(**stored["sphericity"])
+        freedom = tuple(stored["freedom"])
 
         omnibus[name] = OmnibusResult(
-            kept["statistic"],
+            stored["statistic"],
             freedom,
-            kept["p_value"],
-            kept["effect"],
+            stored["p_value"],
+            stored["effect"],
             sources,
-            _cautions(kept),
+            _cautions(stored),
             spread,
         )
 
     return Compared(
-        parse_measure(head["measure"]),
-        head["order"],
+        parse_measure(header["measure"]),
+        header["order"],
         values,
         values.shape[1],
-        head["left_out"],
+        header["left_out"],
         pairs,
         families,
         omnibus,
@@ -218,25 +221,25 @@ def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compa
 
 
 def _families(
-    heads: list[dict[str, Any]], at: str, arrays: Any, alpha: float, topics: int
+    headers: list[dict[str, Any]], prefix: str, arrays: Any, alpha: float, topics: int
 ) -> list[Family]:
-    """Return families from their headers and the arrays whose names begin with `at`."""
+    """Return families from their headers and the arrays whose names begin with `prefix`."""
     families = []
-    for kept in heads:
-        test, tiers = kept["test"], kept["tiers"]
-        numbers = {name: arrays[f"{at}.{test}.{name}"] for name in _ARRAYS}
-        result = PairedResult(**numbers, cautions=_cautions(kept))
-        adjusted = arrays[f"{at}.{test}.adjusted"]
+    for header in headers:
+        test, tiers = header["test"], header["tiers"]
+        numbers = {name: arrays[f"{prefix}.{test}.{name}"] for name in _ARRAYS}
+        result = PairedResult(**numbers, cautions=_cautions(header))
+        adjusted = arrays[f"{prefix}.{test}.adjusted"]
         groups = tiers and Tiers(
             np.array(tiers["tier"]), tuple(tuple(group) for group in tiers["groups"])
         )
         verdicts = decide(result, adjusted, alpha, topics)
         families.append(
-            Family(test, kept["size"], kept["correction"], result, adjusted, verdicts, groups)
+            Family(test, header["size"], header["correction"], result, adjusted, verdicts, groups)
         )
 
     return families
 
 
-def _cautions(kept: dict[str, Any]) -> tuple[Caution, ...]:
-    return tuple(Caution(**caution) for caution in kept["cautions"])
+def _cautions(header: dict[str, Any]) -> tuple[Caution, ...]:
+    return tuple(Caution(**caution) for caution in header["cautions"])

@@ -229,11 +229,11 @@ def _check_work(query: DesignQuery, runs: int, topics: int) -> None:
     number, pairs = len(query.measures), runs * (runs - 1) // 2
     check_values(runs, topics, number)
     seconds = number * seconds_of_test(query.test, runs, topics, pairs, query.resamples)
-    narrow = "use fewer measures, runs (runs=) or resamples, or another test"
-    begin(seconds, f"{query.test} of {runs} runs by {number} measures", narrow, "measures")
+    advice = "use fewer measures, runs (runs=) or resamples, or another test"
+    begin(seconds, f"{query.test} of {runs} runs by {number} measures", advice, "measures")
     draws = number * query.trials * (len(query.sizes) or _SIZES)
-    narrow = "use fewer measures, runs (runs=), sizes or trials"
-    begin(seconds_of_swaps(runs, topics, draws), f"swap rates of {runs} runs", narrow, "trials")
+    advice = "use fewer measures, runs (runs=), sizes or trials"
+    begin(seconds_of_swaps(runs, topics, draws), f"swap rates of {runs} runs", advice, "trials")
     plans = number * len(query.differences)
     begin(
         seconds_of_plans(plans), f"{plans} topic set sizes", "use fewer differences", "differences"
@@ -286,19 +286,19 @@ def _smallness(
     common: CommonValues, margin: float, variance: float, query: DesignQuery
 ) -> Smallness:
     pairs = all_pairs(len(common.values))
-    found = tost(common.values, *pairs, margin, Rule("none", query.alpha))
+    equivalence = tost(common.values, *pairs, margin, Rule("none", query.alpha))
     return Smallness(
         power_of_non_inferiority(common.topics, margin, variance, query.alpha),
         _fewest(topics_for_non_inferiority, margin, variance, query.alpha, query.power),
         power_of_equivalence(common.topics, margin, variance, query.alpha),
         _fewest(topics_for_equivalence, margin, variance, query.alpha, query.power),
-        float(found.both.holds.mean()),
+        float(equivalence.both.holds.mean()),
     )
 
 
-def _fewest(find: Callable[..., int], *given: float) -> int | None:
+def _fewest(find: Callable[..., int], *arguments: float) -> int | None:
     """Return the smallest sufficient number of topics, or None beyond a million."""
     try:
-        return find(*given)
+        return find(*arguments)
     except StatisticsError:
         return None

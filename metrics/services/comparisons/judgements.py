@@ -92,15 +92,15 @@ def read_judgements(*, collection: Collection, query: JudgementsQuery) -> Judgem
         message = f"{len(versions)} versions; one or two can be looked at: qrels=1,2"
         raise StatisticsError(message, code="too_many_versions", pointer="qrels")
 
-    found = [qrels_version(collection, version) for version in versions]
-    found = found or [active_qrels(collection)]
-    judgements = [_judgements(qrels) for qrels in found]
+    qrels_of_versions = [qrels_version(collection, version) for version in versions]
+    qrels_of_versions = qrels_of_versions or [active_qrels(collection)]
+    judgements = [_judgements(qrels) for qrels in qrels_of_versions]
     compared = compare_assessments(*judgements) if len(judgements) == 2 else None
 
     return JudgementsAnswer(
         [
-            _counted(qrels, judged, collection.documents)
-            for qrels, judged in zip(found, judgements, strict=True)
+            _count_levels(qrels, of_version, collection.documents)
+            for qrels, of_version in zip(qrels_of_versions, judgements, strict=True)
         ],
         compared,
     )
@@ -122,14 +122,13 @@ def _judgements(qrels: Qrels) -> Judgements:
     return load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
 
 
-def _counted(qrels: Qrels, judgements: Judgements, documents: int | None) -> JudgedVersion:
+def _count_levels(qrels: Qrels, judgements: Judgements, documents: int | None) -> JudgedVersion:
     base = judgements.recall_base
     levels = np.unique(base.level)
     counts = np.zeros((base.n_topics, len(levels)), np.int64)
     counts[base.topic, np.searchsorted(levels, base.level)] = base.counts
 
     rest = None
-
     if documents is not None:
         # A document that is relevant to several topics is one document of the collection.
         rows = np.flatnonzero(judgements.levels >= 1)

@@ -128,48 +128,50 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     refuse_pooled(query.measures)
     scores = query.scores or collection.scores
     versions = _versions(collection, query)
-    kinds = [(measure, qrels) for qrels in versions for measure in query.measures]
-    _check_orders(len(kinds))
+    conditions = [(measure, qrels) for qrels in versions for measure in query.measures]
+    _check_orders(len(conditions))
     runs, ids = _evaluated(collection, versions, scores, query)
 
     # Only pairs that differ in the measure or in the version, not in both.
     pairs = [
         (a, b)
-        for a, b in combinations(range(len(kinds)), 2)
-        if (kinds[a][0] == kinds[b][0]) != (kinds[a][1] == kinds[b][1])
+        for a, b in combinations(range(len(conditions)), 2)
+        if (conditions[a][0] == conditions[b][0]) != (conditions[a][1] == conditions[b][1])
     ]
-
     topics = max(qrels.topics for qrels in versions)
-    check_values(len(runs), topics, len(kinds))
-    seconds = seconds_of_orders(len(kinds), len(pairs), len(runs), topics, query.resamples)
-    what = f"{len(pairs)} pairs of orders of {len(runs)} runs, B = {query.resamples:,},"
-    begin(seconds, what, "use fewer measures, runs (runs=) or resamples", "measures")
+    check_values(len(runs), topics, len(conditions))
+    seconds = seconds_of_orders(len(conditions), len(pairs), len(runs), topics, query.resamples)
+    subject = f"{len(pairs)} pairs of orders of {len(runs)} runs, B = {query.resamples:,},"
+    begin(seconds, subject, "use fewer measures, runs (runs=) or resamples", "measures")
+
     values, common = _values(versions, ids, query.measures)
-    lower = np.array([measure.definition.lower_is_better for measure, _ in kinds])
-    means = np.array([one.mean(axis=1) for one in values])
+    lower = np.array([measure.definition.lower_is_better for measure, _ in conditions])
+    means = np.array([order_values.mean(axis=1) for order_values in values])
     ranks = standings(means, lower)
     options = Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
     agreements = order_agreements(ranks, values, pairs, lower, options)
 
     orders = [
-        Order(measure, qrels.version, tied, places, of_runs)
-        for (measure, qrels), tied, places, of_runs in zip(
-            kinds, has_ties(ranks).tolist(), ranks.tolist(), means.tolist(), strict=True
+        Order(measure, qrels.version, tied, places, means_of_runs)
+        for (measure, qrels), tied, places, means_of_runs in zip(
+            conditions, has_ties(ranks).tolist(), ranks.tolist(), means.tolist(), strict=True
         )
     ]
 
-    unsuited = [caution for measure, qrels in kinds for caution in qrels_cautions([measure], qrels)]
+    unsuited = [
+        caution for measure, qrels in conditions for caution in qrels_cautions([measure], qrels)
+    ]
     return Orders(
-        query,
-        scores,
-        runs,
-        common.topics,
-        orders,
-        [
-            OrderPair(a, b, found, (ranks[b] - ranks[a]).tolist())
-            for (a, b), found in zip(pairs, agreements, strict=True)
+        query=query,
+        scores=scores,
+        runs=runs,
+        topics=common.topics,
+        orders=orders,
+        pairs=[
+            OrderPair(a, b, agreement, (ranks[b] - ranks[a]).tolist())
+            for (a, b), agreement in zip(pairs, agreements, strict=True)
         ],
-        [
+        cautions=[
             *dict.fromkeys(unsuited),
             *cautions_of(query.measures, common.left_out),
             *few_topics(common.topics),
@@ -182,18 +184,18 @@ def _versions(collection: Collection, query: OrdersQuery) -> list[Qrels]:
     if not query.versions:
         return [active_qrels(collection)]
 
-    wanted = list(dict.fromkeys(query.versions))
-    found = {
+    versions = list(dict.fromkeys(query.versions))
+    by_version = {
         qrels.version: qrels
-        for qrels in Qrels.objects.filter(collection=collection, version__in=wanted)
+        for qrels in Qrels.objects.filter(collection=collection, version__in=versions)
     }
 
-    for version in wanted:
-        if version not in found:
+    for version in versions:
+        if version not in by_version:
             message = f"collection {collection.slug} has no version {version} of the judgements"
             raise StatisticsError(message, code="unknown_qrels", pointer="qrels")
 
-    return [found[version] for version in wanted]
+    return [by_version[version] for version in versions]
 
 
 def _check_orders(number: int) -> None:
@@ -217,52 +219,52 @@ def _evaluated(
 
     Runs are as named, or in the order of submission.
     """
-    done = Evaluation.objects.live().evaluated().counting(Q(qrels__in=versions), scores)
+    evaluations = Evaluation.objects.live().evaluated().counting(Q(qrels__in=versions), scores)
     if query.runs:
-        done = done.filter(run__in=query.runs)
+        evaluations = evaluations.filter(run__in=query.runs)
     elif entries := collection_entries(collection, collection.active_qrels or versions[0]):
-        done = done.filter(run__in=entries.with_status(OFFICIAL))
+        evaluations = evaluations.filter(run__in=entries.with_status(OFFICIAL))
 
-    found: dict[object, dict[int, int]] = {}
+    by_run: dict[object, dict[int, int]] = {}
     rows = list(
-        done.with_files()
+        evaluations.with_files()
         .order_by("run__created_at", "run")
         .values_list("run_id", "qrels_id", "pk", "same_files")
     )
 
     check_files(Evaluation, (row[2:] for row in rows))
     for run, qrels, pk, _ in rows:
-        found.setdefault(run, {})[qrels] = pk
+        by_run.setdefault(run, {})[qrels] = pk
 
     complete = {
-        str(run): by_qrels for run, by_qrels in found.items() if len(by_qrels) == len(versions)
+        str(run): by_qrels for run, by_qrels in by_run.items() if len(by_qrels) == len(versions)
     }
-    wanted = list(dict.fromkeys(query.runs)) or list(complete)
-    _check_runs(collection, wanted, complete)
-    rows_of = Run.objects.select_related("team").defer(*_LONG).in_bulk(wanted)
+    chosen = list(dict.fromkeys(query.runs)) or list(complete)
+    _check_runs(collection, chosen, complete)
+    rows_of = Run.objects.select_related("team").defer(*_LONG).in_bulk(chosen)
     runs = {str(pk): run for pk, run in rows_of.items()}
 
-    return [runs[run] for run in wanted], [
-        [complete[run][qrels.pk] for run in wanted] for qrels in versions
+    return [runs[run] for run in chosen], [
+        [complete[run][qrels.pk] for run in chosen] for qrels in versions
     ]
 
 
 def _check_runs(
-    collection: Collection, wanted: list[str], complete: dict[str, dict[int, int]]
+    collection: Collection, chosen: list[str], complete: dict[str, dict[int, int]]
 ) -> None:
-    missing = [run for run in wanted if run not in complete]
+    missing = [run for run in chosen if run not in complete]
     if missing:
         message = (
             f"run {missing[0]} is not evaluated against all of these judgements of "
             f"{collection.slug}"
         )
         raise StatisticsError(message, code="unknown_run", pointer="runs")
-    if len(wanted) > MAX_RUNS:
+    if len(chosen) > MAX_RUNS:
         raise too_many_runs(MAX_RUNS)
-    if len(wanted) < 2:
+    if len(chosen) < 2:
         message = (
             "an ordering needs at least two runs evaluated against all of these judgements; found "
-            f"{len(wanted)}. Organisers have all runs evaluated against a version by POST "
+            f"{len(chosen)}. Organisers have all runs evaluated against a version by POST "
             f"collections/{collection.slug}/evaluations/ with its number as qrels"
         )
         raise StatisticsError(message, code="too_few_runs")
@@ -274,14 +276,14 @@ def _values(
     """Return the values of each order, on the topics on which all runs always have a value."""
     shared = set(versions[0].topic_ids).intersection(*(qrels.topic_ids for qrels in versions[1:]))
     topics = [topic for topic in versions[0].topic_ids if topic in shared]
-    found = vectors_of([pk for of_version in ids for pk in of_version], measures)
+    vectors = vectors_of([pk for evaluations in ids for pk in evaluations], measures)
 
     orders = []
-    for qrels, of_version in zip(versions, ids, strict=True):
+    for qrels, evaluations in zip(versions, ids, strict=True):
         places = {topic: place for place, topic in enumerate(qrels.topic_ids)}
         columns = np.array([places[topic] for topic in topics], np.int64)
         orders += [
-            np.vstack([found[pk, measure.name].values[columns] for pk in of_version])
+            np.vstack([vectors[pk, measure.name].values[columns] for pk in evaluations])
             for measure in measures
         ]
 

@@ -12,8 +12,8 @@ import numpy as np
 from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.cautions import are_skewed, are_tied
-from metrics.engine.significance.effect_sizes import READINGS, effect_sizes
-from metrics.engine.significance.equivalence import topics_for_tost
+from metrics.engine.significance.effect_sizes import READINGS, Estimate, effect_sizes
+from metrics.engine.significance.equivalence import Claim, topics_for_tost
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.fragility import fragility
 from metrics.engine.significance.moments import moments_of, ties_of
@@ -61,11 +61,9 @@ class PairSelection(Question):
         """
         selection = cls.read(parameters)
         limit = selection.limit or 1
-        shown = limit * len(query.measures) * max(len(query.tests), 1)
-        if limit > 1 and shown > MAX_VERDICTS:
-            message = (
-                f"{shown:,} results requested; the limit is {MAX_VERDICTS:,}: use a smaller limit="
-            )
+        results = limit * len(query.measures) * max(len(query.tests), 1)
+        if limit > 1 and results > MAX_VERDICTS:
+            message = f"{results:,} results requested; the limit is {MAX_VERDICTS:,}: use a smaller limit="
             raise InvalidInput(message, code="too_many_values", pointer="limit")
         return selection
 
@@ -105,7 +103,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Held:
+class PairClaim:
     """A claim about a pair: its p, the corrected p, and whether it holds at the level."""
 
     p_value: float
@@ -126,9 +124,9 @@ class PairEquivalence:
 
     low: float
     high: float
-    a: Held
-    b: Held
-    both: Held
+    a: PairClaim
+    b: PairClaim
+    both: PairClaim
     withheld: str
     topics: int | None
 
@@ -244,10 +242,10 @@ def rows_of(answer: Answer, compared: Compared) -> list[int]:
 
 def visible_pairs(answer: Answer, compared: Compared) -> Flags:
     """Return which pairs consist of two runs that are not withdrawn."""
-    there = np.zeros(compared.pairs.runs, np.bool_)
-    there[rows_of(answer, compared)] = True
+    shown = np.zeros(compared.pairs.runs, np.bool_)
+    shown[rows_of(answer, compared)] = True
     first, second = compared.pairs.indices()
-    visible: Flags = there[first] & there[second]
+    visible: Flags = shown[first] & shown[second]
 
     return visible
 
@@ -255,13 +253,13 @@ def visible_pairs(answer: Answer, compared: Compared) -> Flags:
 def choose_pairs(answer: Answer, compared: Compared, selection: PairSelection) -> tuple[int, Ints]:
     """Return how many pairs the selection has on all pages, and the pairs of this page."""
     first, second = compared.pairs.indices()
-    wanted = visible_pairs(answer, compared)
+    selected = visible_pairs(answer, compared)
     if selection.run is not None:
         ids = [str(run_of(answer, compared, row).pk) for row in range(compared.pairs.runs)]
         named = np.array([run == selection.run for run in ids], np.bool_)
-        wanted &= named[first] | named[second]
+        selected &= named[first] | named[second]
 
-    chosen = np.flatnonzero(wanted)
+    chosen = np.flatnonzero(selected)
     if selection.sort != PAIR_ORDERS[0]:
         result = compared.families[0].result
         key = result.p_value if selection.sort == "p_value" else -np.abs(result.difference)
@@ -277,47 +275,53 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
     means = compared.values.mean(axis=1)
     ends = compared.pairs.indices()
 
-    for at in range(0, len(chosen), _AT_ONCE):
-        some = chosen[at : at + _AT_ONCE]
-        first, second = (side[some] for side in ends)
+    for start in range(0, len(chosen), _AT_ONCE):
+        chunk = chosen[start : start + _AT_ONCE]
+        first, second = (side[chunk] for side in ends)
         sizes = effect_sizes(
             compared.values, first, second, answer.query.options, lower_is_better=lower
         )
 
-        yield from map(
-            ShownPair,
-            [run_of(answer, compared, row) for row in first.tolist()],
-            [run_of(answer, compared, row) for row in second.tolist()],
-            means[first].tolist(),
-            means[second].tolist(),
-            sizes.difference.tolist(),
-            sizes.relative.tolist(),
-            [READINGS[reading] for reading in sizes.reading.tolist()],
-            *(
-                map(Bounded, estimate.value.tolist(), estimate.low.tolist(), estimate.high.tolist())
-                for estimate in (
-                    sizes.cohen_d,
-                    sizes.hedges_g,
-                    sizes.standardised,
-                    sizes.cliff_delta,
-                    sizes.probability_better,
-                )
-            ),
-            sizes.wins.tolist(),
-            sizes.ties.tolist(),
-            sizes.losses.tolist(),
-            sizes.deviation.tolist(),
-            sizes.detectable.tolist(),
-            _fragile(compared, first, second, some, answer.query.rule.alpha),
-            map(
-                list,
-                zip(*(_verdicts(family, some, lower) for family in compared.families), strict=True),
-            ),
-            _equivalences(compared, some, sizes.deviation, answer.query.rule.alpha),
-            _chances(compared, first, second, answer.query),
-            _cautions(compared, first, second),
-            _on_judged(compared, first, second, some, lower),
-        )
+        alpha = answer.query.rule.alpha
+        fragilities = list(_fragilities(compared, first, second, chunk, alpha))
+        verdicts = [_verdicts(family, chunk, lower) for family in compared.families]
+        equivalences = _equivalences(compared, chunk, sizes.deviation, alpha)
+        chances = _chances(compared, first, second, answer.query)
+        cautions = list(_cautions(compared, first, second))
+        on_judged = list(_on_judged(compared, first, second, chunk, lower))
+
+        for i, (row_a, row_b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+            yield ShownPair(
+                a=run_of(answer, compared, row_a),
+                b=run_of(answer, compared, row_b),
+                mean_a=float(means[row_a]),
+                mean_b=float(means[row_b]),
+                difference=float(sizes.difference[i]),
+                relative=float(sizes.relative[i]),
+                reading=READINGS[sizes.reading[i]],
+                cohen_d=_bounded(sizes.cohen_d, i),
+                hedges_g=_bounded(sizes.hedges_g, i),
+                standardised=_bounded(sizes.standardised, i),
+                cliff_delta=_bounded(sizes.cliff_delta, i),
+                probability_better=_bounded(sizes.probability_better, i),
+                wins=int(sizes.wins[i]),
+                ties=int(sizes.ties[i]),
+                losses=int(sizes.losses[i]),
+                deviation=float(sizes.deviation[i]),
+                detectable=float(sizes.detectable[i]),
+                fragility=fragilities[i],
+                verdicts=[of_test[i] for of_test in verdicts],
+                equivalence=equivalences[i],
+                chances=chances[i],
+                cautions=cautions[i],
+                on_judged=on_judged[i],
+            )
+
+
+def _bounded(estimate: Estimate, pair: int) -> Bounded:
+    return Bounded(
+        float(estimate.value[pair]), float(estimate.low[pair]), float(estimate.high[pair])
+    )
 
 
 def _cautions(compared: Compared, first: Ints, second: Ints) -> Iterator[list[str]]:
@@ -334,31 +338,36 @@ def _on_judged(
     compared: Compared, first: Ints, second: Ints, chosen: Ints, lower_is_better: bool
 ) -> Iterator[PairOnJudged | None]:
     """Return the pairs that are judged unevenly on judged documents alone, None for others."""
-    found = compared.coverage.on_judged
-    if found is None:
+    on_judged = compared.coverage.on_judged
+    if on_judged is None:
         yield from [None] * len(chosen)
         return
 
     uneven = compared.coverage.uneven(compared.pairs)[chosen].tolist()
     verdicts = zip(
-        *(_verdicts(family, chosen, lower_is_better) for family in found.families), strict=True
+        *(_verdicts(family, chosen, lower_is_better) for family in on_judged.families), strict=True
     )
 
-    means = zip(found.means[first].tolist(), found.means[second].tolist(), strict=True)
-    for apart, (a, b), of_tests in zip(uneven, means, verdicts, strict=True):
-        yield PairOnJudged(a, b, a - b, list(of_tests)) if apart else None
+    means = zip(on_judged.means[first].tolist(), on_judged.means[second].tolist(), strict=True)
+    for is_uneven, (a, b), of_tests in zip(uneven, means, verdicts, strict=True):
+        yield PairOnJudged(a, b, a - b, list(of_tests)) if is_uneven else None
 
 
-def _fragile(
+def _fragilities(
     compared: Compared, first: Ints, second: Ints, chosen: Ints, alpha: float
 ) -> Iterator[Fragile]:
     """Return what carries the verdict of the first test, if it is one of means."""
     family = compared.families[0]
     of_means = family.significant[chosen] & (not TESTS[family.test].ranks)
     p_adjusted = np.where(of_means, family.adjusted[chosen], 1.0)
-    found = fragility(compared.values, first, second, p_adjusted, alpha)
+    fragility_of_pairs = fragility(compared.values, first, second, p_adjusted, alpha)
 
-    rows = zip(found.sign.tolist(), found.significance.tolist(), found.order, strict=True)
+    rows = zip(
+        fragility_of_pairs.sign.tolist(),
+        fragility_of_pairs.significance.tolist(),
+        fragility_of_pairs.order,
+        strict=True,
+    )
     for sign, significance, order in rows:
         most = min(MOST_CARRYING, significance if significance >= 0 else max(sign, 0))
         yield Fragile(
@@ -370,40 +379,50 @@ def _fragile(
 
 def _equivalences(
     compared: Compared, chosen: Ints, deviation: Floats, alpha: float
-) -> Iterator[PairEquivalence] | list[None]:
+) -> list[PairEquivalence | None]:
     if compared.equivalence is None:
         return [None] * len(chosen)
 
-    found = compared.equivalence.of(chosen)
-    needed = topics_for_tost(deviation, found.margin, alpha).tolist()
-    claims = [
-        map(Held, claim.p_value.tolist(), claim.adjusted.tolist(), claim.holds.tolist())
-        for claim in (found.a, found.b, found.both)
+    equivalence = compared.equivalence.of(chosen)
+    topics = topics_for_tost(deviation, equivalence.margin, alpha).tolist()
+    return [
+        PairEquivalence(
+            low=float(equivalence.low[pair]),
+            high=float(equivalence.high[pair]),
+            a=_claim(equivalence.a, pair),
+            b=_claim(equivalence.b, pair),
+            both=_claim(equivalence.both, pair),
+            withheld=REASONS[equivalence.withheld[pair]],
+            topics=None if math.isnan(needed) else int(needed),
+        )
+        for pair, needed in enumerate(topics)
     ]
 
-    reasons = [REASONS[reason] for reason in found.withheld.tolist()]
-    topics = [None if math.isnan(number) else int(number) for number in needed]
-    return map(PairEquivalence, found.low.tolist(), found.high.tolist(), *claims, reasons, topics)
+
+def _claim(claim: Claim, pair: int) -> PairClaim:
+    return PairClaim(
+        float(claim.p_value[pair]), float(claim.adjusted[pair]), bool(claim.holds[pair])
+    )
 
 
 def _chances(
     compared: Compared, first: Ints, second: Ints, query: ComparisonQuery
 ) -> list[dict[str, PairChances]]:
     """Return the chances of each pair by each posterior that is requested."""
-    found: list[dict[str, PairChances]] = [{} for _ in first]
+    by_pair: list[dict[str, PairChances]] = [{} for _ in first]
     for name in query.practical.posteriors:
         chances = POSTERIORS[name](
             compared.values, first, second, query.practical.rope, query.options
         )
-        sides = [chances.higher.tolist(), chances.equal.tolist(), chances.lower.tolist()]
-
+        better, worse = chances.higher.tolist(), chances.lower.tolist()
         if compared.measure.definition.lower_is_better:
-            sides.reverse()
+            better, worse = worse, better
 
-        for pair, said in zip(found, map(PairChances, *sides), strict=True):
-            pair[name] = said
+        columns = zip(better, chances.equal.tolist(), worse, strict=True)
+        for chances_of_pair, shares in zip(by_pair, columns, strict=True):
+            chances_of_pair[name] = PairChances(*shares)
 
-    return found
+    return by_pair
 
 
 def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdict]:
@@ -422,6 +441,6 @@ def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdi
 
     numbers = (column[chosen].tolist() for column in (*figures, verdicts.better(lower_is_better)))
     return [
-        Verdict(family.test, *said)
-        for said in zip(*numbers, withheld, leaning.tolist(), strict=True)
+        Verdict(family.test, *figures_of_pair)
+        for figures_of_pair in zip(*numbers, withheld, leaning.tolist(), strict=True)
     ]

@@ -69,7 +69,7 @@ KEPT = timedelta(days=30)
 KEPT_BYTES = 2**30
 _WAIT_SECONDS = 10.0
 _READ_AGAIN = timedelta(days=1)
-_TELL_SECONDS = 1.0
+_NOTE_SECONDS = 1.0
 _LONG = ("qrels__topic_ids", "content", "traceback")
 
 
@@ -118,20 +118,20 @@ class Answer:
             if place not in self.gone
         }
 
-        wanted = dict.fromkeys([*runs, *([self.query.baseline] if self.query.baseline else [])])
-        missing = [run for run in wanted if run not in places]
+        chosen = dict.fromkeys([*runs, *([self.query.baseline] if self.query.baseline else [])])
+        missing = [run for run in chosen if run not in places]
         if missing:
             message = f"run {missing[0]} is not among the {len(places):,} compared runs"
             raise StatisticsError(message, code="unknown_run", pointer="runs")
-        if len(wanted) < 2:
+        if len(chosen) < 2:
             raise StatisticsError(
                 "a comparison needs at least two runs; found 1", code="too_few_runs", pointer="runs"
             )
 
-        query = replace(self.query, runs=list(wanted), family=self.query.tested)
-        shown = {places[run] for run in wanted}
+        query = replace(self.query, runs=list(chosen), family=self.query.tested)
+        chosen_places = {places[run] for run in chosen}
         return replace(
-            self, query=query, results=[compared.among(shown) for compared in self.results]
+            self, query=query, results=[compared.among(chosen_places) for compared in self.results]
         )
 
 
@@ -150,24 +150,26 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
     Raise StatisticsError if it has no result, Conflict if it failed, LimitReached if too many are
     queued.
     """
-    found = look_up_comparison(collection=collection, query=query)
-    if isinstance(found, Outlook):
-        found = queue_comparison(collection=collection, query=query)
+    answer = look_up_comparison(collection=collection, query=query)
+    if isinstance(answer, Outlook):
+        answer = queue_comparison(collection=collection, query=query)
 
-    if isinstance(found, Comparison):
-        check_not_failed(found)
+    if isinstance(answer, Comparison):
+        check_not_failed(answer)
 
-    return found
+    return answer
 
 
-def _made_at_once(entrants: Entrants, query: ComparisonQuery) -> Answer:
+def _compute_at_once(entrants: Entrants, query: ComparisonQuery) -> Answer:
     begin(
         estimate(entrants, query), "the comparison", "use fewer runs, measures or resamples", "runs"
     )
 
     # Threads that draw resamples check the request for which they draw.
-    watched = replace(query, options=replace(query.options, watch=present_attention().keep_going))
-    return Answer(query, entrants, list(compare_entrants(entrants, watched)))
+    watched_query = replace(
+        query, options=replace(query.options, watch=present_attention().keep_going)
+    )
+    return Answer(query, entrants, list(compare_entrants(entrants, watched_query)))
 
 
 def check_not_failed(stored: Comparison) -> None:
@@ -192,7 +194,7 @@ def look_up_comparison(
     query = with_usual_test(query, entrants)
     check_workload(entrants, query)
     if fits_a_request(entrants, query):
-        return _made_at_once(entrants, query).of(query.shown)
+        return _compute_at_once(entrants, query).of(query.shown)
 
     stored = _find(digest_of(canonical(entrants, query)))
     if stored is None:
@@ -219,11 +221,11 @@ def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Compa
 
 
 def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
-    asked = canonical(entrants, query)
-    digest = digest_of(asked)
-    known = _find(digest)
-    if known is not None:
-        return known
+    content = canonical(entrants, query)
+    digest = digest_of(content)
+    existing = _find(digest)
+    if existing is not None:
+        return existing
 
     check_missing(entrants, query)
 
@@ -239,13 +241,13 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
         )
         raise LimitReached(message, wait=_WAIT_SECONDS, code="too_many_comparisons")
 
-    identity = {"qrels": entrants.qrels, "scores": entrants.scores, "query": asked}
-    made: Comparison
+    identity = {"qrels": entrants.qrels, "scores": entrants.scores, "query": content}
+    comparison: Comparison
     with transaction.atomic():
-        made = Comparison.objects.get_or_create(digest=digest, defaults=identity)[0]
-        count_moves(Comparison, [made.pk])
+        comparison = Comparison.objects.get_or_create(digest=digest, defaults=identity)[0]
+        count_moves(Comparison, [comparison.pk])
 
-    return made
+    return comparison
 
 
 def _find(digest: str) -> Comparison | None:
@@ -283,11 +285,15 @@ def read_stored_comparison(stored: Comparison) -> Answer:
 
 def question_of(stored: Comparison) -> ComparisonQuery:
     """Return the query of a stored comparison, with the ids of its runs, to request it again."""
-    query, kept = query_from(stored.query), stored.query
-    found = dict(Evaluation.objects.filter(pk__in=kept["evaluations"]).values_list("pk", "run_id"))
-    runs = [str(found[pk]) for pk in kept["evaluations"] if pk in found]
+    query, content = query_from(stored.query), stored.query
+    run_of_evaluation = dict(
+        Evaluation.objects.filter(pk__in=content["evaluations"]).values_list("pk", "run_id")
+    )
+    runs = [str(run_of_evaluation[pk]) for pk in content["evaluations"] if pk in run_of_evaluation]
     baseline = (
-        found.get(kept["evaluations"][kept["baseline"]]) if kept["baseline"] is not None else None
+        run_of_evaluation.get(content["evaluations"][content["baseline"]])
+        if content["baseline"] is not None
+        else None
     )
 
     return replace(query, baseline=str(baseline) if baseline else None, runs=runs)
@@ -301,12 +307,12 @@ def _entrants(stored: Comparison) -> Entrants:
         .defer("traceback", "run__metadata")
     )
 
-    found = rows.in_bulk(pks)
-    check_files(Evaluation, ((pk, evaluation.same_files) for pk, evaluation in found.items()))
-    if len(found) < len(pks):
+    evaluations = rows.in_bulk(pks)
+    check_files(Evaluation, ((pk, evaluation.same_files) for pk, evaluation in evaluations.items()))
+    if len(evaluations) < len(pks):
         raise NotFound("runs of this comparison no longer exist", code="not_found")
     return Entrants(
-        stored.qrels, stored.scores, [found[pk] for pk in pks], stored.query["baseline"]
+        stored.qrels, stored.scores, [evaluations[pk] for pk in pks], stored.query["baseline"]
     )
 
 
@@ -323,21 +329,21 @@ def _compare(lease: Lease, lost: threading.Event) -> bool:
     query, entrants = query_from(stored.query), _entrants(stored)
     start = time.perf_counter()
     progress = Progress(lease, lost, entrants, query)
-    watched = replace(query, options=replace(query.options, watch=progress.block))
-    content = encode(list(compare_entrants(entrants, watched, progress.family)))
-    done: dict[str, Any] = {"content": content, "size": len(content), "progress": 1.0}
-    done["content_digest"] = stored.digest_of_content(stored.digest, content)
-    done["seconds"] = time.perf_counter() - start
-    patiently(lambda: _store(lease, stored, done))
+    watched_query = replace(query, options=replace(query.options, watch=progress.block))
+    content = encode(list(compare_entrants(entrants, watched_query, progress.family)))
+    results: dict[str, Any] = {"content": content, "size": len(content), "progress": 1.0}
+    results["content_digest"] = stored.digest_of_content(stored.digest, content)
+    results["seconds"] = time.perf_counter() - start
+    patiently(lambda: _store(lease, stored, results))
     sweep_comparisons()
 
     return True
 
 
-def _store(lease: Lease, stored: Comparison, done: dict[str, Any]) -> None:
+def _store(lease: Lease, stored: Comparison, results: dict[str, Any]) -> None:
     """Save the result. A worker that lost its lease writes nothing."""
     with transaction.atomic():
-        if not finish(lease, **done):
+        if not finish(lease, **results):
             raise LeaseLost
         count_moves(Comparison, [lease.pk])
         announce_compared(stored)
@@ -363,25 +369,25 @@ class Progress:
         }
         self._whole = sum(self._seconds.values()) * len(query.measures)
         self._before = self._now = self._block = 0.0
-        self._due = time.monotonic() + _TELL_SECONDS
+        self._due = time.monotonic() + _NOTE_SECONDS
 
     def family(self, measure: Measure, test: str) -> None:
         """Note that the next test begins."""
         self._before, self._now, self._block = self._before + self._now, self._seconds[test], 0.0
-        self._tell()
+        self._note()
 
     def block(self) -> None:
         """Note that the test draws one more block of resamples."""
         self._block += 1
-        self._tell()
+        self._note()
 
-    def _tell(self) -> None:
+    def _note(self) -> None:
         if self._lost.is_set():
             raise LeaseLost
         if time.monotonic() < self._due:
             return
 
-        self._due = time.monotonic() + _TELL_SECONDS
+        self._due = time.monotonic() + _NOTE_SECONDS
         inside = min(self._block / self._blocks, 1.0) * self._now
         if not patiently(
             lambda: note(self._lease, progress=min((self._before + inside) / self._whole, 0.99))
@@ -394,16 +400,16 @@ def sweep_comparisons() -> int:
 
     Return how many.
     """
-    ended = Comparison.objects.exclude(pk__in=Comparison.objects.unfinished().values("pk"))
-    forgotten = _forget(ended.filter(read_at__lt=timezone.now() - KEPT))
+    finished = Comparison.objects.exclude(pk__in=Comparison.objects.unfinished().values("pk"))
+    forgotten = _forget(finished.filter(read_at__lt=timezone.now() - KEPT))
     total, surplus = 0, []
 
-    for pk, size in ended.order_by("-read_at", "-created_at").values_list("pk", "size"):
+    for pk, size in finished.order_by("-read_at", "-created_at").values_list("pk", "size"):
         total += size
         if total > KEPT_BYTES:
             surplus.append(pk)
 
-    return forgotten + _forget(ended.filter(pk__in=surplus))
+    return forgotten + _forget(finished.filter(pk__in=surplus))
 
 
 def _forget(comparisons: QuerySet[Comparison]) -> int:

@@ -59,8 +59,8 @@ def check_missing(entrants: Entrants, query: ComparisonQuery) -> None:
 
 def _check_seconds(seconds: float) -> None:
     if seconds > MOST_SECONDS:
-        narrow = "use fewer resamples, measures or runs"
-        message = f"would take about {seconds:,.0f} s; the limit is {MOST_SECONDS:.0f} s: {narrow}"
+        advice = "use fewer resamples, measures or runs"
+        message = f"would take about {seconds:,.0f} s; the limit is {MOST_SECONDS:.0f} s: {advice}"
         raise StatisticsError(message, code="too_much_work", pointer="resamples")
 
 
@@ -70,7 +70,9 @@ def seconds_of_missing(entrants: Entrants, query: ComparisonQuery) -> float:
     names = {measure.name: measure for measure in query.measures}
     rows = MetricVector.objects.filter(evaluation__in=pks, measure__in=names)
     stored = set(rows.values_list("evaluation_id", "measure"))
-    missing = {pk: [one for name, one in names.items() if (pk, name) not in stored] for pk in pks}
+    missing = {
+        pk: [measure for name, measure in names.items() if (pk, name) not in stored] for pk in pks
+    }
     wanted = {pk: measures for pk, measures in missing.items() if measures}
 
     return seconds_of_views(wanted) if wanted else 0.0
@@ -85,7 +87,7 @@ def seconds_on_judged(entrants: Entrants, query: ComparisonQuery) -> float:
     if len(answered) <= _FEW_VIEWS:
         return 0.0
 
-    usual = next((one for one in query.measures if depth_of(one) == USUAL_DEPTH), None)
+    usual = next((measure for measure in query.measures if depth_of(measure) == USUAL_DEPTH), None)
     if usual and not read_coverage(answered, usual, entrants.qrels).uneven(entrants.pairs).any():
         return 0.0
     return seconds_of_views(dict.fromkeys(answered, query.measures))
@@ -113,5 +115,5 @@ def begin_results_file(pairs: int, query: ComparisonQuery) -> None:
 
 
 def _seconds_of_results(pairs: int, query: ComparisonQuery) -> float:
-    drawn = _DRAWN_SECONDS if "bayes_bootstrap" in query.practical.tests else 0.0
-    return pairs * len(query.measures) * (len(query.tests) * _WRITTEN_SECONDS + drawn)
+    resampling = _DRAWN_SECONDS if "bayes_bootstrap" in query.practical.tests else 0.0
+    return pairs * len(query.measures) * (len(query.tests) * _WRITTEN_SECONDS + resampling)

@@ -96,9 +96,7 @@ def statuses(submissions: Sequence[Run | SessionSet], viewer: Any) -> dict[str, 
     return by_id
 
 
-def detailed_statuses(
-    submissions: Sequence[Run | SessionSet], viewer: Any
-) -> dict[str, RunStatus]:
+def detailed_statuses(submissions: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
     """Return statuses with places in the queue, which takes five more queries."""
     by_id = statuses(submissions, viewer)
     waiting = [
