@@ -60,7 +60,7 @@ class SessionCurvesQuery(QueryCurvesQuery):
 class QueryCurves:
     """Mean curves of queries by their position.
 
-    `reformulations` has for each system how many gained, lost and did neither.
+    `changed` has for each system how many reformulations gained, lost and did neither.
     """
 
     curves: dict[Which, MeanCurves]
@@ -99,9 +99,9 @@ def read_session_curves(
         if row and not row.is_sound(evaluation.qrels_id):
             raise give_up_evaluations(SessionEvaluation, [evaluation.pk], "curves")
 
-        drawn = row and unpack_curves(row, measure, length)
-        if drawn and (drawn.vectors or not per_session):
-            return drawn if per_session else replace(drawn, vectors=None)
+        curves = row and unpack_curves(row, measure, length)
+        if curves and (curves.vectors or not per_session):
+            return curves if per_session else replace(curves, vectors=None)
 
     _check_components(chosen, setting)
     return compute_curves(chosen.judged, measure, length, least=least, per_session=per_session)
@@ -118,11 +118,11 @@ def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurve
     _check_figures(len(WHICH) * len(judged.systems) * setting.depth, "measure")
     group, groups = judged.system, len(judged.systems)
     curves = {which: mean_query_curves(view, setting, which, group, groups) for which in WHICH}
-    found = reformulations(view, setting, normalised=normalised is not None)
+    changes = reformulations(view, setting, normalised=normalised is not None)
     owner = group[view.session]
     parts = (
         np.bincount(owner[part], minlength=groups).tolist()
-        for part in (found.gained, found.lost, found.same)
+        for part in (changes.gained, changes.lost, changes.same)
     )
 
     return QueryCurves(curves, list(zip(*parts, strict=True)))

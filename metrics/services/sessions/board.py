@@ -166,9 +166,9 @@ def first_judged_by(collection: Collection) -> str:
     Raise NotFound if there is no set.
     """
     live = SessionSet.objects.filter(collection=collection, deleted_at=None)
-    there = set(live.order_by().values_list("judged_by", flat=True).distinct())
+    existing = set(live.order_by().values_list("judged_by", flat=True).distinct())
     for judged_by in SessionSet.JudgedBy.values:
-        if judged_by in there:
+        if judged_by in existing:
             return str(judged_by)
 
     raise NotFound(f"collection {collection.slug} has no session sets yet", code="no_session_sets")
@@ -189,14 +189,16 @@ def _stale(
     collection: Collection, judged_by: str, current: list[SessionEvaluation]
 ) -> list[SessionEvaluation]:
     """Return for every live set without a current evaluation its newest older evaluation."""
-    done = SessionEvaluation.objects.evaluated().filter(judged_by=judged_by)
-    newest = done.filter(session_set=OuterRef("session_set")).order_by(
+    evaluated = SessionEvaluation.objects.evaluated().filter(judged_by=judged_by)
+    newest = evaluated.filter(session_set=OuterRef("session_set")).order_by(
         "-qrels__version", "-engine_version"
     )
-    rows = done.filter(
-        session_set__collection=collection, session_set__deleted_at=None, session_set__judged_by=judged_by,
+    rows = evaluated.filter(
+        session_set__collection=collection,
+        session_set__deleted_at=None,
+        session_set__judged_by=judged_by,
         pk=Subquery(newest.values("pk")[:1]),
-    ).exclude(session_set__in=[evaluation.session_set_id for evaluation in current])  # fmt: skip
+    ).exclude(session_set__in=[evaluation.session_set_id for evaluation in current])
 
     return [evaluation for evaluation in _in_order(rows) if evaluation.is_stale]
 
@@ -204,17 +206,19 @@ def _stale(
 def _in_order(rows: SessionEvaluationQuerySet) -> list[SessionEvaluation]:
     """Return the evaluations in the order of submission, with the fields of a row.
 
-    StoredValueCorrupt where one was made from another log.
+    Raise StoredValueCorrupt where one was made from another log.
     """
-    shown = (
+    rows_ = (
         rows.with_files()
         .select_related("session_set__team", "session_set__collection", "qrels")
         .defer(*_LONG)
     )
 
-    found = list(shown.order_by("session_set__created_at", "session_set"))
-    check_files(SessionEvaluation, ((evaluation.pk, evaluation.same_files) for evaluation in found))
-    return found
+    evaluations = list(rows_.order_by("session_set__created_at", "session_set"))
+    check_files(
+        SessionEvaluation, ((evaluation.pk, evaluation.same_files) for evaluation in evaluations)
+    )
+    return evaluations
 
 
 def _rows(
@@ -228,12 +232,17 @@ def _rows(
     rows = []
     for evaluation in evaluations:
         # nsDCG has a value for every session with a relevant document, whatever was found.
-        counted = evaluation.means["values"].get(default_measures()[0].name)
+        sessions_of_systems = evaluation.means["values"].get(default_measures()[0].name)
         for place, system in enumerate(evaluation.means["systems"]):
             values = {name: column[place] for name, column in means[evaluation.pk].items()}
             rows.append(
                 SystemRow(
-                    None, evaluation, system, stale, counted[place][1] if counted else 0, values
+                    None,
+                    evaluation,
+                    system,
+                    stale,
+                    sessions_of_systems[place][1] if sessions_of_systems else 0,
+                    values,
                 )
             )
 
@@ -249,26 +258,28 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
     if not rows:
         return []
 
-    found = [row.values[query.sort.name] for row in rows]
-    means = np.array([np.nan if mean is None else mean for mean, _ in found])
+    means_and_counts = [row.values[query.sort.name] for row in rows]
+    means = np.array([np.nan if mean is None else mean for mean, _ in means_and_counts])
     shares = np.array(
         [
             min(1.0, number / (row.sessions or 1))
-            for row, (_, number) in zip(rows, found, strict=True)
+            for row, (_, number) in zip(rows, means_and_counts, strict=True)
         ]
     )
 
-    fair = (shares == shares.max()) & ~np.isnan(means)
-    ranks = standings(np.where(fair, means, np.nan)[None, :], np.array([not query.descending]))[
-        0
-    ].tolist()
-    best_first = sorted(np.flatnonzero(fair).tolist(), key=lambda place: ranks[place])
+    is_ranked = (shares == shares.max()) & ~np.isnan(means)
+    ranks = standings(
+        np.where(is_ranked, means, np.nan)[None, :], np.array([not query.descending])
+    )[0].tolist()
+    best_first = sorted(np.flatnonzero(is_ranked).tolist(), key=lambda place: ranks[place])
     cost = np.nan_to_num(-means if query.descending else means, nan=np.inf)
-    others = sorted(np.flatnonzero(~fair).tolist(), key=lambda place: (-shares[place], cost[place]))
+    others = sorted(
+        np.flatnonzero(~is_ranked).tolist(), key=lambda place: (-shares[place], cost[place])
+    )
     ranked = [replace(rows[place], rank=ranks[place]) for place in best_first]
 
     for place in others:
-        row, number = rows[place], found[place][1]
+        row, number = rows[place], means_and_counts[place][1]
         if number:
             reason = f"mean of {number:,} of {row.sessions:,} sessions"
             ranked.append(replace(row, code="fewer_sessions", reason=reason))
@@ -288,38 +299,40 @@ def _means(
     Raise StoredValueCorrupt if stored ones are damaged.
     """
     check_means(evaluations)
-    found: dict[int, dict[str, list[Mean]]] = {}
+    means: dict[int, dict[str, list[Mean]]] = {}
     for evaluation in evaluations:
         stored = evaluation.means["values"]
-        found[evaluation.pk] = {
+        means[evaluation.pk] = {
             m.name: [(mean, n) for mean, n in stored[m.name]] for m in measures if m.name in stored
         }
 
-    missing = {e.pk: [m for m in measures if m.name not in found[e.pk]] for e in evaluations}
-    known = cache.get_many(
-        [_key(pk, measure) for pk, wanted in missing.items() for measure in wanted]
+    missing = {e.pk: [m for m in measures if m.name not in means[e.pk]] for e in evaluations}
+    cached = cache.get_many(
+        [_key(pk, measure) for pk, measures_ in missing.items() for measure in measures_]
     )
-    unknown = {
-        pk: [m for m in wanted if _key(pk, m) not in known] for pk, wanted in missing.items()
+    uncached = {
+        pk: [m for m in measures_ if _key(pk, m) not in cached] for pk, measures_ in missing.items()
     }
     queries = {evaluation.pk: evaluation.session_set.queries for evaluation in evaluations}
-    read = sum(queries[pk] for pk, wanted in unknown.items() if wanted)
-    begin_sessions(sum(work_of(queries[pk], wanted) for pk, wanted in unknown.items()), read=read)
+    read = sum(queries[pk] for pk, measures_ in uncached.items() if measures_)
+    begin_sessions(
+        sum(work_of(queries[pk], measures_) for pk, measures_ in uncached.items()), read=read
+    )
 
     for evaluation, judged in load_sets(
-        [evaluation for evaluation in evaluations if unknown[evaluation.pk]]
+        [evaluation for evaluation in evaluations if uncached[evaluation.pk]]
     ):
-        values = values_of(judged, unknown[evaluation.pk])
+        values = values_of(judged, uncached[evaluation.pk])
         fresh = {
-            _key(evaluation.pk, m): judged.means(m, values[m.name]) for m in unknown[evaluation.pk]
+            _key(evaluation.pk, m): judged.means(m, values[m.name]) for m in uncached[evaluation.pk]
         }
         cache.set_many(fresh, _CACHE_SECONDS)
-        known |= fresh
+        cached |= fresh
 
-    for pk, wanted in missing.items():
-        found[pk].update({measure.name: known[_key(pk, measure)] for measure in wanted})
+    for pk, measures_ in missing.items():
+        means[pk].update({measure.name: cached[_key(pk, measure)] for measure in measures_})
 
-    return found
+    return means
 
 
 def _key(pk: int, measure: Measure) -> str:

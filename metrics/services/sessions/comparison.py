@@ -88,7 +88,9 @@ _WHY_OF: dict[ComparedFactor, dict[Design, str]] = {
         "unpaired": "some searchers did not search every topic",
     },
     "topics": {
-        "paired": "every topic was searched by every searcher with every system that the searcher used",
+        "paired": (
+            "every topic was searched by every searcher with every system that the searcher used"
+        ),
         "two_way": "every topic was searched by every searcher, but not with the same systems",
         "unpaired": "some topics were not searched by every searcher",
     },
@@ -121,7 +123,7 @@ _WEIGHED = 3e-7
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedSystem:
     """One system that takes part.
 
     It has its sessions, those with a value, its mean over them and both ends of Student's interval,
@@ -140,10 +142,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class PairEffects:
-    """The effect sizes of each pair: the difference as a share of the second system's mean, NaN if that is 0; the true
-    difference of which the interval would leave out 0 in 8 of 10 such studies, NaN without an
-    interval; those of compared runs for paired values, over cells; Cliff's delta for samples. None
-    if the design has none such."""
+    """The effect sizes of each pair; None if the design has none such.
+
+    `relative` is the difference as a share of the second system's mean, NaN if that is 0.
+    `detectable` is the true difference with an interval that would leave out 0 in 8 of 10 such
+    studies, NaN without an interval. `paired` are those of compared runs for paired values, over
+    cells, and `delta` is Cliff's delta for samples.
+    """
 
     relative: Floats
     detectable: Floats
@@ -172,7 +177,7 @@ class SessionComparison:
     correction: str | None
     family: int
     cells: int
-    systems: list[Compared]
+    systems: list[ComparedSystem]
     pairs: Pairs
     result: PairedResult
     adjusted: Floats
@@ -227,9 +232,9 @@ class _Outcome:
 def compare_systems(
     *, collection: Collection, query: SessionComparisonQuery, others: Sequence[Collection] = ()
 ) -> SessionComparison:
-    """Compare systems on the measure, by the design of their sessions or the requested one.
+    """Compare systems, or the collection with `others`, on the measure.
 
-    Or the collection with `others`, those that the query names.
+    Use the design of their sessions, or the requested one. `others` are those that the query names.
 
     Raise StatisticsError for fewer than two systems, too many, an unknown one, a test that does not
     fit the design, or too few values.
@@ -298,39 +303,62 @@ def _compare(
 
     check_known([], query.rule.correction)
     if design in ("crossed", "latin_square"):
-        found = _in_factors(sample, design, pairs, query, crossings if design == "crossed" else [])
+        outcome = _in_factors(
+            sample, design, pairs, query, crossings if design == "crossed" else []
+        )
     elif compare := TESTS[test].compare_samples:
-        found = _unpaired(sample, pairs, compare, query)
+        outcome = _unpaired(sample, pairs, compare, query)
     else:
-        found = _paired(sample, design, pairs, test, query)
+        outcome = _paired(sample, design, pairs, test, query)
 
-    result, fewest = found.result, found.fewest
+    result, fewest = outcome.result, outcome.fewest
     simultaneous = test in TESTS and TESTS[test].simultaneous
     correction = None if simultaneous else query.rule.correction
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, query.rule.alpha, fewest)
-    told = [*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design, found.units)]
+    cautions_ = [
+        *result.cautions,
+        *of_sessions(cautions_of(verdicts, fewest), design, outcome.units),
+    ]
 
     if design != "crossed":
-        told += dependent_cells(*_cells(sample, design), sample.factors, design, bool(crossings))
+        cautions_ += dependent_cells(
+            *_cells(sample, design), sample.factors, design, bool(crossings)
+        )
 
     cautions = [
         replace(caution, message=in_words_of(caution.message, query.compare))
-        for caution in dict.fromkeys(told)
+        for caution in dict.fromkeys(cautions_)
     ]
 
     result = replace(result, cautions=tuple(cautions))
     family = family_size(test, pairs) if test in TESTS else pairs.number
-    separated = None
+    tiers_ = None
     if pairs.baseline is None and fewest >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
         order = np.arange(pairs.runs, dtype=np.float64)
-        separated = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
+        tiers_ = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
 
     return SessionComparison(
-        query, judged_by, recognised, _why(plain, crossings, query.compare), design, test, correction, family, found.cells,
-        _systems(sample, query.options.confidence), pairs, result, adjusted, verdicts, found.effects, separated,
-        found.omnibus, crossings, found.crossed,
-    )  # fmt: skip
+        query=query,
+        judged_by=judged_by,
+        recognised=recognised,
+        why=_why(plain, crossings, query.compare),
+        design=design,
+        test=test,
+        correction=correction,
+        family=family,
+        cells=outcome.cells,
+        systems=_systems(sample, query.options.confidence),
+        pairs=pairs,
+        result=result,
+        adjusted=adjusted,
+        verdicts=verdicts,
+        effects=outcome.effects,
+        tiers=tiers_,
+        omnibus=outcome.omnibus,
+        crossings=crossings,
+        crossed=outcome.crossed,
+    )
 
 
 def _why(plain: Design, crossings: list[Crossing], compare: ComparedFactor) -> str:
@@ -353,25 +381,25 @@ def _cells(sample: Sample, design: Design) -> tuple[int, Ints, Ints]:
 
     Both are -1 where they are unknown, or the cells are topics, which have several searchers.
     """
-    taking = np.flatnonzero(~np.isnan(sample.values))
-    topic, searcher = sample.factors.topic[taking], sample.factors.searcher[taking]
+    sessions = np.flatnonzero(~np.isnan(sample.values))
+    topic, searcher = sample.factors.topic[sessions], sample.factors.searcher[sessions]
     if design == "paired":
         cells = paired_values(sample.values, sample.factors)
         return len(cells.topic), cells.topic, cells.searcher
 
     if design == "two_way":
         people = len(sample.factors.searchers) + 1
-        seen = np.unique(topic * people + searcher + 1) % people - 1
+        searchers = np.unique(topic * people + searcher + 1) % people - 1
         return (
             topic_values(sample.values, sample.factors).values.shape[1],
-            np.full(len(seen), -1),
-            seen,
+            np.full(len(searchers), -1),
+            searchers,
         )
 
-    return len(taking), topic, searcher
+    return len(sessions), topic, searcher
 
 
-def _systems(sample: Sample, confidence: float) -> list[Compared]:
+def _systems(sample: Sample, confidence: float) -> list[ComparedSystem]:
     systems = []
     for place, name in enumerate(sample.names):
         sessions = np.flatnonzero(sample.factors.system == place)
@@ -381,7 +409,7 @@ def _systems(sample: Sample, confidence: float) -> list[Compared]:
         topic, searcher = sample.factors.topic[sessions], sample.factors.searcher[sessions]
         ends = mean_interval(values, topic, searcher, confidence)
         systems.append(
-            Compared(name, *sample.entrants[name], len(sessions), len(defined), mean, *ends)
+            ComparedSystem(name, *sample.entrants[name], len(sessions), len(defined), mean, *ends)
         )
 
     return systems
@@ -406,12 +434,12 @@ def _paired(
     cautions = of_sessions(family.result.cautions, design)
     lower = query.measure.lower_is_better
     sizes = effect_sizes(values, *pairs.indices(), query.options, lower_is_better=lower)
-    found = (
+    omnibus_results = (
         {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
     )
     omnibus = {
-        name: replace(one, cautions=of_sessions(one.cautions, design))
-        for name, one in found.items()
+        name: replace(omnibus_result, cautions=of_sessions(omnibus_result.cautions, design))
+        for name, omnibus_result in omnibus_results.items()
     }
 
     result = replace(family.result, cautions=cautions)
@@ -428,31 +456,36 @@ def _in_factors(
     crossings: list[Crossing],
 ) -> _Outcome:
     """Return the crossed analysis, or that of a Latin square, of all systems and of each pair."""
-    taking = np.flatnonzero(~np.isnan(sample.values))
+    sessions = np.flatnonzero(~np.isnan(sample.values))
     if crossings:
-        taking = np.unique(np.concatenate([one.sessions for one in crossings]))
+        sessions = np.unique(np.concatenate([crossing.sessions for crossing in crossings]))
 
-    values, factors = sample.values[taking], sample.factors.take(taking)
-    found = samples(values, factors)
-    if min(map(len, found)) < 1:
+    values, factors = sample.values[sessions], sample.factors.take(sessions)
+    values_by_system = samples(values, factors)
+    if min(map(len, values_by_system)) < 1:
         raise StatisticsError("a system has no session with a value", code="too_few_topics")
 
     first, second = pairs.indices()
-    each = _contrasts(sample, taking, design, pairs, crossings, query.options.confidence)
-    omnibus: dict[str, OmnibusResult] = {design: each[0].analysis} if pairs.runs == 2 else {}
+    contrasts = _contrasts(sample, sessions, design, pairs, crossings, query.options.confidence)
+    omnibus: dict[str, OmnibusResult] = {design: contrasts[0].analysis} if pairs.runs == 2 else {}
     if pairs.runs > 2 and len(crossings) < 2:
         method = crossed if crossings else latin_square
         omnibus[design] = method.analyse(values, factors.system, factors.topic, factors.searcher)
 
-    difference, low, high = np.array([(one.difference, one.low, one.high) for one in each]).T
+    difference, low, high = np.array(
+        [(contrast.difference, contrast.low, contrast.high) for contrast in contrasts]
+    ).T
     statistic = np.array(
-        [np.nan if one.analysis.statistic is None else one.analysis.statistic for one in each]
+        [
+            np.nan if contrast.analysis.statistic is None else contrast.analysis.statistic
+            for contrast in contrasts
+        ]
     )
-    p_value = np.array([one.analysis.p_value for one in each])
-    fewest = min(each, key=lambda one: one.analysis.freedom[1]).analysis
+    p_value = np.array([contrast.analysis.p_value for contrast in contrasts])
+    fewest = min(contrasts, key=lambda contrast: contrast.analysis.freedom[1]).analysis
     cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
-    means = np.array([one.mean() for one in found])
-    freedom = np.array([one.analysis.freedom[1] for one in each])
+    means = np.array([system_values.mean() for system_values in values_by_system])
+    freedom = np.array([contrast.analysis.freedom[1] for contrast in contrasts])
     confidence = query.options.confidence
 
     error = (high - low) / (2 * special.stdtrit(freedom, (1 + confidence) / 2))
@@ -466,15 +499,21 @@ def _in_factors(
         return _Outcome(len(values), len(values), result, effects, omnibus)
 
     result = replace(result, cautions=(*cautions, *left_out(crossings)))
-    counted, units = min((one.fewest, one.fewest_are) for one in crossings)
+    fewest_cells, units = min((crossing.fewest, crossing.fewest_are) for crossing in crossings)
     return _Outcome(
-        len(values), counted, result, effects, omnibus, units, [one.analysis for one in each]
+        len(values),
+        fewest_cells,
+        result,
+        effects,
+        omnibus,
+        units,
+        [contrast.analysis for contrast in contrasts],
     )
 
 
 def _contrasts(
     sample: Sample,
-    taking: Ints,
+    sessions_taken: Ints,
     design: Design,
     pairs: Pairs,
     crossings: list[Crossing],
@@ -483,76 +522,85 @@ def _contrasts(
     """Return the analysis of each pair, on the sessions taken, or on its own crossing."""
     factors = sample.factors
     # In one order, so that pairs of which the same was searched have the same model.
-    order = taking[np.lexsort((factors.searcher[taking], factors.topic[taking]))]
+    order = sessions_taken[
+        np.lexsort((factors.searcher[sessions_taken], factors.topic[sessions_taken]))
+    ]
     sessions = [order[factors.system[order] == system] for system in range(pairs.runs)]
     searched: dict[bytes, int] = {}
-    same = [
-        searched.setdefault(np.stack([factors.topic[own], factors.searcher[own]]).tobytes(), system)
-        for system, own in enumerate(sessions)
+    first_alike = [
+        searched.setdefault(
+            np.stack([factors.topic[own_sessions], factors.searcher[own_sessions]]).tobytes(),
+            system,
+        )
+        for system, own_sessions in enumerate(sessions)
     ]
 
     first, second = pairs.indices()
-    both = list(zip(first.tolist(), second.tolist(), strict=True))
-    keys = [(same[i], same[j]) for i, j in both] if len(crossings) == 1 else both
+    pairs_of_systems = list(zip(first.tolist(), second.tolist(), strict=True))
+    keys = (
+        [(first_alike[i], first_alike[j]) for i, j in pairs_of_systems]
+        if len(crossings) == 1
+        else pairs_of_systems
+    )
 
     # The equations of every topic, searcher and system are solved a few times for each model, and
     # for all systems.
     unknowns = len(factors.topics) + len(factors.searchers) + len(factors.systems)
     if len(crossings) > 1:
-        unknowns = max(one.topics + one.searchers for one in crossings) + 2
+        unknowns = max(crossing.topics + crossing.searchers for crossing in crossings) + 2
 
     models = len(set(keys)) + (pairs.runs > 2)
     seconds = (
         (_CUBED * unknowns**3 + _SOLVED) * models
         + _FITTED * pairs.number
-        + _WEIGHED * taking.size * pairs.runs
+        + _WEIGHED * sessions_taken.size * pairs.runs
     )
 
     begin(seconds, "this analysis", "name fewer systems, or another design", "systems")
 
-    made: dict[tuple[int, int], crossed.Model] = {}
-    found = []
-    for at, ((i, j), key) in enumerate(zip(both, keys, strict=True)):
-        own = (
-            crossings[at].sessions
+    fitted: dict[tuple[int, int], crossed.Model] = {}
+    contrasts = []
+    for index, ((i, j), key) in enumerate(zip(pairs_of_systems, keys, strict=True)):
+        own_sessions = (
+            crossings[index].sessions
             if len(crossings) > 1
             else np.concatenate([sessions[i], sessions[j]])
         )
 
         part = (
-            (factors.system[own] == j).astype(np.int64),
-            factors.topic[own],
-            factors.searcher[own],
+            (factors.system[own_sessions] == j).astype(np.int64),
+            factors.topic[own_sessions],
+            factors.searcher[own_sessions],
         )
 
         if not crossings:
-            found.append(latin_square.contrast(sample.values[own], *part, confidence))
+            contrasts.append(latin_square.contrast(sample.values[own_sessions], *part, confidence))
             continue
-        if key not in made:
-            made[key] = crossed.Model.of(*part)
+        if key not in fitted:
+            fitted[key] = crossed.Model.of(*part)
 
-        found.append(made[key].compare(sample.values[own], confidence))
+        contrasts.append(fitted[key].compare(sample.values[own_sessions], confidence))
 
-    return found
+    return contrasts
 
 
 def _unpaired(
     sample: Sample, pairs: Pairs, compare: SamplesTest, query: SessionComparisonQuery
 ) -> _Outcome:
     """Return a test of samples for each pair, and Kruskal and Wallis's for several systems."""
-    found = samples(sample.values, sample.factors)
+    values_by_system = samples(sample.values, sample.factors)
     first, second = pairs.indices()
-    sizes = np.array([len(one) for one in found], np.float64)
+    sizes = np.array([len(system_values) for system_values in values_by_system], np.float64)
     small, large = np.minimum(sizes[first], sizes[second]), np.maximum(sizes[first], sizes[second])
-    counted = np.where(small <= 8, small * large, 0.0)
-    seconds = float((_SAMPLES + _VALUE * (small + large) + _COUNTED * counted).sum())
+    products = np.where(small <= 8, small * large, 0.0)
+    seconds = float((_SAMPLES + _VALUE * (small + large) + _COUNTED * products).sum())
     begin(seconds, "this comparison", "name fewer systems or sets", "systems")
-    result = compare(found, first, second, query.options)
+    result = compare(values_by_system, first, second, query.options)
     result = replace(result, cautions=of_sessions(result.cautions, "unpaired"))
-    means = np.array([one.mean() for one in found])
-    delta = cliff_delta(found, first, second, query.options.confidence)
+    means = np.array([system_values.mean() for system_values in values_by_system])
+    delta = cliff_delta(values_by_system, first, second, query.options.confidence)
     detectable = detectable_difference(
-        *errors_of_samples(found, first, second), query.options.confidence
+        *errors_of_samples(values_by_system, first, second), query.options.confidence
     )
     effects = PairEffects(
         relative_difference(result.difference, means[second]), detectable, delta=delta
@@ -560,7 +608,9 @@ def _unpaired(
     omnibus = {}
 
     if pairs.runs > 2:
-        whole = kruskal_wallis.analyse_samples(found)
+        whole = kruskal_wallis.analyse_samples(values_by_system)
         omnibus["kruskal_wallis"] = replace(whole, cautions=of_sessions(whole.cautions, "unpaired"))
 
-    return _Outcome(sum(map(len, found)), min(map(len, found)), result, effects, omnibus)
+    return _Outcome(
+        sum(map(len, values_by_system)), min(map(len, values_by_system)), result, effects, omnibus
+    )

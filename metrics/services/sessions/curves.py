@@ -91,7 +91,7 @@ def stored_curves(evaluation_id: int, judged: JudgedSet) -> StoredSessionCurves:
     for name in STORED:
         measure = parse_session_measure(name)
         setting, _ = setting_of(measure)
-        drawn = compute_curves(
+        curves = compute_curves(
             judged,
             measure,
             width(judged.view, setting),
@@ -99,15 +99,15 @@ def stored_curves(evaluation_id: int, judged: JudgedSet) -> StoredSessionCurves:
         )
 
         arrays += [
-            (f"{name} mean", drawn.curves.values.ravel()),
-            (f"{name} count", drawn.curves.count),
-            (f"{name} ideal", drawn.ideal.ravel()),
+            (f"{name} mean", curves.curves.values.ravel()),
+            (f"{name} count", curves.curves.count),
+            (f"{name} ideal", curves.ideal.ravel()),
         ]
 
-        if drawn.vectors:
+        if curves.vectors:
             arrays += [
-                (f"{name} values", drawn.vectors.values),
-                (f"{name} starts", drawn.vectors.starts),
+                (f"{name} values", curves.vectors.values),
+                (f"{name} starts", curves.vectors.starts),
             ]
 
     content = zstandard.compress(pack({}, arrays))
@@ -123,7 +123,7 @@ def unpack_curves(row: StoredSessionCurves, measure: Measure, length: int) -> Se
     """Return the curves of a stored measure from a sound row, without vectors where it has none."""
     arrays, name = arrays_of(row), measure.definition.name
     count = arrays[f"{name} count"]
-    mean, ideal = (arrays[f"{name} {of}"].reshape(len(count), -1) for of in ("mean", "ideal"))
+    mean, ideal = (arrays[f"{name} {part}"].reshape(len(count), -1) for part in ("mean", "ideal"))
     vectors = None
 
     if f"{name} values" in arrays:

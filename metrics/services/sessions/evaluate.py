@@ -75,18 +75,23 @@ def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
         sessions=pack_sessions(judged.sessions),
     ).seal(evaluation.qrels_id)
 
-    shown = {"systems": [name.decode() for name in judged.systems], "values": means}
-    files, digest = "".join(evaluation.session_set.files), evaluation.digest_of_means(shown)
+    means_of_systems = {"systems": [name.decode() for name in judged.systems], "values": means}
+    files, digest = (
+        "".join(evaluation.session_set.files),
+        evaluation.digest_of_means(means_of_systems),
+    )
     curves = stored_curves(evaluation.pk, judged).seal(evaluation.qrels_id)
-    return Outcome(judged, stored, curves, shown, digest, files, time.perf_counter() - start)
+    return Outcome(
+        judged, stored, curves, means_of_systems, digest, files, time.perf_counter() - start
+    )
 
 
 def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
     """Return the judgements and their key: topic, session or query."""
     if evaluation.qrels is not None:
         qrels = evaluation.qrels
-        found = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
-        return found, cast(JudgedBy, evaluation.judged_by)
+        judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+        return judgements, cast(JudgedBy, evaluation.judged_by)
 
     own = read_session_set(
         evaluation.session_set, lambda blocks: own_judgements(blocks, seed=HASH_SEED)
@@ -99,13 +104,13 @@ def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
 def _judge(session_set: SessionSet, judgements: Judgements, by: JudgedBy) -> JudgedSet:
     sessions: list[Session] = []
 
-    def noted(blocks: Iterator[SessionBlock]) -> Iterator[SessionBlock]:
+    def collect(blocks: Iterator[SessionBlock]) -> Iterator[SessionBlock]:
         for block in blocks:
             sessions.extend(block.sessions)
             yield block
 
     view: JudgedSessions = read_session_set(
-        session_set, lambda blocks: judge_sessions(noted(blocks), judgements, by)
+        session_set, lambda blocks: judge_sessions(collect(blocks), judgements, by)
     )
     return JudgedSet(sessions, view)
 

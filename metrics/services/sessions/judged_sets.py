@@ -21,8 +21,13 @@ from runs.attention import keep_going
 
 # The measures computed when a set is evaluated, and answered if no measure is named.
 DEFAULT_MEASURES = (
-    "nsDCG", "sDCG", "nsDCG(figure='best')", "nsDCG(figure='last')", "nsDCG(figure='mean')", "nsDCG(figure='avgpos')",
-)  # fmt: skip
+    "nsDCG",
+    "sDCG",
+    "nsDCG(figure='best')",
+    "nsDCG(figure='last')",
+    "nsDCG(figure='mean')",
+    "nsDCG(figure='avgpos')",
+)
 # Seconds for one plain measure of one query, and for reading one query of a stored view.
 _MEASURED, _READ = 0.4e-6, 0.6e-6
 
@@ -87,14 +92,14 @@ def pack_sessions(sessions: Iterable[Session]) -> bytes:
     lines = [
         b"\t".join(
             (
-                one.session_id,
-                one.topic_id,
-                one.searcher,
-                one.system,
-                *filter(None, [one.attributes]),
+                session.session_id,
+                session.topic_id,
+                session.searcher,
+                session.system,
+                *filter(None, [session.attributes]),
             )
         )
-        for one in sessions
+        for session in sessions
     ]
 
     return zstandard.compress(b"\n".join(lines))

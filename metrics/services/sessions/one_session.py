@@ -125,7 +125,7 @@ def read_session(
     block, index = find_session(evaluation.session_set, place)
     first = int(block.query_starts[index])
     figures = zip(*(column.tolist() for column in (gain, best, shares, change)), strict=True)
-    shown = [
+    queries = [
         _query(block, first + number, view, number, documents, *row)
         for number, row in enumerate(figures)
     ]
@@ -139,7 +139,7 @@ def read_session(
         ideal_vectors(view, setting, kind[0]).values,
         normalised_vectors(view, setting, *kind).values,
         np.append(0, np.cumsum(slots_of(view, setting).count)),
-        shown,
+        queries,
         judged.sessions[place - 1] if place else None,
         judged.sessions[place + 1] if place + 1 < len(judged.sessions) else None,
     )
@@ -161,7 +161,7 @@ def _query(
 ) -> ShownQuery:
     """Return a query with the first `most` of its documents.
 
-    `place` is its place in the block.
+    `query` is its place in the block, `number` that in the session.
     """
     start, end = block.document_starts[query : query + 2].tolist()
     judged = view.query == number

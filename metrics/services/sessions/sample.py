@@ -187,23 +187,25 @@ def read_sample(
         for system in evaluation.means["systems"]:
             entrants.setdefault(system_name(evaluation, system), []).append((evaluation, system))
 
-    names = _chosen(entrants, query)
-    taken = {evaluation.pk for name in names for evaluation, _ in entrants[name]}
-    evaluations = [evaluation for evaluation in evaluations if evaluation.pk in taken]
-    queries = sum(one.session_set.queries for one in evaluations)
+    names = _choose_systems(entrants, query)
+    used = {evaluation.pk for name in names for evaluation, _ in entrants[name]}
+    evaluations = [evaluation for evaluation in evaluations if evaluation.pk in used]
+    queries = sum(entrant.session_set.queries for entrant in evaluations)
     begin_sessions(work_of(queries, [query.measure]), "sets", read=queries)
 
     parts: list[Floats] = []
     sessions: list[Session] = []
     for evaluation, judged in load_sets(evaluations):
         label = [system_name(evaluation, name.decode()) for name in judged.systems]
-        taking = np.flatnonzero(
+        sessions_taken = np.flatnonzero(
             np.isin(judged.system, [i for i, name in enumerate(label) if name in names])
         )
-        parts.append(session_values(judged.view, query.measure)[taking])
+        parts.append(session_values(judged.view, query.measure)[sessions_taken])
         slug = evaluation.session_set.collection.slug
 
-        for index, owner in zip(taking.tolist(), judged.system[taking].tolist(), strict=True):
+        for index, owner in zip(
+            sessions_taken.tolist(), judged.system[sessions_taken].tolist(), strict=True
+        ):
             session = replace(judged.sessions[index], system=label[owner].encode())
             sessions.append(_in_role(session, query.compare, slug))
 
@@ -231,11 +233,11 @@ def _evaluations(
     slugs = [collection.slug for collection in collections]
     evaluations: list[SessionEvaluation] = []
     for collection in collections:
-        own = current_evaluations(collection, judged_by)
-        if not own and len(collections) > 1:
+        current = current_evaluations(collection, judged_by)
+        if not current and len(collections) > 1:
             message = f"no session set of {collection.slug} is evaluated, judged by {judged_by}"
             raise StatisticsError(message, code="unknown_session_set", pointer="collections")
-        evaluations += own
+        evaluations += current
 
     evaluated = {str(evaluation.session_set_id) for evaluation in evaluations}
     missing = [pk for pk in query.sets if pk not in evaluated]
@@ -247,7 +249,7 @@ def _evaluations(
         raise StatisticsError(message, code="unknown_session_set", pointer="sets")
 
     chosen = set(query.sets) or evaluated
-    return [one for one in evaluations if str(one.session_set_id) in chosen]
+    return [candidate for candidate in evaluations if str(candidate.session_set_id) in chosen]
 
 
 def _in_role(session: Session, compare: ComparedFactor, collection: str) -> Session:
@@ -275,7 +277,7 @@ def in_words_of(text: str, compare: ComparedFactor) -> str:
     return re.sub(r"\b(system|topic|searcher)(?=s?\b)", lambda match: words[match[0]], text)
 
 
-def _chosen(
+def _choose_systems(
     entrants: dict[str, list[tuple[SessionEvaluation, str]]], query: SessionComparisonQuery
 ) -> set[str]:
     """Return the systems that take part by their full names.
@@ -285,18 +287,18 @@ def _chosen(
     names = set()
     baseline = query.systems and query.compare == "systems" and query.baseline
     for name in [*query.systems, *([baseline] if baseline else [])]:
-        found = [full for full in entrants if name in (full, entrants[full][0][1])]
+        matches = [full for full in entrants if name in (full, entrants[full][0][1])]
         # The system that is held against itself in other collections may be in a set of each.
-        if not found or (len(found) > 1 and query.compare != "collections"):
-            what = (
+        if not matches or (len(matches) > 1 and query.compare != "collections"):
+            problem = (
                 "is in several session sets"
-                if found
+                if matches
                 else "is not in any evaluated session set here"
             )
-            message = f"system {name[:100]!r} {what}; write team/tag:system"
+            message = f"system {name[:100]!r} {problem}; write team/tag:system"
             raise StatisticsError(message, code="unknown_system", pointer="systems")
 
-        names.update(found)
+        names.update(matches)
 
     names = names or set(entrants)
     if query.compare != "systems":
@@ -304,12 +306,12 @@ def _chosen(
 
     if not 2 <= len(names) <= MAX_SYSTEMS:
         few = len(names) < 2
-        say = (
+        text = (
             f"a comparison needs 2 to {MAX_SYSTEMS} systems; found {len(names)}. Name some with "
             "systems="
         )
         raise StatisticsError(
-            say, code="too_few_systems" if few else "too_many_systems", pointer="systems"
+            text, code="too_few_systems" if few else "too_many_systems", pointer="systems"
         )
 
     return names
@@ -343,15 +345,15 @@ def place_of(
     if baseline is None:
         return None
 
-    found = [
+    places = [
         index
         for index, name in enumerate(names)
         if name == baseline or (compare == "systems" and name.endswith(f":{baseline}"))
     ]
 
-    if len(found) != 1:
+    if len(places) != 1:
         message = f"baseline {baseline[:100]!r} is not one of the compared {compare}"
         message += "; write team/tag:system" if compare == "systems" else ""
         raise StatisticsError(message, code="unknown_system", pointer="baseline")
 
-    return found[0]
+    return places[0]

@@ -66,7 +66,7 @@ def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searcher
 
     Raise InvalidInput for an attribute that no searcher has, or for too many groups.
     """
-    known: dict[str, dict[str, Attribute]] = {}
+    by_searcher: dict[str, dict[str, Attribute]] = {}
     systems: dict[str, dict[str, None]] = {}
     differing: dict[str, None] = {}
     parsed: dict[bytes, dict[str, Attribute]] = {}
@@ -76,17 +76,19 @@ def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searcher
 
         name, attributes = session.searcher.decode(), session.attributes
         systems.setdefault(name, {})[session.system.decode()] = None
-        own = known.setdefault(name, {})
+        values = by_searcher.setdefault(name, {})
         if attributes and attributes not in parsed:
             parsed[attributes] = json.loads(attributes)
 
         for key, value in parsed.get(attributes, {}).items():
-            if own.setdefault(key, value) != value:
+            if values.setdefault(key, value) != value:
                 differing[key] = None
 
-    names = list(dict.fromkeys(key for own in known.values() for key in own))
+    names = list(dict.fromkeys(key for values in by_searcher.values() for key in values))
     numbers = {
-        key for key in names if not any(isinstance(own.get(key), str) for own in known.values())
+        key
+        for key in names
+        if not any(isinstance(values.get(key), str) for values in by_searcher.values())
     }
 
     if by is not None and by != BY_SYSTEM and by not in names:
@@ -97,13 +99,13 @@ def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searcher
         raise InvalidInput(message, pointer="by")
 
     members: dict[str, list[dict[str, Attribute]]] = {}
-    for name, own in known.items() if by else ():
+    for name, values in by_searcher.items() if by else ():
         groups: Iterable[str] = (
-            systems[name] if by == BY_SYSTEM else [_text(own[by])] if by in own else []
+            systems[name] if by == BY_SYSTEM else [_text(values[by])] if by in values else []
         )
 
         for group in groups:
-            members.setdefault(group, []).append(own)
+            members.setdefault(group, []).append(values)
 
     if len(members) > MAX_GROUPS:
         message = (
@@ -113,7 +115,7 @@ def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searcher
         raise InvalidInput(message, code="too_many_values", pointer="by")
 
     return Searchers(
-        _group("", list(known.values()), names, numbers),
+        _group("", list(by_searcher.values()), names, numbers),
         [_group(name, members[name], names, numbers) for name in sorted(members)],
         list(differing),
     )
@@ -124,17 +126,17 @@ def _group(
 ) -> SearcherGroup:
     features = []
     for key in names:
-        found = [own[key] for own in searchers if key in own]
+        values_ = [attributes[key] for attributes in searchers if key in attributes]
         if key not in numbers:
-            counts = Counter(map(_text, found)).most_common(_MOST_TEXTS)
-            features.append(Feature(key, len(found), texts=dict(counts)))
-        elif found:
-            values = np.array(found, np.float64)
+            counts = Counter(map(_text, values_)).most_common(_MOST_TEXTS)
+            features.append(Feature(key, len(values_), texts=dict(counts)))
+        elif values_:
+            values = np.array(values_, np.float64)
             deviation = float(values.std(ddof=1)) if len(values) > 1 else None
             features.append(
                 Feature(
                     key,
-                    len(found),
+                    len(values_),
                     float(values.mean()),
                     deviation,
                     float(values.min()),

@@ -126,7 +126,7 @@ def read_session_standings(
     check_known(
         [query.test] if query.test and query.test not in OWN_TESTS else [], query.rule.correction
     )
-    found = SessionStandings(query, board.query.sort, board.ranked)
+    standings = SessionStandings(query, board.query.sort, board.ranked)
 
     if query.baseline is not None and _full_name(query.baseline, board.ranked) is None:
         message = (
@@ -142,24 +142,24 @@ def read_session_standings(
         raise StatisticsError(message, code="too_many_systems", pointer="statistics")
 
     if set(query.parts) - {"intervals"}:
-        found = _compared(collection, board, query, found)
+        standings = _compare(collection, board, query, standings)
 
     if "intervals" in query.parts:
-        _add_intervals(found, board, query.options.confidence)
+        _add_intervals(standings, board, query.options.confidence)
 
-    return found
+    return standings
 
 
 def _full_name(name: str, systems: list[str]) -> str | None:
-    found = [full for full in systems if full == name or full.endswith(f":{name}")]
-    return found[0] if len(found) == 1 else None
+    matches = [full for full in systems if full == name or full.endswith(f":{name}")]
+    return matches[0] if len(matches) == 1 else None
 
 
-def _compared(
+def _compare(
     collection: Collection,
     board: SessionBoard,
     query: SessionStandingsQuery,
-    found: SessionStandings,
+    standings: SessionStandings,
 ) -> SessionStandings:
     """Return the statistics with tiers and baseline, or with a caution that says why not."""
     if len(board.ranked) < 2:
@@ -168,37 +168,47 @@ def _compared(
             f"a comparison needs at least two ranked systems; found {len(board.ranked)}",
         )
 
-        return SessionStandings(query, found.measure, found.systems, cautions=[few])
+        return SessionStandings(query, standings.measure, standings.systems, cautions=[few])
 
-    asked = SessionComparisonQuery(
-        found.measure, systems=board.ranked, design=query.design, test=query.test, rule=query.rule,
-        options=query.options, descending=board.query.descending,
-    )  # fmt: skip
+    comparison = SessionComparisonQuery(
+        standings.measure,
+        systems=board.ranked,
+        design=query.design,
+        test=query.test,
+        rule=query.rule,
+        options=query.options,
+        descending=board.query.descending,
+    )
 
     tiers = baseline = None
     try:
-        sample = read_sample(collection, board.judged_by, asked)
+        sample = read_sample(collection, board.judged_by, comparison)
         if "tiers" in query.parts:
-            tiers = compare_sample(sample, board.judged_by, asked)
+            tiers = compare_sample(sample, board.judged_by, comparison)
 
         if query.baseline:
             baseline = compare_sample(
-                sample, board.judged_by, replace(asked, baseline=query.baseline)
+                sample, board.judged_by, replace(comparison, baseline=query.baseline)
             )
     except StatisticsError as error:
         # Errors of a parameter are errors of the request.
         if error.pointer is not None:
             raise
         return SessionStandings(
-            query, found.measure, found.systems, cautions=[Caution(error.code, error.message)]
+            query,
+            standings.measure,
+            standings.systems,
+            cautions=[Caution(error.code, error.message)],
         )
 
     compared = tiers or baseline
     cautions = list(compared.result.cautions) if compared else []
-    return SessionStandings(query, found.measure, found.systems, tiers, baseline, cautions=cautions)
+    return SessionStandings(
+        query, standings.measure, standings.systems, tiers, baseline, cautions=cautions
+    )
 
 
-def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: float) -> None:
+def _add_intervals(standings: SessionStandings, board: SessionBoard, confidence: float) -> None:
     """Add the interval of every mean on the page, from the sessions with a value.
 
     Stale rows have none.
@@ -216,7 +226,7 @@ def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: flo
         systems = [np.flatnonzero(judged.system == place) for place in range(len(judged.systems))]
         for name, values in values_of(judged, measures).items():
             for system, sessions in zip(judged.systems, systems, strict=True):
-                found.intervals[evaluation.pk, system.decode(), name] = mean_interval(
+                standings.intervals[evaluation.pk, system.decode(), name] = mean_interval(
                     values[sessions],
                     factors.topic[sessions],
                     factors.searcher[sessions],
@@ -234,4 +244,4 @@ def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: flo
             "some systems have sessions of a single topic or searcher: the intervals of their "
             "means say nothing about others"
         )
-        found.cautions.append(Caution("single_topic_or_searcher", message))
+        standings.cautions.append(Caution("single_topic_or_searcher", message))

@@ -56,8 +56,8 @@ class SessionSelection(SessionEvaluationQuery):
         """Return the selection in words for a chart; empty for all sessions."""
         named = (("topic", self.topic), ("searcher", self.searcher), ("system", self.system))
         parts = [
-            f"{what} {name}" if name else f"no {what} named"
-            for what, name in named
+            f"{factor} {name}" if name else f"no {factor} named"
+            for factor, name in named
             if name is not None
         ]
         parts += [f"sessions of at least {self.least:,} queries"] if self.least > 1 else []
@@ -94,9 +94,9 @@ class ChosenSessions:
 
 @dataclass(frozen=True)
 class SetValues:
-    """Values by measure in the order of the sessions, NaN where there is none.
+    """The values of the chosen sessions by measure, in their order, NaN where there is none.
 
-    Means over all and by system.
+    `means` are over all sessions, and `systems` has those by system.
     """
 
     chosen: ChosenSessions
@@ -121,20 +121,22 @@ def find_session_evaluation(
 
     Raise NotFound with the reason if there is no evaluation.
     """
-    done = SessionEvaluation.objects.evaluated().filter(
+    evaluations = SessionEvaluation.objects.evaluated().filter(
         session_set=session_set, judged_by=session_set.judged_by
     )
     if query.version:
-        done = done.filter(qrels__version=query.version)
+        evaluations = evaluations.filter(qrels__version=query.version)
 
     order = ("-qrels__active", "-qrels__version", "-engine_version")
-    rows = done.with_files().order_by(*order).select_related("qrels").defer("qrels__topic_ids")
+    rows = (
+        evaluations.with_files().order_by(*order).select_related("qrels").defer("qrels__topic_ids")
+    )
     newest: SessionEvaluation | None = rows.first()
     if newest is None:
         raise NotFound(_why_not(session_set, query.version), code="not_evaluated")
+
     check_files(SessionEvaluation, [(newest.pk, newest.same_files)])
     newest.session_set = session_set
-
     return newest
 
 
@@ -148,26 +150,26 @@ def choose_sessions(
     Raise InvalidInput for an unknown name.
     """
     judged = load_set(evaluation) if whole is None else whole
-    taking = judged.view.queries >= selection.least
+    selected = judged.view.queries >= selection.least
     for name, attribute in (("system", "system"), ("topic", "topic_id"), ("searcher", "searcher")):
-        wanted: str | None = getattr(selection, name)
-        if wanted is None:
+        value: str | None = getattr(selection, name)
+        if value is None:
             continue
 
-        text = wanted.encode("utf-8", "surrogatepass")
+        text = value.encode("utf-8", "surrogatepass")
 
         equal = np.array(
             [getattr(session, attribute) == text for session in judged.sessions], np.bool_
         )
         if not equal.any():
             raise InvalidInput(
-                f"no session of this set has the {name} {wanted[:100]!r}", pointer=name
+                f"no session of this set has the {name} {value[:100]!r}", pointer=name
             )
-        taking &= equal
+        selected &= equal
 
-    places = np.flatnonzero(taking)
-    taken = judged if len(places) == len(judged.sessions) else judged.take(places)
-    return ChosenSessions(evaluation, selection, taken, places, judged)
+    places = np.flatnonzero(selected)
+    chosen = judged if len(places) == len(judged.sessions) else judged.take(places)
+    return ChosenSessions(evaluation, selection, chosen, places, judged)
 
 
 def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> SetValues:
