@@ -185,6 +185,7 @@ INSTALLED_APPS = [
     "evalhub",
     "runs",
     "metrics",
+    "evalhub.campaigns",
 ]
 MIDDLEWARE = [
     "evalhub.operating.middleware.NoBodyForHead",

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path, register_converter
-from django.urls.converters import StringConverter
+from django.urls import URLPattern, path
 
 from metrics.pages import scripts, shared, shares
 from metrics.pages.boards import saved_views, what_if
 from metrics.pages.boards import views as boards
-from metrics.pages.campaigns import boards as phase_boards
-from metrics.pages.campaigns import snapshots
-from metrics.pages.campaigns.freezing import MakeSnapshotPage
 from metrics.pages.comparisons import design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
 from metrics.pages.sessions import boards as session_boards
@@ -24,22 +20,6 @@ from metrics.pages.tracking import (
     systems,
 )
 from metrics.pages.values import heat_map, measures, runs, topics
-
-
-class SnapshotConverter(StringConverter):
-    """Match the code of a snapshot: at least 20 digits of its SHA-256. Keys of share links are shorter."""
-
-    regex = "[0-9a-f]{20,64}"
-
-
-class SnapshotFormConverter(StringConverter):
-    """Match the forms of a snapshot."""
-
-    regex = "|".join(form.replace(".", r"\.") for form in snapshots.FILES)
-
-
-register_converter(SnapshotConverter, "snapshot_code")
-register_converter(SnapshotFormConverter, "snapshot_form")
 
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", boards.collection_page, name="collection-page"),
@@ -111,22 +91,6 @@ urlpatterns: list[URLPattern] = [
         name="session-page",
     ),
     path("shares/", shares.SharesPage.as_view(), name="shares-page"),
-    path(
-        "campaigns/<slug:campaign>/phases/<slug:phase>/",
-        phase_boards.phase_board_page,
-        name="phase-board-page",
-    ),
-    path(
-        "campaigns/<slug:campaign>/desk/snapshot/",
-        MakeSnapshotPage.as_view(),
-        name="campaign-snapshot-page",
-    ),
-    path("s/<snapshot_code:snapshot>/", snapshots.snapshot_page, name="snapshot-page"),
-    path(
-        "s/<snapshot_code:snapshot>.<snapshot_form:ending>",
-        snapshots.snapshot_file,
-        name="snapshot-file",
-    ),
     path("s/<slug:share>/", shared.open_page, name="open-share"),
     path("shared/<slug:share>/", shared.shared_page, name="shared-page"),
     path("shared/<slug:share>/export/<slug:kind>/", shared.shared_file, name="shared-file"),

@@ -8,17 +8,6 @@ from runs.pages.accounts.account import AccountPage
 from runs.pages.accounts.joining import first_account_page, join_page
 from runs.pages.accounts.teams import TeamPage, TeamsPage
 from runs.pages.accounts.tokens import TokensPage
-from runs.pages.campaigns.acts import ActPage
-from runs.pages.campaigns.configuration import ConfigurationPage
-from runs.pages.campaigns.copying import CopyPage
-from runs.pages.campaigns.desk import EntriesPage, OverviewPage
-from runs.pages.campaigns.desk import TeamsPage as CampaignTeamsPage
-from runs.pages.campaigns.entering import EnterPage, EntryPage, OwnEntryPage
-from runs.pages.campaigns.notices import NoticesPage
-from runs.pages.campaigns.public import campaign_page, campaigns_page
-from runs.pages.campaigns.setup import AgreementsPage, NewCampaignPage, PhasePage, SettingsPage
-from runs.pages.campaigns.team import TeamDeskPage
-from runs.pages.campaigns.trail import TrailPage
 from runs.pages.collections.collections import NewCollectionPage
 from runs.pages.collections.manage.access import AccessPage
 from runs.pages.collections.manage.audit import AuditPage
@@ -42,7 +31,6 @@ from runs.pages.tracking.systems import SystemChangePage
 from runs.pages.webhooks import CollectionWebhooksPage, TeamWebhooksPage
 from runs.web import views
 
-_CAMPAIGN = "campaigns/<slug:campaign>/"
 _MANAGE = "collections/<slug:slug>/manage/"
 
 urlpatterns: list[URLPattern] = [
@@ -58,25 +46,6 @@ urlpatterns: list[URLPattern] = [
     path(_MANAGE + "quota/", QuotaPage.as_view(), name="manage-quota-page"),
     path(_MANAGE + "withdrawn/", WithdrawnPage.as_view(), name="manage-withdrawn-page"),
     path(_MANAGE + "audit/", AuditPage.as_view(), name="manage-audit-page"),
-    path("campaigns/", campaigns_page, name="campaigns-page"),
-    path("new-campaign/", NewCampaignPage.as_view(), name="new-campaign-page"),
-    path(_CAMPAIGN, campaign_page, name="campaign-page"),
-    path(_CAMPAIGN + "desk/", OverviewPage.as_view(), name="campaign-desk-page"),
-    path(_CAMPAIGN + "desk/teams/", CampaignTeamsPage.as_view(), name="campaign-teams-page"),
-    path(_CAMPAIGN + "desk/entries/", EntriesPage.as_view(), name="campaign-entries-page"),
-    path(_CAMPAIGN + "desk/enter/", OwnEntryPage.as_view(), name="campaign-own-entry-page"),
-    path(_CAMPAIGN + "desk/agreements/", AgreementsPage.as_view(), name="campaign-agreements-page"),
-    path(_CAMPAIGN + "desk/notices/", NoticesPage.as_view(), name="campaign-notices-page"),
-    path(_CAMPAIGN + "desk/audit/", TrailPage.as_view(), name="campaign-audit-page"),
-    path(_CAMPAIGN + "desk/settings/", SettingsPage.as_view(), name="campaign-settings-page"),
-    path(_CAMPAIGN + "desk/file/", ConfigurationPage.as_view(), name="campaign-config-page"),
-    path(_CAMPAIGN + "desk/copy/", CopyPage.as_view(), name="campaign-copy-page"),
-    path(_CAMPAIGN + "desk/new-phase/", PhasePage.as_view(), name="campaign-new-phase-page"),
-    path(_CAMPAIGN + "desk/phases/<slug:phase>/", PhasePage.as_view(), name="campaign-phase-page"),
-    path(_CAMPAIGN + "acts/<slug:act>/", ActPage.as_view(), name="campaign-act-page"),
-    path(_CAMPAIGN + "team/", TeamDeskPage.as_view(), name="campaign-team-page"),
-    path(_CAMPAIGN + "team/<slug:phase>/", EnterPage.as_view(), name="campaign-enter-page"),
-    path(_CAMPAIGN + "entries/<uuid:entry>/", EntryPage.as_view(), name="campaign-entry-page"),
     path("collections/<slug:slug>/submit/", SubmitPage.as_view(), name="submit-page"),
     path(
         "collections/<slug:slug>/webhooks/",

@@ -7,15 +7,23 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("evalhub", "runs", "metrics")
 
-# From the top down, with what each holds. A module belongs to the first prefix that fits; it may
+# From the top down, with what each holds. A module belongs to the longest prefix that fits; it may
 # import from its own layer and those below.
 LAYERS = (
     (("evalhub",), "settings, URLs, errors to HTTP, the commands, the supervisor"),
+    (("evalhub.campaigns",), "campaigns, an app on `runs` and `metrics`: its URLs, and its receivers of `runs.hooks`"),
+    (("evalhub.campaigns.api", "evalhub.campaigns.pages"), "requests and responses about campaigns"),
+    (("evalhub.campaigns.exports", "evalhub.campaigns.charts"), "packets, snapshots and charts of campaigns"),
+    (("evalhub.campaigns.questions",), "what requests name and ask of campaigns"),
+    (("evalhub.campaigns.services",), "phases, teams, entries, releases, results and notifications"),
     (("metrics.api", "metrics.pages", "metrics.urls", "metrics.admin", "metrics.charts", "metrics.tables",
       "metrics.exports"), "requests and responses about computed values"),
     (("metrics.questions",), "what requests name and ask, read in the same way for API and pages; imports neither"),
@@ -32,7 +40,7 @@ LAYERS = (
     (("metrics.engine",), "the numeric core: NumPy and SciPy only"),
 )  # fmt: skip
 # In every layer of `metrics` that has packages.
-PACKAGES = {"values", "boards", "campaigns", "comparisons", "sessions", "tracking"}
+PACKAGES = {"values", "boards", "comparisons", "sessions", "tracking"}
 UNDER_SERVICES = {"queue", "upkeep"}
 DOCUMENTED = ROOT / "docs" / "architecture.md"
 INTERFACES = ("runs.api", "runs.pages", "runs.web", "runs.urls", "runs.admin")
@@ -51,10 +59,13 @@ def modules() -> dict[str, ast.Module]:
 
 
 def layer(module: str) -> int:
-    for depth, (prefixes, _) in enumerate(LAYERS):
-        if any(module == prefix or module.startswith(prefix + ".") for prefix in prefixes):
-            return depth
-    return len(LAYERS)
+    fitting = [
+        (len(prefix), depth)
+        for depth, (prefixes, _) in enumerate(LAYERS)
+        for prefix in prefixes
+        if module == prefix or module.startswith(prefix + ".")
+    ]
+    return max(fitting)[1] if fitting else len(LAYERS)
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -97,6 +108,34 @@ def test_imports_go_down_only() -> None:
                 yield f"{module} imports {name} from a layer above it"
 
     assert offences(upward) == []
+
+
+# In each of these the modules and packages that are directly inside are rooms.
+HOUSES = tuple(
+    f"{app}.{layer}"
+    for app in ("runs", "metrics", "evalhub.campaigns")
+    for layer in ("models", "services", "questions", "charts", "exports", "api", "pages")
+)
+
+
+def rooms(house: str) -> dict[str, set[str]]:
+    """Return the rooms of a package, each with those that it imports."""
+    within: dict[str, set[str]] = {}
+    for module, tree in modules().items():
+        if not module.startswith(house + "."):
+            continue
+        room = module.removeprefix(house + ".").split(".")[0]
+        imported = within.setdefault(room, set())
+        for _, name in imports(tree):
+            if name.startswith(house + "."):
+                imported.add(name.removeprefix(house + ".").split(".")[0])
+        imported.discard(room)
+    return within
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_rooms_of_a_layer_import_each_other_in_one_direction(house: str) -> None:
+    TopologicalSorter(rooms(house)).prepare()
 
 
 def test_runs_names_the_computed_side_only_in_its_interfaces() -> None:

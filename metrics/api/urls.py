@@ -6,8 +6,6 @@ from django.urls.converters import StringConverter
 from metrics.api import charts, evaluations, measures, shares
 from metrics.api.boards import citation, saved_views, what_if
 from metrics.api.boards import views as boards
-from metrics.api.campaigns import boards as phase_boards
-from metrics.api.campaigns import releases, results, snapshots
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
@@ -240,47 +238,6 @@ urlpatterns = [
     path(_SET + "sessions/<str:session>/", sessions.OneSessionView.as_view(), name="one-session"),
     path("systems/", systems.SystemList.as_view(), name="systems"),
     path("systems/<slug:team>/<str:system>/", systems.SystemDetail.as_view(), name="system"),
-    path(
-        "campaigns/<slug:campaign>/snapshots/", snapshots.SnapshotList.as_view(), name="snapshots"
-    ),
-    path("snapshots/<slug:snapshot>/", snapshots.SnapshotDetail.as_view(), name="snapshot"),
-    path(
-        "snapshots/<slug:snapshot>/archive/",
-        snapshots.SnapshotArchive.as_view(),
-        name="snapshot-archive",
-    ),
-    path(
-        "snapshots/<slug:snapshot>/withdraw/",
-        snapshots.SnapshotWithdraw.as_view(),
-        name="snapshot-withdraw",
-    ),
-    path(
-        "campaigns/<slug:campaign>/phases/<slug:phase>/packet/",
-        results.PacketView.as_view(),
-        name="packet",
-    ),
-    path(
-        "campaigns/<slug:campaign>/phases/<slug:phase>/results/",
-        results.ResultsView.as_view(),
-        name="phase-results",
-    ),
-    path(
-        "campaigns/<slug:campaign>/phases/<slug:phase>/releases/",
-        releases.ReleaseList.as_view(),
-        name="phase-releases",
-    ),
-    path("releases/<uuid:release>/", releases.ReleaseDetail.as_view(), name="phase-release"),
-    path("releases/<uuid:release>/now/", releases.ReleaseNow.as_view(), name="phase-release-now"),
-    path(
-        "campaigns/<slug:campaign>/phases/<slug:phase>/board/",
-        phase_boards.PhaseBoardView.as_view(),
-        name="phase-board",
-    ),
-    path(
-        "campaigns/<slug:campaign>/phases/<slug:phase>/board/export/<board_export:kind>/",
-        phase_boards.PhaseBoardExport.as_view(),
-        name="phase-board-export",
-    ),
     path("measures/", measures.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", measures.MeasureDetail.as_view(), name="measure"),
 ]

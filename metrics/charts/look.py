@@ -14,6 +14,9 @@ import numpy as np
 
 from metrics.charts.text import shortened, shortened_names, width_of, wrapped
 
+# More points than these have no intervals.
+MOST_INTERVALS = 30
+
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
 

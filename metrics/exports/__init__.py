@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from metrics.exports import trec_eval
 from metrics.exports.sheet import Render
-from metrics.exports.values import records, trec_eval
+from metrics.exports.values import records
 
 EXPORTS: dict[str, Render] = {
     "trec_eval": trec_eval.render,

@@ -9,7 +9,7 @@ from metrics.engine.trec_eval.columns import Column
 from metrics.exports import latex, markdown, tab_separated
 from metrics.exports.sheet import Sheet
 from metrics.exports.table import Table
-from metrics.exports.values.trec_eval import render as render_sheets
+from metrics.exports.trec_eval import render as render_sheets
 from runs.formats.comma_separated import written
 
 

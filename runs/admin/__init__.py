@@ -1,8 +1,8 @@
-"""The administration of accounts, teams, collections, submissions, experiments, notes and campaigns.
+"""The administration of accounts, teams, collections, submissions, experiments and notes.
 
 metrics.admin has the computed objects.
 """
 
-from runs.admin import accounts, campaigns, collections, experiments, submissions, teams, trail
+from runs.admin import accounts, collections, experiments, submissions, teams, trail
 
-__all__ = ["accounts", "campaigns", "collections", "experiments", "submissions", "teams", "trail"]
+__all__ = ["accounts", "collections", "experiments", "submissions", "teams", "trail"]

@@ -6,8 +6,6 @@ from django.urls.converters import StringConverter
 from runs.api import webhooks
 from runs.api.accounts import accounts
 from runs.api.audit import trail as audit
-from runs.api.campaigns import campaigns, config, entries, news, phases, trail
-from runs.api.campaigns import teams as campaign_teams
 from runs.api.collections import collections as views
 from runs.api.submissions import my_runs, states, submissions
 from runs.api.tracking import (
@@ -48,9 +46,6 @@ register_converter(SpaceConverter, "space")
 register_converter(LabelConverter, "label")
 
 _COLLECTION = "collections/<slug:collection>/"
-_CAMPAIGN = "campaigns/<slug:campaign>/"
-_PHASE = _CAMPAIGN + "phases/<slug:phase>/"
-_ENTRANT = _CAMPAIGN + "teams/<slug:entrant>/"
 
 urlpatterns = [
     path("collections/", views.CollectionList.as_view(), name="collections"),
@@ -168,48 +163,6 @@ urlpatterns = [
     path("webhooks/<uuid:webhook>/deliveries/", webhooks.DeliveryList.as_view(), name="deliveries"),
     path(
         "deliveries/<uuid:delivery>/again/", webhooks.DeliveryAgain.as_view(), name="delivery-again"
-    ),
-    path("campaigns/", campaigns.CampaignList.as_view(), name="campaigns"),
-    path(_CAMPAIGN, campaigns.CampaignDetail.as_view(), name="campaign"),
-    path(_CAMPAIGN + "publish/", campaigns.CampaignPublish.as_view(), name="campaign-publish"),
-    path(_CAMPAIGN + "archive/", campaigns.CampaignArchive.as_view(), name="campaign-archive"),
-    path(_CAMPAIGN + "config/", config.CampaignConfigView.as_view(), name="campaign-config"),
-    path(_CAMPAIGN + "notices/", news.NoticeList.as_view(), name="campaign-notices"),
-    path(_CAMPAIGN + "outbox/", news.OutboxList.as_view(), name="campaign-outbox"),
-    path(_CAMPAIGN + "audit/", trail.CampaignTrail.as_view(), name="campaign-audit"),
-    path(_CAMPAIGN + "agreements/", campaigns.AgreementList.as_view(), name="agreements"),
-    path(
-        _CAMPAIGN + "agreements/<slug:agreement>/sign/",
-        campaigns.AgreementSign.as_view(),
-        name="agreement-sign",
-    ),
-    path(_CAMPAIGN + "teams/", campaign_teams.ParticipationList.as_view(), name="participations"),
-    path(_ENTRANT, campaign_teams.ParticipationDetail.as_view(), name="participation"),
-    path(
-        _ENTRANT + "invitations/",
-        campaign_teams.ParticipationInvitationList.as_view(),
-        name="participation-invitations",
-    ),
-    path(_ENTRANT + "members/", campaign_teams.CampaignMemberList.as_view(), name="participants"),
-    path(
-        _ENTRANT + "members/<str:participant>/",
-        campaign_teams.CampaignMemberDetail.as_view(),
-        name="participant",
-    ),
-    path(_CAMPAIGN + "phases/", phases.PhaseList.as_view(), name="phases"),
-    path(_PHASE, phases.PhaseDetail.as_view(), name="phase"),
-    path(_PHASE + "extend/", phases.PhaseExtend.as_view(), name="phase-extend"),
-    path(_PHASE + "pause/", phases.PhasePause.as_view(), name="phase-pause"),
-    path(_PHASE + "resume/", phases.PhaseResume.as_view(), name="phase-resume"),
-    path(_PHASE + "entries/", entries.EntryList.as_view(), name="entries"),
-    path(_PHASE + "priorities/", entries.PrioritiesView.as_view(), name="priorities"),
-    path(_PHASE + "allowance/", entries.AllowanceView.as_view(), name="allowance"),
-    path("entries/<uuid:entry>/", entries.EntryDetail.as_view(), name="entry"),
-    path("entries/<uuid:entry>/withdraw/", entries.EntryWithdraw.as_view(), name="entry-withdraw"),
-    path(
-        "entries/<uuid:entry>/disqualify/",
-        entries.EntryDisqualify.as_view(),
-        name="entry-disqualify",
     ),
     path("audit/", audit.AuditList.as_view(), name="audit"),
 ]

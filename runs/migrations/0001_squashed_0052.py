@@ -6,7 +6,7 @@ import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
 import runs.models.accounts.accounts
-import runs.models.campaigns
+import runs.models.campaigns.campaigns
 import runs.models.collections.collections
 import runs.models.sharing.saved_views
 import runs.models.text
@@ -369,7 +369,7 @@ MODELS = [
             ('tag_scope', models.CharField(choices=[('team', 'Team'), ('campaign', 'Campaign')], default='campaign', max_length=10)),
             ('anonymous_until', models.DateTimeField(blank=True, help_text='until then teams have pseudonyms', null=True)),
             ('names', models.CharField(choices=[('shown', 'Shown'), ('hidden_until_release', 'Hidden Until Release')], db_default='shown', default='shown', help_text='whether teams have pseudonyms until results are released to participants', max_length=20)),
-            ('seed', models.BigIntegerField(db_default=0, default=runs.models.campaigns._draw_seed, editable=False, help_text='of the pseudonyms; secret')),
+            ('seed', models.BigIntegerField(db_default=0, default=runs.models.campaigns.campaigns._draw_seed, editable=False, help_text='of the pseudonyms; secret')),
             ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
         ],
@@ -474,7 +474,7 @@ MODELS = [
         fields=[
             ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
             ('agreement', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='signatures', to='runs.agreement')),
-            ('user', models.ForeignKey(null=True, on_delete=runs.models.campaigns.forget_name, related_name='signatures', to=settings.AUTH_USER_MODEL)),
+            ('user', models.ForeignKey(null=True, on_delete=runs.models.campaigns.campaigns.forget_name, related_name='signatures', to=settings.AUTH_USER_MODEL)),
             ('participation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='signatures', to='runs.participation')),
             ('typed_name', models.CharField(max_length=150, validators=[runs.models.text.check_line])),
             ('signed_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),

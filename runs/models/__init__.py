@@ -15,7 +15,7 @@ from runs.models.accounts.installs import Install
 from runs.models.audit.limits import QuotaCounter, RateCounter
 from runs.models.audit.stored_answers import RememberedAnswer
 from runs.models.audit.trail import AuditEvent, Immutable
-from runs.models.campaigns import (
+from runs.models.campaigns.campaigns import (
     Agreement,
     Campaign,
     CampaignMember,
@@ -24,6 +24,11 @@ from runs.models.campaigns import (
     Phase,
     Signature,
 )
+from runs.models.campaigns.disclosure import boards_seen, sees_board, sees_own_results
+from runs.models.campaigns.entries import Entry
+from runs.models.campaigns.mails import CampaignNotice, Mail, PhaseMoment
+from runs.models.campaigns.published import Packet, Snapshot
+from runs.models.campaigns.releases import Release
 from runs.models.collections.collections import (
     DEFAULT_MEASURES,
     Collection,
@@ -33,12 +38,8 @@ from runs.models.collections.collections import (
     document_address,
     scored_in,
 )
-from runs.models.collections.disclosure import Disclosure, boards_seen, sees_board, sees_own_results
+from runs.models.collections.disclosure import Disclosure
 from runs.models.collections.revisions import RevisionPart
-from runs.models.entries import Entry
-from runs.models.mails import CampaignNotice, Mail, PhaseMoment
-from runs.models.published import Packet, Snapshot
-from runs.models.releases import Release
 from runs.models.sharing.saved_views import View
 from runs.models.sharing.shares import ShareLink
 from runs.models.submissions.runs import Run, System

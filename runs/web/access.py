@@ -17,6 +17,7 @@ from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
 from metrics.services.boards.filter_grammar import asks_for_values
+from runs import hooks
 from runs.errors import Blind, NotAllowed
 from runs.models import (
     Collection,
@@ -33,7 +34,6 @@ from runs.models import (
 from runs.models.collections.collections import exists_for
 from runs.models.collections.disclosure import in_team_of
 from runs.models.submissions.submissions import seen_by
-from runs.services.campaigns.reads import note_values_read
 from runs.services.tracking.experiments import check_may_change
 from runs.web.origin import origin_of
 
@@ -113,7 +113,7 @@ def sees_scores(request: HttpRequest | Request, collection: Collection) -> bool:
     """Return whether the user may see everything that depends on the collection's judgements.
 
     The caller is about to show it. While organisers alone may see it, it is recorded that they read
-    values (`runs.services.campaigns.reads`).
+    values.
     """
     allowed = can_see_scores(request.user, collection)
     if allowed:
@@ -127,7 +127,7 @@ def note_reading(request: HttpRequest | Request, collection: Collection) -> None
     noted: set[int] = _django_request(request).__dict__.setdefault("readings_noted", set())
     if collection.blind and collection.pk not in noted:
         noted.add(collection.pk)
-        note_values_read(collection, origin_of(request))
+        hooks.values_read.send(Collection, collection=collection, origin=origin_of(request))
 
 
 def note_filter(request: HttpRequest | Request, collection: Collection, text: str) -> None:

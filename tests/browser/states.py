@@ -38,8 +38,8 @@ def arrange() -> None:
 
 def take_part(name: str, agreement: str) -> None:
     """Let the personal team of an account take part in the campaign of the site, and another team wait."""
+    from evalhub.campaigns.services.teams import change_state, register_team, sign
     from runs.models import Agreement, Campaign, Team, User
-    from runs.services.campaigns.teams import change_state, register_team, sign
 
     cup, user = (
         Campaign.objects.select_related("team").get(slug="cup"),

@@ -15,7 +15,7 @@ Clients = dict[str, APIClient]
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the database, which a test sets."""
     made = Clock()
-    monkeypatch.setattr("runs.services.campaigns.clock.database_now", made)
+    monkeypatch.setattr("runs.services.clock.database_now", made)
     monkeypatch.setattr("runs.models.collections.disclosure.now", made)
     return made
 

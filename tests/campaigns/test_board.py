@@ -16,8 +16,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from evalhub.campaigns.services.integrity import find_in_campaigns
 from metrics.services.answer_store import forget_all
-from metrics.services.upkeep.campaigns import find_in_campaigns
 from runs.models import AuditEvent, Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections.collections import disclose
 from tests.campaigns.worlds import (

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from metrics.services.upkeep.campaigns import find_in_campaigns
+from evalhub.campaigns.services.integrity import find_in_campaigns
 from runs.models import AuditEvent, CampaignMember, Extension, Membership, Phase, Team, User
 from tests.campaigns.worlds import (
     CAMPAIGN,

@@ -10,15 +10,15 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.errors import InvalidInput
-from runs.models import Extension, Participation, Phase
-from runs.services.campaigns.clock import (
+from evalhub.campaigns.services.phase_times import (
     closing_time,
-    database_now,
     phase_state,
     read_time,
     read_zone,
 )
+from runs.errors import InvalidInput
+from runs.models import Extension, Participation, Phase
+from runs.services.clock import database_now
 
 OPENS = datetime(2027, 4, 1, 12, tzinfo=UTC)
 CLOSES, LATE, EXTENDED = (

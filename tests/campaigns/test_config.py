@@ -12,7 +12,11 @@ import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from runs.api.campaigns.inputs import AgreementSerializer, CampaignChangeSerializer, PhaseSerializer
+from evalhub.campaigns.api.inputs import (
+    AgreementSerializer,
+    CampaignChangeSerializer,
+    PhaseSerializer,
+)
 from runs.formats.yaml_values import MAX_NODES, UnusableYaml, read_yaml
 from runs.models import AuditEvent, Campaign, Collection, Entry, Phase
 from tests.campaigns.test_pages import browser, send

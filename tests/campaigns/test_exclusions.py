@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from metrics.services.upkeep.campaigns import find_in_campaigns
+from evalhub.campaigns.services.integrity import find_in_campaigns
 from runs.models import AuditEvent, Collection, Disclosure, Qrels
 from runs.services.collections.collections import disclose
 from tests.campaigns.conftest import Clients

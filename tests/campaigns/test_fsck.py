@@ -11,7 +11,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 from rest_framework.test import APIClient
 
-from metrics.services.upkeep.campaigns import find_in_campaigns
+from evalhub.campaigns.services.integrity import find_in_campaigns
 from runs.models import (
     Agreement,
     Campaign,

@@ -15,10 +15,11 @@ from django.db.models import F
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from evalhub.campaigns.services.moments import note_digests, note_moments, note_waiting
+from evalhub.campaigns.services.releasing import release_due
 from evalhub.environment import mail_settings
 from evalhub.operating.checks import check_mail
 from metrics.models import Evaluation
-from metrics.services.campaigns.releasing import release_due
 from metrics.services.queue.notices import announce_ended
 from runs.models import (
     Campaign,
@@ -33,7 +34,6 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.campaigns.moments import note_digests, note_moments, note_waiting
 from runs.services.mail import sending
 from runs.services.mail.outbox import claim_next, reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender, send_due

@@ -127,7 +127,7 @@ def act(client: APIClient, what: str, tag: str) -> bool:
 def test_any_sequence_of_acts_ends_as_in_the_model(acts: list[tuple[str, str, int, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch, transaction.atomic():
         clock, model, hour = Clock(), Model(), 20
-        patch.setattr("runs.services.campaigns.clock.database_now", clock)
+        patch.setattr("runs.services.clock.database_now", clock)
         people = make_team("lab", "olga")
         closes, late = (OPENS + timedelta(hours=hours) for hours in (48, 72))
         times = {"closes_at": closes.isoformat(), "late_closes_at": late.isoformat()}

@@ -13,8 +13,8 @@ from django.db import transaction
 from django.test import Client
 from rest_framework.test import APIClient
 
+from evalhub.campaigns.services.releases import plan_release
 from runs.models import Phase, Release, User
-from runs.services.campaigns.releases import plan_release
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,

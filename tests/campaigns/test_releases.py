@@ -11,9 +11,9 @@ from django.db import connection, connections
 from django.test import Client
 from rest_framework.test import APIClient
 
-from metrics.services.campaigns import releasing
-from metrics.services.campaigns.releasing import release_due
-from metrics.services.upkeep.campaigns import find_in_campaigns
+from evalhub.campaigns.services import releasing
+from evalhub.campaigns.services.integrity import find_in_campaigns
+from evalhub.campaigns.services.releasing import release_due
 from runs.models import AuditEvent, Collection, Mail, Release, User
 from tests.campaigns.worlds import (
     LATE,

@@ -10,8 +10,8 @@ from zipfile import ZipFile
 import pytest
 from rest_framework.test import APIClient
 
+from metrics.services.boards.official_entries import official
 from runs.models import Collection, Entry, Phase, User, sees_board, sees_own_results
-from runs.services.campaigns.selection import official
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,

@@ -15,8 +15,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
+from evalhub.campaigns.exports.citations import Cited, ro_crate
 from evalhub.local import verify_snapshot
-from metrics.exports.campaigns.citations import Cited, ro_crate
 from runs.models import AuditEvent, Collection, Disclosure, Snapshot
 from runs.services.collections.collections import disclose
 from tests.campaigns.test_pages import browser, send

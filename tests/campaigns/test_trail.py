@@ -14,8 +14,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from evalhub.campaigns.services.trail import ACTIONS
 from runs.models import AuditEvent
-from runs.services.campaigns.trail import ACTIONS
 from tests.campaigns.test_board import browser
 from tests.campaigns.worlds import (
     CAMPAIGN,

@@ -172,11 +172,11 @@ class World:
         olga = people["olga"]
         ago = LATE - now() + timedelta(days=1)
         past = {"opens_at": OPENS - ago, "closes_at": CLOSES - ago, "late_closes_at": LATE - ago}
-        with patch("runs.services.campaigns.clock.database_now", lambda: START - ago):
+        with patch("runs.services.clock.database_now", lambda: START - ago):
             make_campaign(olga, **{name: at.isoformat() for name, at in past.items()})
             for team, person in (("apples", "ann"), ("berries", "ben")):
                 register(people[person], team)
-        with patch("runs.services.campaigns.clock.database_now", lambda: OPENS - ago):
+        with patch("runs.services.clock.database_now", lambda: OPENS - ago):
             made = [enter(people["ann"], tag).json()["url"] for tag in ("a", "b", "c")]
             people["ann"].post(f"{made[2]}withdraw/")
             enter(people["ben"], "other")

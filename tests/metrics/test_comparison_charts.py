@@ -11,8 +11,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from metrics.charts.boards.charts import COLLECTION_CHARTS
-from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.charts import ANSWER_CHARTS
+from metrics.charts.comparisons.ranks import ranks_figure
 from metrics.charts.comparisons.significance import MAX_DRAWN
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.engine.measures.grammar import parse_measure

@@ -11,11 +11,12 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from evalhub.campaigns.exports.snapshot_files import sealed
+from evalhub.campaigns.services.manifest import manifest_of
+from evalhub.campaigns.services.snapshots import keep_snapshot
 from metrics.charts.bundle import BUNDLE_NAME
 from metrics.engine.errors import EvalHubError
 from metrics.engine.measures.grammar import parse_measure
-from metrics.exports.campaigns.snapshot import sealed
-from metrics.services.campaigns.manifest import manifest_of
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
 from runs.models import (
@@ -44,7 +45,6 @@ from runs.models import (
     View,
     Webhook,
 )
-from runs.services.campaigns.snapshots import keep_snapshot
 from runs.services.sharing.shares import Shared, create_share
 from runs.services.tracking.labels import move_label
 from runs.services.webhooks.signing import new_secret, seal

@@ -8,10 +8,11 @@ from typing import Any
 
 from metrics.charts.boards.heat_map import heat_map_figure
 from metrics.charts.boards.means import means_figure
-from metrics.charts.boards.scatter import MOST_INTERVALS, scatter_figure
+from metrics.charts.boards.scatter import scatter_figure
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.comparisons.charts import COMPARED_CHARTS, TOGETHER_CHARTS
 from metrics.charts.figure import Figure
+from metrics.charts.look import MOST_INTERVALS
 from metrics.charts.tracking.frontier import frontier_figure
 from metrics.charts.tracking.importance import importance_figure
 from metrics.charts.tracking.parallel import parallel_figure

@@ -17,8 +17,8 @@ from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import figure
 from runs.errors import InvalidInput
 
-# More runs than these have no intervals, and are drawn faint.
-MOST_INTERVALS, _MOST_SOLID = 30, 200
+# More runs than these are drawn faint.
+_MOST_SOLID = 200
 _MARGIN = 0.04
 
 

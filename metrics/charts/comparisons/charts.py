@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.power import power_figure
+from metrics.charts.comparisons.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.charts.comparisons.two_orders import two_orders_figure
 from metrics.charts.figure import Figure

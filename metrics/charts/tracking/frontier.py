@@ -10,10 +10,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from metrics.charts.boards.scatter import MOST_INTERVALS
 from metrics.charts.figure import Figure
 from metrics.charts.labels import name_layers
-from metrics.charts.look import Look, axis_title, layered_chart, marks
+from metrics.charts.look import MOST_INTERVALS, Look, axis_title, layered_chart, marks
 from metrics.engine.analysis.frontier import DOMINATED, ON_FRONTIER, PERHAPS
 from metrics.engine.errors import StatisticsError
 from metrics.engine.measures.definition import Aggregate

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.trec_eval.columns import Column, Value
+from metrics.exports import trec_eval
 from metrics.exports.formats import FORMATS
 from metrics.exports.sheet import Sheet
 from metrics.exports.table import Table
-from metrics.exports.values import trec_eval
 from metrics.services.values.values import RunValues
 from runs.models import Run
 

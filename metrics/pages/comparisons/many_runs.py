@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 from django.urls import reverse
 
-from metrics.charts.boards.ranks import ranks_figure
+from metrics.charts.comparisons.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements

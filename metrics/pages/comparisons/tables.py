@@ -10,7 +10,7 @@ import numpy as np
 from django.urls import reverse
 from django.utils.html import format_html
 
-from metrics.charts.boards.ranks import first_on_note
+from metrics.charts.comparisons.ranks import first_on_note
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.agreement.standings import standings
 from metrics.engine.arrays import Flags

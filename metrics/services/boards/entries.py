@@ -17,8 +17,8 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from metrics.services.boards.official_entries import selected
 from runs.models import Campaign, Collection, Entry, Phase, Release
-from runs.services.campaigns.selection import selected
 
 # Which runs a leaderboard shows and ranks.
 OFFICIAL, EVERY = "official", "all"

@@ -13,9 +13,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from metrics.models import EVALUATIONS, Comparison, Evaluation, Job
-from runs.models import Collection, Entry, Qrels, Team, UnannouncedEvaluations
-from runs.services.campaigns.entries import OUR_FAULT
-from runs.services.campaigns.telling import tell_evaluated
+from runs import hooks
+from runs.models import Collection, Qrels, Team, UnannouncedEvaluations
 from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
 
 # What an event tells of a collection, or must know of it. Nothing else is read: a damaged value of
@@ -29,7 +28,7 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
     Other kinds of jobs have no such event.
     """
     if kind is Evaluation:
-        _notify_campaigns(list(pks))
+        hooks.evaluations_ended.send(Evaluation, evaluations=list(pks))
 
     evaluations = next((other for other in EVALUATIONS.values() if other is kind), None)
     if not settings.EVALHUB_WEBHOOKS or evaluations is None:
@@ -46,18 +45,6 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
         submission_ended(evaluation.submission, evaluation.state, qrels.version if qrels else None)
         if qrels and kind is Evaluation:
             _note_unannounced(qrels)
-
-
-def _notify_campaigns(pks: list[Any]) -> None:
-    """Notify campaigns of evaluations of runs that are entered in them, which few are."""
-    if not pks or not Entry.objects.filter(run__evaluations__in=pks).exists():
-        return
-
-    entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
-    states = (Evaluation.State.EVALUATED, Evaluation.State.FAILED)
-    ended = entered.filter(state__in=states).distinct()
-    for run, state, code in ended.values_list("run", "state", "error_code"):
-        tell_evaluated(run, failed=state == Evaluation.State.FAILED, our_fault=code in OUR_FAULT)
 
 
 def announce_compared(stored: Comparison) -> None:

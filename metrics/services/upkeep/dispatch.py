@@ -17,7 +17,6 @@ from django.db import DatabaseError, close_old_connections, connections
 
 from metrics.models import JOBS, Comparison, Evaluation, Job, SessionEvaluation, VectorUpdate
 from metrics.services import answer_store
-from metrics.services.campaigns.releasing import release_due
 from metrics.services.comparisons.stored import sweep_comparisons
 from metrics.services.queue.batches import TOGETHER, in_batches
 from metrics.services.queue.lifecycle import (
@@ -32,9 +31,9 @@ from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
 from metrics.services.snapshots import state_of_database
+from runs import hooks
 from runs.errors import StorageUnavailable
 from runs.services.audit.revisions import take_settled
-from runs.services.campaigns.moments import note_digests, note_moments, note_waiting
 from runs.services.mail.outbox import reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender
 from runs.services.submissions.sweeping import sweep
@@ -55,12 +54,10 @@ FAILED_SECONDS = 1.0
 _FULL = "OOM "
 # How often the broker is asked where nothing is to be sent.
 BROKER_SECONDS = 5.0
-# How often planned releases are looked for.
-RELEASING_SECONDS = 1.5
 # How often due deliveries of webhooks are looked for.
 SENDING_SECONDS = 0.5
-# How often phases are looked at that open and close, and the outbox for mails that are due.
-MOMENT_SECONDS, MAIL_SECONDS, DIGEST_SECONDS = 15.0, 2.0, 300.0
+# How often due mails are looked for.
+MAIL_SECONDS = 2.0
 # How often collections are looked for whose evaluations have settled.
 WARMING_SECONDS = 2.0
 # How long a process that is forked waits for the round under way.
@@ -166,12 +163,9 @@ class Dispatcher(threading.Thread):
             ),
             Step("asking the broker", BROKER_SECONDS, waiting, sends=True),
             *(_warming_steps(publish_warming) if answer_store.is_on() else ()),
-            Step("releasing", RELEASING_SECONDS, release_due),
             Step("queueing", SWEEP_SECONDS, queue_missing),
             *(_webhook_steps() if settings.EVALHUB_WEBHOOKS else ()),
-            Step("telling what the clock does", MOMENT_SECONDS, note_moments),
-            Step("telling of releases that wait", MOMENT_SECONDS, note_waiting),
-            Step("telling of the entries of a day", DIGEST_SECONDS, note_digests),
+            *(Step(*work) for _, rows in hooks.due_work.send(Dispatcher) for work in rows or ()),
             *(_mail_steps() if settings.EVALHUB_MAIL_URL else ()),
             Step(
                 "sweeping",

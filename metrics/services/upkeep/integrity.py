@@ -32,7 +32,6 @@ from metrics.services.queue.lifecycle import queue_again, reap_expired
 from metrics.services.queue.queueing import cancel_evaluations, queue_missing, unqueued
 from metrics.services.queue.vectors import evaluations_behind, queue_vectors
 from metrics.services.sessions.judged_sets import unpack_set
-from metrics.services.upkeep.campaigns import find_in_campaigns
 from metrics.services.upkeep.database_file import (
     damaged,
     find_in_database,
@@ -49,6 +48,7 @@ from metrics.services.upkeep.stored_values import (
 )
 from metrics.services.upkeep.webhooks import find_in_webhooks
 from metrics.services.values.judged_views import unpack_view
+from runs import hooks
 from runs.errors import StoredValueCorrupt
 from runs.models import (
     Artifact,
@@ -95,7 +95,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         find_unsealed,
         partial(_find_in_comparisons, fast),
         find_in_webhooks,
-        partial(find_in_campaigns, fast=fast),
+        *(look for _, look in hooks.integrity_checks.send(None, fast=fast)),
         partial(_find_in_files, fast),
         _find_leftovers,
     )

@@ -26,6 +26,7 @@ from metrics.services.queue.queueing import (
     try_damaged_again,
 )
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
+from runs import hooks
 from runs.api import answers
 from runs.api.collections.collections import FILE, download, either, upload_fields
 from runs.api.serializers import (
@@ -38,7 +39,6 @@ from runs.api.submissions.session_serializers import SessionSetSerializer, Sessi
 from runs.api.submissions.states import set_retry_after
 from runs.errors import InvalidInput
 from runs.models import Collection, Run, Scope, SessionSet, Team, User
-from runs.services.campaigns.guards import check_file_released
 from runs.services.submissions.runs import RunUpload, number_of
 from runs.services.submissions.session_sets import SessionSetUpload, change_session_set
 from runs.services.submissions.submissions import Upload, remove, restore, submit, withdraw
@@ -387,7 +387,7 @@ class SubmissionFile(APIView):
     def get(self, request: Request, **key: UUID) -> HttpResponseBase:
         submission = visible_submission(request, self.kind.model, key[self.kind.model.KEY])
         if isinstance(submission, Run):
-            check_file_released(submission, request.user)
+            hooks.before_download.send(Run, run=submission, user=request.user)
         return download(submission.sha256, submission.file_name)
 
 

@@ -9,14 +9,13 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from runs import hooks
 from runs.errors import Conflict, NotAllowed, NotFound
 from runs.models import AuditEvent, InvitationLink, Membership, Participation, Team, User
 from runs.models.accounts.accounts import digest_of_secret
 from runs.services.accounts.accounts import create_account
 from runs.services.accounts.teams import check_room, lock
 from runs.services.audit.trail import SYSTEM, Origin, record
-from runs.services.campaigns.teams import check_may_grow
-from runs.services.campaigns.teams import join as join_campaign
 
 DAYS = 7
 MAX_LINKS = 20
@@ -37,7 +36,7 @@ def create_link(
     with transaction.atomic():
         lock(team)
         if participation:
-            check_may_grow(participation)
+            hooks.before_invitation.send(InvitationLink, participation=participation, user=None)
 
         team.links.filter(expires_at__lte=now).delete()
         if team.links.count() >= MAX_LINKS:
@@ -108,7 +107,9 @@ def join(*, link: InvitationLink, user: User, origin: Origin = SYSTEM) -> Member
             record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after=after)
 
         if link.participation:
-            join_campaign(participation=link.participation, user=user, origin=origin)
+            hooks.joined.send(
+                InvitationLink, participation=link.participation, user=user, origin=origin
+            )
 
     return membership
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import IntegrityError, models, transaction
 
+from runs import hooks
 from runs.errors import Conflict, InvalidInput, NotFound
 from runs.models import (
     AuditEvent,
@@ -18,8 +19,6 @@ from runs.models import (
     User,
 )
 from runs.services.audit.trail import SYSTEM, Origin, record
-from runs.services.campaigns.teams import check_may_join, check_may_organise, join
-from runs.services.campaigns.telling import tell_invited
 
 MAX_TEAMS = 20
 _OWNER = Membership.Role.OWNER
@@ -87,7 +86,7 @@ def invite(
     with transaction.atomic():
         lock(team)
         if participation:
-            check_may_join(participation, user)
+            hooks.before_invitation.send(Invitation, participation=participation, user=user)
         elif team.memberships.filter(user=user).exists():
             raise Conflict(
                 f"{username} is in team {team} already", code="already_member", pointer="/username"
@@ -104,7 +103,7 @@ def invite(
         record(
             origin, AuditEvent.Action.INVITATION_MADE, invitation, after={"role": role, **campaign}
         )
-        tell_invited(invitation)
+        hooks.invited.send(Invitation, invitation=invitation)
 
     return invitation
 
@@ -129,7 +128,7 @@ def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Mem
         if membership is None:
             check_room(current.user)
             if current.role == _OWNER:
-                check_may_organise(current.team, current.user)
+                hooks.before_ownership.send(Membership, team=current.team, user=current.user)
 
             membership = Membership.objects.create(
                 team=current.team, user=current.user, role=current.role
@@ -137,7 +136,9 @@ def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Mem
             record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": current.role})
 
         if current.participation:
-            join(participation=current.participation, user=current.user, origin=origin)
+            hooks.joined.send(
+                Invitation, participation=current.participation, user=current.user, origin=origin
+            )
 
     return membership
 
@@ -163,7 +164,7 @@ def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -
     with transaction.atomic():
         before, others = _roles(membership)
         if role == _OWNER:
-            check_may_organise(membership.team, membership.user)
+            hooks.before_ownership.send(Membership, team=membership.team, user=membership.user)
         else:
             if _OWNER not in others:
                 raise _last_owner(membership)

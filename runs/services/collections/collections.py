@@ -11,15 +11,14 @@ from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 
+from runs import hooks
 from runs.errors import Conflict, FileReport
 from runs.formats.compression import open_file
 from runs.formats.topics.definition import TopicText
 from runs.formats.topics.reading import read_topics
 from runs.models import AuditEvent, Collection, Disclosure, Qrels
+from runs.services import clock
 from runs.services.audit.trail import SYSTEM, Origin, changed, record
-from runs.services.campaigns import clock
-from runs.services.campaigns.guards import check_phases_over
-from runs.services.campaigns.names import veil
 from runs.services.storage.files import upload_limits
 from runs.services.webhooks.events import collection_released
 from runs.services.webhooks.managing import disable_moved
@@ -123,7 +122,7 @@ def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM)
         # The lock blocks a simultaneous activation; the conditional update decides.
         locked = locked_collection(collection)
         qrels, previous, now = locked.active_qrels, locked.disclosure, clock.database_now()
-        check_phases_over(locked)
+        hooks.before_disclosure.send(Collection, collection=locked)
 
         if locked.blind and qrels is None:
             raise Conflict(
@@ -145,7 +144,8 @@ def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM)
             raise Conflict(f"collection {locked} is not blind", code="not_blind")
 
         if to >= Disclosure.PARTICIPANTS:
-            fields["veiled_until"] = veil(locked)
+            hidden = [until for _, until in hooks.hidden_names.send(Collection, collection=locked)]
+            fields["veiled_until"] = max(filter(None, hidden), default=None)
             Collection.objects.filter(pk=locked.pk).update(veiled_until=fields["veiled_until"])
 
         actions = AuditEvent.Action

@@ -12,16 +12,17 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from metrics.engine.judgement.judging import Judgements
+from runs import hooks
 from runs.errors import Conflict, InvalidInput
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.pieces import WHOLE_FILE, Opener
 from runs.formats.sessions.qrels import read_session_qrels
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Disclosure, Phase, Qrels, User
+from runs.models.campaigns.disclosure import feedback_on
 from runs.models.collections.collections import NOTHING_RELEVANT
-from runs.models.collections.disclosure import feedback_on, files_of
+from runs.models.collections.disclosure import files_of
 from runs.services.audit.trail import SYSTEM, Origin, record
-from runs.services.campaigns.telling import tell_superseded
 from runs.services.collections.reduced_qrels import excluded_topics_of, written_without
 from runs.services.storage.files import (
     HASH_SEED,
@@ -215,7 +216,7 @@ def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) 
 
     qrels_activated(activated, origin.request_id)
     if active and active.pk != activated.pk:
-        tell_superseded(activated)
+        hooks.judgements_replaced.send(Qrels, qrels=activated)
 
     enqueue(activated)
     return replaced

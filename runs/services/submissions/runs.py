@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from runs import hooks
 from runs.errors import Conflict, FileReport, StoredValueCorrupt
 from runs.formats.header_parameters import with_header
 from runs.formats.links import Link, with_header_links
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
 from runs.models import Collection, Experiment, Qrels, Run, System
-from runs.services.campaigns.guards import check_outside
 from runs.services.collections.known_documents import CheckedKnown, check_known
 from runs.services.storage.files import HASH_SEED, FileSource, upload_limits
 from runs.services.storage.reports import (
@@ -190,7 +190,7 @@ class RunUpload(Upload[Run]):
         _warn_of_differing(self, existing, run)
 
     def count(self, run: Run) -> None:
-        check_outside(run)
+        hooks.before_submission.send(Run, run=run)
         _check_not_removed(run)
         super().count(run)
 

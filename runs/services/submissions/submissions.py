@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from runs import hooks
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Run, SessionSet, Team, User
 from runs.services.audit.trail import SYSTEM, Origin, changed, record
-from runs.services.campaigns.guards import check_not_entered, check_removable
 from runs.services.storage.files import keep_file, storing
 from runs.services.storage.stores.chosen import the_store
 from runs.services.submissions.quotas import take_quota
@@ -188,7 +188,7 @@ def withdraw(
     """
     with transaction.atomic():
         if isinstance(submission, Run):
-            check_not_entered(submission)
+            hooks.before_withdrawal.send(Run, run=submission)
             drop_labels(run=submission, drop=without_labels, user=origin.actor, origin=origin)
 
         if (
@@ -210,7 +210,7 @@ def remove(
     Raise Conflict for a run that is entered in a phase of a campaign.
     """
     with transaction.atomic():
-        check_removable(run)
+        hooks.before_removal.send(Run, run=run)
         drop_labels(run=run, drop=True, user=origin.actor, origin=origin)
         removal = {"deleted_at": timezone.now(), "removal_reason": reason}
         if Run.objects.filter(pk=run.pk, deleted_at=None).update(**removal):

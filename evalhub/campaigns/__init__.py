@@ -1,0 +1,1 @@
+"""Campaigns: phases in which teams enter runs, their results, and what is published of them."""

@@ -1,0 +1,346 @@
+"""The API of entries: enter runs into phases, read, order, withdraw and disqualify them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict, cast
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404, QueryDict
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from evalhub.campaigns.api.answers import SHAPES, allowance_answer, entry_answer
+from evalhub.campaigns.api.inputs import (
+    EntryChangeSerializer,
+    EntryUploadSerializer,
+    OptionalReasonSerializer,
+    PrioritiesSerializer,
+    ReasonSerializer,
+    StoredEntrySerializer,
+)
+from evalhub.campaigns.questions.lookup import (
+    entries_of,
+    organised_phase,
+    own_participation,
+    participation_of,
+    visible_entry,
+    visible_phase,
+)
+from evalhub.campaigns.services.campaigns import check_organiser
+from evalhub.campaigns.services.entering import Asked, EntryUpload, enter_run, enter_stored
+from evalhub.campaigns.services.entries import (
+    allowance,
+    change_entry,
+    check_may_change,
+    disqualify_entry,
+    order_priorities,
+    ordered,
+    publish_entry,
+    withdraw_entry,
+)
+from metrics.services.queue.queueing import queue_submitted, try_damaged_again
+from metrics.services.queue.status import statuses
+from runs.api.answers import CheckedRun, checked_run
+from runs.api.collections.collections import either, upload_fields
+from runs.errors import InvalidInput, NotAllowed
+from runs.models import Campaign, Collection, Entry, Participation, Phase, Run, Scope, User
+from runs.services import clock
+from runs.web import idempotency
+from runs.web.json_bodies import JSONParser
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.permissions import Access
+from runs.web.shapes import shape
+from runs.web.uploads import FILE_PARSERS, query_fields
+
+_OF_ENTRY = ("run_type", "priority", "answers", "role", "label", "reason")
+
+
+class EntryRefusal(TypedDict):
+    """Why a phase does not take an entry at this time."""
+
+    code: str
+    detail: str
+
+
+class CheckedEntry(CheckedRun):
+    """The answer to a dry run of an entry. The file fits the phase in every state of the phase."""
+
+    refusal: Annotated[EntryRefusal | None, "why the phase would not take it now; null: it would"]
+
+
+def _answer(request: Request, pk: UUID) -> Any:
+    found = visible_entry(request, pk)
+    return entry_answer(request, found, statuses([found.run], request.user)[str(found.run_id)])
+
+
+def _receipt(request: Request, entry: Entry, new: bool) -> Response:
+    """Answer with an entry and what is left to its team."""
+    data = _answer(request, entry.pk)
+    team = entry.participation
+    data["allowance"] = (
+        allowance_answer(allowance(entry.phase, team, entry.arrived_at)) if team else None
+    )
+    code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
+    return Response(data, code, headers={"Location": data["url"]})
+
+
+def _may_enter(request: Request, body: Any, campaign: str, phase: str) -> bool:
+    return bool(entries_of(request.user).filter(pk=body["id"]).exists())
+
+
+def _sees_entry(request: Request, body: Any, entry: UUID) -> bool:
+    return bool(entries_of(request.user).filter(pk=entry).exists())
+
+
+def _organises_entry(request: Request, body: Any, entry: UUID) -> bool:
+    organised = Campaign.objects.organised_by(request.user)
+    return bool(Entry.objects.filter(pk=entry, phase__campaign__in=organised).exists())
+
+
+def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
+    """Return what an entry is to be, and take its fields out of those of its run. Raise NotAllowed for whoever takes
+    part with no team, and for what is for organisers."""
+    other, own = fields.pop("on_behalf_of"), {name: fields.pop(name) for name in _OF_ENTRY}
+    team: Participation | None = None
+    if other:
+        check_organiser(phase.campaign, request.user)
+        team = phase.campaign.participations.select_related("team").filter(team__slug=other).first()
+        if team is None:
+            raise InvalidInput(
+                f"no team {other[:64]!r} takes part", code="unknown_team", pointer="/on_behalf_of"
+            )
+    elif own["role"] == Entry.Role.COMPETING:
+        team = participation_of(request.user, phase.campaign)
+        if team is None:
+            raise NotAllowed(f"only members of a team in campaign {phase.campaign} can enter runs")
+    else:
+        check_organiser(phase.campaign, request.user)
+    if not Collection.objects.visible_to(request.user).filter(pk=phase.collection_id).exists():
+        raise NotAllowed("you do not see the collection of this phase; ask the organisers")
+    arrived = request._request.arrived_at  # type: ignore[attr-defined]
+    user, origin = cast(User, request.user), origin_of(request)
+    asked = {
+        "phase": phase,
+        "user": user,
+        "arrived_at": arrived,
+        "participation": team,
+        "origin": origin,
+    }
+    return Asked(**asked, on_behalf=bool(other), **own)
+
+
+class EntryList(AnswerList[Entry]):
+    """The entries of a phase that the caller sees: organisers see all, members those of their team.
+
+    POST enters a run: a file, or as JSON a run that the team has in the collection already.
+    """
+
+    serializer_class = SHAPES["entry"]
+    scopes = {"POST": Scope.SUBMIT}
+    parser_classes = (*FILE_PARSERS, JSONParser)
+    problems_of_bodies = (422,)
+    queryset = Entry.objects.none()
+
+    def get_queryset(self) -> QuerySet[Entry]:
+        if getattr(self, "swagger_fake_view", False):
+            return Entry.objects.none()
+        phase = visible_phase(self.request, self.kwargs["campaign"], self.kwargs["phase"])
+        return entries_of(self.request.user).filter(phase=phase).order_by("number")
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        page = self.paginate_queryset(self.get_queryset()) or []
+        known = statuses([entry.run for entry in page], request.user)
+        return self.get_paginated_response(
+            [entry_answer(request, one, known[str(one.run_id)]) for one in page]
+        )
+
+    @extend_schema(
+        request={
+            "multipart/form-data": EntryUploadSerializer,
+            "application/json": StoredEntrySerializer,
+        },
+        responses={
+            201: SHAPES["entry"],
+            200: either("EntryOrCheck", SHAPES["entry"], shape(CheckedEntry)),
+        },
+        parameters=[*query_fields(EntryUploadSerializer), idempotency.PARAMETER],
+    )
+    def post(self, request: Request, campaign: str, phase: str) -> Response:
+        # The whole body is read here, and nothing else comes before the clock.
+        _ = request.data
+        request._request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
+        return self._enter(request, campaign=campaign, phase=phase)
+
+    @idempotency.idempotent(_may_enter)
+    def _enter(self, request: Request, campaign: str, phase: str) -> Response:
+        found = visible_phase(request, campaign, phase)
+        if not isinstance(request.data, QueryDict) and not request.FILES:
+            return self._enter_stored(request, found)
+
+        receipts: list[Response] = []
+
+        def accept(run: Run) -> None:
+            """In the transaction that stores it, queue its evaluation and store the receipt."""
+            queue_submitted(run)
+            entry = Entry.objects.select_related("phase", "participation").get(phase=found, run=run)
+            receipts.append(_receipt(request, entry, True))
+            idempotency.remember(request, lambda: receipts[0])
+
+        with upload_fields(request, EntryUploadSerializer) as fields:
+            dry_run, asked = fields.pop("dry_run"), _asked(request, found, fields)
+            fields["file"] = fields["file"].path
+            team = asked.participation.team if asked.participation else found.campaign.team
+            of: dict[str, Any] = {
+                "collection": found.collection,
+                "team": team,
+                "user": asked.user,
+                "origin": asked.origin,
+            }
+            upload = EntryUpload(**of, **fields, asked=asked)
+            if dry_run:
+                upload.check_answers()
+                run = upload.check_file()
+                refusal = upload.refusal_now(run)
+                why = EntryRefusal(code=refusal.code, detail=refusal.message) if refusal else None
+                return Response(CheckedEntry(**checked_run(run), refusal=why))
+            entry, new = enter_run(upload=upload, enqueue=accept, again=try_damaged_again)
+        if receipts:
+            return receipts[0]
+        response = _receipt(request, entry, new)
+        idempotency.remember(request, lambda: response)
+        return response
+
+    def _enter_stored(self, request: Request, phase: Phase) -> Response:
+        serializer = StoredEntrySerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        fields = dict(serializer.validated_data)
+        asked, pk = _asked(request, phase, fields), fields["run"]
+        run = (
+            Run.objects.visible_to(request.user)
+            .select_related("team", "collection")
+            .filter(pk=pk)
+            .first()
+        )
+        if run is None:
+            raise InvalidInput(
+                f"you see no run with the id {pk}", code="unknown_run", pointer="/run"
+            )
+        with transaction.atomic():
+            entry, new = enter_stored(asked, run)
+            response = _receipt(request, entry, new)
+            idempotency.remember(request, lambda: response)
+        return response
+
+
+class EntryDetail(APIView):
+    """One entry; PATCH changes its answers and run type while the phase is open, or publishes one of a phase
+    of kind afterwards."""
+
+    scopes = {"PATCH": Scope.SUBMIT}
+    problems_of_bodies = (422,)
+
+    @extend_schema(responses=SHAPES["entry"])
+    def get(self, request: Request, entry: UUID) -> Response:
+        return Response(_answer(request, entry))
+
+    @extend_schema(request=EntryChangeSerializer, responses=SHAPES["entry"])
+    def patch(self, request: Request, entry: UUID) -> Response:
+        found = visible_entry(request, entry)
+        check_may_change(found, request.user)
+        serializer = EntryChangeSerializer(data=request.data, partial=True)
+        serializer.is_valid(raise_exception=True)
+        changes, origin = dict(serializer.validated_data), origin_of(request)
+        with transaction.atomic():
+            if changes.pop("published", False):
+                publish_entry(entry=found, user=cast(User, request.user), origin=origin)
+            if changes or not serializer.validated_data:
+                change_entry(entry=found, changes=changes, origin=origin)
+        return Response(_answer(request, entry))
+
+
+class EntryWithdraw(APIView):
+    """Withdraw an entry: its slot becomes free, its attempt stays counted."""
+
+    scopes = {"POST": Scope.SUBMIT}
+    access = {"POST": Access.TEAM_OR_ORGANISERS}
+
+    @extend_schema(
+        request=OptionalReasonSerializer,
+        responses=SHAPES["entry"],
+        parameters=[idempotency.PARAMETER],
+    )
+    @idempotency.one_act(_sees_entry)
+    def post(self, request: Request, entry: UUID) -> Response:
+        found = visible_entry(request, entry)
+        serializer = OptionalReasonSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        reason, user = serializer.validated_data["reason"], cast(User, request.user)
+        withdraw_entry(entry=found, user=user, reason=reason, origin=origin_of(request))
+        return Response(_answer(request, entry))
+
+
+class EntryDisqualify(APIView):
+    """Disqualify an entry, for organisers; the reason is shown with it."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    @extend_schema(
+        request=ReasonSerializer, responses=SHAPES["entry"], parameters=[idempotency.PARAMETER]
+    )
+    @idempotency.one_act(_organises_entry)
+    def post(self, request: Request, entry: UUID) -> Response:
+        found = visible_entry(request, entry)
+        check_organiser(found.phase.campaign, request.user)
+        serializer = ReasonSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        disqualify_entry(
+            entry=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
+        )
+        return Response(_answer(request, entry))
+
+
+class PrioritiesView(APIView):
+    """The order of a team's entries; PUT sets it at once, while the phase is open."""
+
+    scopes = {"PUT": Scope.SUBMIT}
+
+    @extend_schema(request=PrioritiesSerializer, responses=SHAPES["order"])
+    def put(self, request: Request, campaign: str, phase: str) -> Response:
+        found = visible_phase(request, campaign, phase)
+        serializer = PrioritiesSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        team = own_participation(request, found.campaign)
+        tags = serializer.validated_data["order"]
+        order_priorities(phase=found, participation=team, tags=tags, origin=origin_of(request))
+        return Response({"order": list(ordered(found, team).values_list("run__tag", flat=True))})
+
+
+class AllowanceView(APIView):
+    """What the caller's team may still enter, or for organisers the team that is named."""
+
+    access = {"GET": Access.PARTICIPANTS}
+    signed_in = True
+    problems = (403,)
+
+    @extend_schema(
+        responses=SHAPES["allowance"],
+        parameters=[OpenApiParameter("team", description="for organisers: a team")],
+    )
+    def get(self, request: Request, campaign: str, phase: str) -> Response:
+        named = request.query_params.get("team")
+        if named is None:
+            found = visible_phase(request, campaign, phase)
+            team = own_participation(request, found.campaign)
+        else:
+            found = organised_phase(request, campaign, phase)
+            other = found.campaign.participations.filter(team__slug=named).first()
+            if other is None:
+                raise Http404(f"no team {named[:64]!r} takes part in campaign {campaign}")
+            team = other
+        return Response(allowance_answer(allowance(found, team, clock.database_now())))

@@ -1,0 +1,160 @@
+"""The API of what is told in a campaign: notices of its organisers, and the outbox of its mails."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, TypedDict, cast
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evalhub.campaigns.questions.lookup import (
+    may_organise,
+    organised_campaign,
+    participation_of,
+    visible_campaign,
+)
+from evalhub.campaigns.services.campaigns import is_organiser, post_notice
+from runs.models import Campaign, CampaignNotice, Mail, Participation, Scope, User
+from runs.models.text import check_line, check_text
+from runs.web import idempotency
+from runs.web.fields import ChoiceField
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.parameters import KnownFields
+from runs.web.permissions import Access
+from runs.web.shapes import OneOf, shape
+
+_Audience = CampaignNotice.Audience
+MAIL_STATES = {
+    Mail.State.DUE: "waits for the server of mail",
+    Mail.State.SENDING: "is being sent",
+    Mail.State.SENT: "sent",
+    Mail.State.GIVEN_UP: "not sent: the address was refused",
+    Mail.State.NOT_SET_UP: "not sent: mail is not set up",
+    Mail.State.NO_ADDRESS: "not sent: the person has no address here",
+}
+
+
+class Notice(TypedDict):
+    """What the organisers told the teams, or everybody."""
+
+    id: UUID
+    title: str
+    text: Annotated[str, "Markdown"]
+    audience: Annotated[str, OneOf(_Audience.choices)]
+    posted_at: datetime
+
+
+class OutboxMail(TypedDict):
+    """A mail of an event to a person, as it was written with the event."""
+
+    id: Annotated[UUID, "the beginning of its Message-ID"]
+    event: str
+    to: Annotated[str, "a user"]
+    subject: str
+    text: str
+    state: Annotated[str, OneOf(Mail.State.choices)]
+    means: Annotated[str, "the state in words"]
+    attempts: int
+    last_error: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class NoticeSerializer(KnownFields, serializers.Serializer[Any]):
+    """A notice to post."""
+
+    answered = Notice
+    title = serializers.CharField(max_length=200, validators=[check_line])
+    text = serializers.CharField(max_length=20_000, validators=[check_text])
+    audience = ChoiceField(choices=_Audience.choices, required=False, default=_Audience.TEAMS)
+
+
+def notice_answer(found: CampaignNotice) -> Notice:
+    return Notice(
+        id=found.pk,
+        title=found.title,
+        text=found.text,
+        audience=found.audience,
+        posted_at=found.posted_at,
+    )
+
+
+def mail_answer(found: Mail) -> OutboxMail:
+    return OutboxMail(
+        id=found.pk,
+        event=found.event,
+        to=found.recipient.username,
+        subject=found.subject,
+        text=found.text,
+        state=found.state,
+        means=MAIL_STATES[Mail.State(found.state)],
+        attempts=found.attempts,
+        last_error=found.last_error,
+        created_at=found.created_at,
+        ended_at=found.ended_at,
+    )
+
+
+def notices_seen_by(user: Any, campaign: Campaign) -> QuerySet[CampaignNotice]:
+    """Return the notices of a campaign that the user reads, latest first."""
+    own = participation_of(user, campaign)
+    takes_part = own is not None and own.state == Participation.State.ACCEPTED
+    rows = campaign.notices.order_by("-posted_at", "pk")
+    return (
+        rows
+        if takes_part or is_organiser(campaign, user)
+        else rows.filter(audience=_Audience.PUBLIC)
+    )
+
+
+class NoticeList(AnswerList[CampaignNotice]):
+    """The notices of a campaign, latest first: those to teams are for members of accepted ones. POST posts one and
+    tells the teams, for organisers."""
+
+    serializer_class = shape(Notice)
+    answer = staticmethod(notice_answer)
+    scopes = {"POST": Scope.MANAGE}
+    queryset = CampaignNotice.objects.none()
+
+    def get_queryset(self) -> QuerySet[CampaignNotice]:
+        if getattr(self, "swagger_fake_view", False):
+            return CampaignNotice.objects.none()
+        return notices_seen_by(
+            self.request.user, visible_campaign(self.request, self.kwargs["campaign"])
+        )
+
+    @extend_schema(
+        request=NoticeSerializer, responses={201: shape(Notice)}, parameters=[idempotency.PARAMETER]
+    )
+    @idempotency.one_act(may_organise)
+    def post(self, request: Request, campaign: str) -> Response:
+        found = organised_campaign(request, campaign)
+        serializer = NoticeSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        user, origin = cast(User, request.user), origin_of(request)
+        made = post_notice(campaign=found, user=user, origin=origin, **serializer.validated_data)
+        return Response(notice_answer(made), status.HTTP_201_CREATED)
+
+
+class OutboxList(AnswerList[Mail]):
+    """The mails of a campaign of the last 90 days, latest first, for organisers: what was sent, what waits, and without
+    a server of mail what would have been sent."""
+
+    access = {"GET": Access.ORGANISERS}
+    serializer_class = shape(OutboxMail)
+    answer = staticmethod(mail_answer)
+    signed_in = True
+    problems = (403,)
+    queryset = Mail.objects.none()
+
+    def get_queryset(self) -> QuerySet[Mail]:
+        if getattr(self, "swagger_fake_view", False):
+            return Mail.objects.none()
+        found = organised_campaign(self.request, self.kwargs["campaign"])
+        return found.mails.select_related("recipient").order_by("-created_at", "pk")

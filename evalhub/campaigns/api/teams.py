@@ -1,0 +1,230 @@
+"""The API of teams and people in campaigns."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.db import transaction
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import Http404
+from django.urls import reverse
+from django.utils.http import urlencode
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from evalhub.campaigns.api.answers import (
+    SHAPES,
+    ParticipationInvitation,
+    member_answer,
+    participation_answer,
+)
+from evalhub.campaigns.api.inputs import (
+    OptionalReasonSerializer,
+    ParticipationChangeSerializer,
+    ParticipationInvitationSerializer,
+    RegistrationSerializer,
+)
+from evalhub.campaigns.questions.lookup import (
+    participations_of,
+    takes_part,
+    visible_campaign,
+    visible_participation,
+)
+from evalhub.campaigns.services.teams import (
+    change_state,
+    join,
+    leave,
+    move_anonymity,
+    register_team,
+    rename,
+)
+from runs.errors import NotAllowed
+from runs.models import CampaignMember, Membership, Participation, Scope, Signature, Team, User
+from runs.models.accounts.accounts import is_staff
+from runs.services.accounts.invitation_links import create_link
+from runs.services.accounts.teams import invite
+from runs.web import idempotency
+from runs.web.lists import AnswerList
+from runs.web.origin import origin_of
+from runs.web.permissions import Access
+
+
+def _may_register(request: Request, body: Any, campaign: str) -> bool:
+    return bool(Team.objects.led_by(request.user).filter(slug=body["team"]).exists())
+
+
+class ParticipationList(AnswerList[Participation]):
+    """The teams of a campaign: organisers see all, others those that they are in; POST registers one that the caller
+    owns."""
+
+    serializer_class = SHAPES["participation"]
+    answer = staticmethod(participation_answer)
+    scopes = {"POST": Scope.SUBMIT}
+    access = {"POST": Access.SIGNED_IN}
+    queryset = Participation.objects.none()
+
+    def get_queryset(self) -> QuerySet[Participation]:
+        if getattr(self, "swagger_fake_view", False):
+            return Participation.objects.none()
+        found = visible_campaign(self.request, self.kwargs["campaign"])
+        seen = participations_of(self.request.user, found)
+        return seen.prefetch_related("members").order_by("requested_at", "pk")
+
+    @extend_schema(
+        request=RegistrationSerializer,
+        responses={201: SHAPES["participation"]},
+        parameters=[idempotency.PARAMETER],
+    )
+    @idempotency.idempotent(_may_register)
+    def post(self, request: Request, campaign: str) -> Response:
+        found = visible_campaign(request, campaign)
+        serializer = RegistrationSerializer(data=request.data, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+        user, origin = cast(User, request.user), origin_of(request)
+        with transaction.atomic():
+            made = register_team(
+                campaign=found, **serializer.validated_data, user=user, origin=origin
+            )
+            response = Response(participation_answer(made), status.HTTP_201_CREATED)
+            idempotency.remember(request, lambda: response)
+        return response
+
+
+class ParticipationDetail(APIView):
+    """A team in a campaign; PATCH accepts, declines or removes it (organisers), withdraws or renames it (owners)."""
+
+    scopes = {"PATCH": Scope.SUBMIT}
+    access = {"PATCH": Access.ORGANISERS}
+
+    @extend_schema(responses=SHAPES["participation"])
+    def get(self, request: Request, campaign: str, entrant: str) -> Response:
+        return Response(participation_answer(visible_participation(request, campaign, entrant)))
+
+    @extend_schema(request=ParticipationChangeSerializer, responses=SHAPES["participation"])
+    def patch(self, request: Request, campaign: str, entrant: str) -> Response:
+        found = visible_participation(request, campaign, entrant)
+        serializer = ParticipationChangeSerializer(data=request.data, partial=True)
+        serializer.is_valid(raise_exception=True)
+        asked, user, origin = (
+            serializer.validated_data,
+            cast(User, request.user),
+            origin_of(request),
+        )
+        names = {name: asked[name] for name in ("name", "affiliation") if name in asked}
+        with transaction.atomic():
+            rename(participation=found, changes=names, user=user, origin=origin)
+            if "anonymous_until" in asked:
+                move_anonymity(
+                    participation=found, until=asked["anonymous_until"], user=user, origin=origin
+                )
+            if "state" in asked and asked["state"] != found.state:
+                told = {"state": asked["state"], "reason": asked.get("reason", "")}
+                change_state(participation=found, user=user, origin=origin, **told)
+        return Response(participation_answer(visible_participation(request, campaign, entrant)))
+
+
+class CampaignMemberList(AnswerList[CampaignMember]):
+    """The people who take part in a team; POST makes the caller, who is in the team, one of them."""
+
+    serializer_class = SHAPES["member"]
+    scopes = {"POST": Scope.SUBMIT}
+    without_body = ("POST",)
+    signed_in = True
+    queryset = CampaignMember.objects.none()
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        found = visible_participation(request, self.kwargs["campaign"], self.kwargs["entrant"])
+        own = (
+            Signature.objects.filter(participation=found, user=OuterRef("user"))
+            .order_by()
+            .values("user")
+        )
+        signed = Coalesce(Subquery(own.annotate(n=Count("pk")).values("n")), 0)
+        rows = (
+            found.members.select_related("user").annotate(signed=signed).order_by("joined_at", "pk")
+        )
+        page = self.paginate_queryset(rows) or []
+        return self.get_paginated_response(
+            [member_answer(one, cast(Any, one).signed) for one in page]
+        )
+
+    @extend_schema(
+        request=None, responses={201: SHAPES["member"]}, parameters=[idempotency.PARAMETER]
+    )
+    @idempotency.one_act(takes_part)
+    def post(self, request: Request, campaign: str, entrant: str) -> Response:
+        found = visible_participation(request, campaign, entrant)
+        made = join(participation=found, user=cast(User, request.user), origin=origin_of(request))
+        return Response(member_answer(made, 0), status.HTTP_201_CREATED)
+
+
+class CampaignMemberDetail(APIView):
+    """DELETE takes a person out of a team: the person, an owner of the team or an organiser may. Whom an organiser
+    takes out may join another team."""
+
+    scopes = {"DELETE": Scope.SUBMIT}
+    access = {"DELETE": Access.TEAM_OR_ORGANISERS}
+    problems = (400,)
+
+    @extend_schema(
+        responses={204: None},
+        parameters=[
+            OpenApiParameter(
+                "reason", description="by organisers, of a member of a team with entries: required"
+            )
+        ],
+    )
+    def delete(self, request: Request, campaign: str, entrant: str, participant: str) -> Response:
+        found = visible_participation(request, campaign, entrant)
+        rows = found.members.select_related(
+            "user", "participation__campaign__team", "participation__team"
+        )
+        member = rows.filter(user__username=participant).first()
+        if member is None:
+            raise Http404(f"{participant!r} does not take part in team {entrant}")
+        serializer = OptionalReasonSerializer(
+            data={"reason": request.query_params.get("reason", "")}
+        )
+        serializer.is_valid(raise_exception=True)
+        reason, user = serializer.validated_data["reason"], cast(User, request.user)
+        leave(member=member, user=user, reason=reason, origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class ParticipationInvitationList(APIView):
+    """POST invites a user to take part with a team, or makes a link for it, which its owners may."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    @extend_schema(request=ParticipationInvitationSerializer, responses={201: SHAPES["invitation"]})
+    def post(self, request: Request, campaign: str, entrant: str) -> Response:
+        found = visible_participation(request, campaign, entrant)
+        if not (
+            is_staff(request.user)
+            or Team.objects.led_by(request.user).filter(pk=found.team_id).exists()
+        ):
+            raise NotAllowed(f"only owners of team {found.team} can invite people to it")
+        serializer = ParticipationInvitationSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        name, by, origin = (
+            serializer.validated_data["username"],
+            cast(User, request.user),
+            origin_of(request),
+        )
+        answer = ParticipationInvitation(
+            campaign=campaign, team=entrant, username=name, url=None, key=None, expires_at=None
+        )
+        if name:
+            role = Membership.Role.MEMBER
+            invite(
+                team=found.team, username=name, role=role, by=by, participation=found, origin=origin
+            )
+        else:
+            link, code = create_link(team=found.team, by=by, participation=found, origin=origin)
+            url = request.build_absolute_uri(f"{reverse('join-page')}?{urlencode({'code': code})}")
+            answer.update({"url": url, "key": link.key, "expires_at": link.expires_at})
+        return Response(answer, status.HTTP_201_CREATED, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,114 @@
+"""The entries of a snapshot as records of Every Eval Ever, an exchange format for results of evaluations.
+
+Source: https://github.com/evaleval/every_eval_ever, eval.schema.json, version 0.2.1.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evalhub.campaigns.exports.citations import Cited
+from metrics.engine.measures.grammar import parse_measure
+
+SCHEMA_VERSION = "0.2.1"
+
+
+def every_eval_ever(manifest: Mapping[str, Any], cited: Cited) -> str:
+    """Return a list with a record for each evaluated entry, as JSON."""
+    records = [
+        _record(manifest, phase, entry, cited)
+        for phase in manifest["phases"]
+        for entry in phase["entries"]
+        if "means" in entry
+    ]
+    return json.dumps(records, indent=1, ensure_ascii=False) + "\n"
+
+
+def _record(
+    manifest: Mapping[str, Any], phase: Mapping[str, Any], entry: Mapping[str, Any], cited: Cited
+) -> dict[str, Any]:
+    campaign, team, at = manifest["campaign"], entry["team"], str(int(cited.on.timestamp()))
+    developer = team or campaign["organiser"]
+    model = f"{developer['slug']}/{entry['tag']}"
+    about = {
+        "run_sha256": entry["run"]["sha256"],
+        "arrived_at": entry["arrived_at"],
+        "role": entry["role"],
+        "run_type": entry["run_type"],
+        "late": json.dumps(entry["late"]),
+        "description": entry["description"],
+    }
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "evaluation_id": f"{campaign['slug']}-{phase['slug']}/{model}/{at}",
+        "retrieved_timestamp": at,
+        "source_metadata": {
+            "source_name": cited.title,
+            "source_type": "evaluation_run",
+            "source_organization_name": cited.author,
+            "source_organization_url": cited.campaign_address,
+            "evaluator_relationship": "third_party" if team else "first_party",
+            "additional_details": {"snapshot": cited.address, "snapshot_sha256": cited.sha256},
+        },
+        "model_info": {
+            "name": entry["tag"],
+            "id": model,
+            "developer": developer["name"],
+            "additional_details": {name: text for name, text in about.items() if text},
+        },
+        "eval_library": {"name": "evalhub", "version": manifest["engine_version"]},
+        "evaluation_results": list(_results(manifest, phase, entry, cited)),
+    }
+
+
+def _results(
+    manifest: Mapping[str, Any], phase: Mapping[str, Any], entry: Mapping[str, Any], cited: Cited
+) -> Iterator[dict[str, Any]]:
+    collection, statistics = phase["collection"], manifest["statistics"]
+    judged = {
+        "qrels_version": str(collection["qrels"]["version"]),
+        "qrels_sha256": collection["qrels"]["sha256"],
+    }
+    for name in phase["measures"]:
+        mean = entry["means"][name]
+        if mean["mean"] is None:
+            continue
+        measure = parse_measure(name, collection["documents"])
+        low, high = measure.definition.bounds
+        uncertainty: dict[str, Any] = {"num_samples": mean["topics"]}
+        if mean["low"] is not None:
+            uncertainty["confidence_interval"] = {
+                "lower": mean["low"],
+                "upper": mean["high"],
+                "confidence_level": statistics["confidence"],
+                "method": statistics["intervals"],
+            }
+        ranked = (
+            {"rank": entry["rank"], "tier": entry["tier"]} if name == phase["measures"][0] else {}
+        )
+        yield {
+            "evaluation_name": f"{phase['name']}: {name}",
+            "source_data": {
+                "dataset_name": collection["name"],
+                "source_type": "url",
+                "url": [f"{cited.site}/collections/{collection['slug']}/"],
+                "additional_details": judged,
+            },
+            "metric_config": {
+                "evaluation_description": f"{name}, mean over topics: {measure.definition.sections()['summary']}",
+                "lower_is_better": measure.lower_is_better,
+                # The schema asks for both ends.
+                "score_type": "continuous",
+                "min_score": low if math.isfinite(low) else -sys.float_info.max,
+                "max_score": high if math.isfinite(high) else sys.float_info.max,
+            },
+            "score_details": {
+                "score": mean["mean"],
+                "details": {key: str(value) for key, value in ranked.items() if value is not None},
+                "uncertainty": uncertainty,
+            },
+        }

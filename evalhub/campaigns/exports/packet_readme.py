@@ -1,0 +1,98 @@
+"""What the files of a packet are, and what its numbers were made from."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from evalhub.campaigns.services.reference_sets import MIN_RUNS, MIN_RUNS_OF_QUARTILES
+from evalhub.campaigns.services.results import OwnResults
+from evalhub.campaigns.services.versions import Edition
+from metrics.engine import ENGINE_VERSION
+from runs.services.collections.reduced_qrels import reasons_of_exclusion
+
+_WIDTH = 100
+_FILES = {
+    "README.txt": "this text",
+    "summary.tsv": "a line for each run: how it was entered, its judged depth, and the mean of each measure with its "
+    "95% interval and the number of topics",
+    "topics.tsv": "for each topic and measure: minimum, quartiles, both medians and maximum over the reference set",
+    "significance.tsv": "your runs against the median run and against each baseline: difference, interval, p",
+    "overview.tex": "the runs of the phase as a table for a paper, for LaTeX",
+    "overview.md": "the same in Markdown",
+}
+_ENDINGS = {
+    ".trec_eval": "values of each topic and means in the form of trec_eval -q, with four digits; topics that a run "
+    "does not answer count, as with -c",
+    ".topics.tsv": "for each topic and measure: value, difference from the median, rank among the reference set",
+    ".difference.svg": "the primary measure minus the median, a bar for each topic",
+}
+
+
+def readme(edition: Edition, found: OwnResults, names: Iterable[str]) -> str:
+    """Return the text; `names` are the files of the packet."""
+    return "\n".join([*_head(edition, found), *_listed(names), "", *_measures(found), ""])
+
+
+def _head(edition: Edition, found: OwnResults) -> Iterator[str]:
+    phase, participation = edition.phase, found.participation
+    collection = phase.collection
+    yield from _wrapped(
+        f"Results of {participation.name} in phase {phase.name} of {phase.campaign.name}"
+    )
+    yield ""
+    yield from _wrapped(f"{edition.said}.")
+    if edition.before:
+        before = edition.before.said
+        yield from _wrapped(f"It supersedes the packet of this: {before[0].lower()}{before[1:]}.")
+    yield ""
+    yield from _wrapped(
+        f"Campaign {phase.campaign.slug}, phase {phase.slug}, team {participation.team.slug}."
+    )
+    yield from _wrapped(
+        f"Collection {collection.slug}: {edition.qrels.topics} judged topics. EvalHub engine {ENGINE_VERSION}; scores "
+        f"are compared as {collection.scores}, and documents with equal scores stand in descending order of their ids."
+    )
+    for topic, reason in reasons_of_exclusion(collection).items():
+        yield from _wrapped(f"Topic {topic} does not count: {reason}")
+    yield ""
+    for one in found.sets:
+        kind = f" of type {one.run_type}" if one.run_type else ""
+        yield from _wrapped(f"The reference set{kind} has {len(one.rows)} runs.")
+    yield from _wrapped(
+        "In a reference set are the runs that compete, came in time, and were neither withdrawn nor disqualified; no "
+        "baseline, no late run. The median is the mean of the two middle values where their number is even; "
+        "median_upper is the (floor(n/2)+1)-th smallest value, which TREC calls the median. Quartiles are interpolated "
+        "linearly (type 7 of R)."
+    )
+    if not found.sees_all:
+        yield from _wrapped(
+            f"Topics with fewer than {MIN_RUNS} runs have no median, minimum and maximum, and those with fewer than "
+            f"{MIN_RUNS_OF_QUARTILES} no quartiles, because they would give the values of other teams away. Ranks come "
+            "with the release to participants."
+        )
+    yield ""
+
+
+def _listed(names: Iterable[str]) -> Iterator[str]:
+    yield "Files"
+    for name in names:
+        ending = next(
+            (ending for ending in _ENDINGS if name.endswith(ending) and name not in _FILES), ""
+        )
+        yield from _wrapped(f"{name}: {_ENDINGS[ending] if ending else _FILES[name]}", "  ")
+
+
+def _measures(found: OwnResults) -> Iterator[str]:
+    yield "Measures, the primary one first"
+    for measure in found.read.measures:
+        sections = measure.definition.sections()
+        formula = " ".join(sections["formula"].split())
+        yield from _wrapped(f"{measure.name}: {sections['summary']} Formula: {formula}", "  ")
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    inner = f"{indent}  " if indent else ""
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=inner, break_long_words=False
+    )

@@ -1,0 +1,153 @@
+"""A snapshot as files: its manifest, the tables that it names, how it is cited, and all of them in one archive.
+
+The manifest names every table with its SHA-256, and the SHA-256 of the manifest is the snapshot's.
+Files that name its address, number or day in turn (how it is cited) stand beside it; SHA256SUMS has
+the digests of all files of the archive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import datetime
+from typing import Any
+
+import zstandard
+
+from evalhub.campaigns.exports.citations import Cited, citation_cff, datacite, ro_crate, zenodo
+from evalhub.campaigns.exports.every_eval_ever import every_eval_ever
+from evalhub.campaigns.exports.packet import UPPER_MEDIAN, set_said
+from evalhub.campaigns.services.manifest import INCLUDED, FrozenPhase
+from metrics.exports.formats import FORMATS
+from metrics.exports.table import Table
+from metrics.services.boards.mean_intervals import MEAN_INTERVAL_METHOD
+from runs.formats.canonical_json import canonical
+from runs.services.storage.files import StoredFile
+
+_LEVEL = 10
+
+
+def files_of(frozen: FrozenPhase) -> dict[str, bytes]:
+    """Return the files of a phase by their names, which begin with the phase's: its tables and judgements, and where
+    everybody may have them its runs. Who sees the results may read the judgements as well."""
+    tables = (_board(frozen), _topics(frozen), _values(frozen))
+    files = {f"{table.name}.tsv": FORMATS["tsv"].content(table) for table in tables}
+    # As they were sent: their digests are those of the entries and of the judgements.
+    files["qrels.txt"] = _stored(frozen.read.qrels.sha256)
+    if frozen.run_files == INCLUDED:
+        for entry in frozen.read.entries:
+            files[f"runs/{entry.number}-{entry.run.tag}.txt"] = _stored(entry.run.sha256)
+    return {f"{frozen.phase.slug}/{name}": content for name, content in files.items()}
+
+
+def _stored(sha256: str) -> bytes:
+    with closing(StoredFile(sha256)) as file:
+        return file.read()
+
+
+def sealed(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """Return the manifest with its files in its canonical form."""
+    listed = {
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+        for name, content in files.items()
+    }
+    return canonical({**manifest, "files": listed})
+
+
+def archive_of(manifest: bytes, files: Mapping[str, bytes], cited: Cited) -> bytes:
+    """Return a tar file compressed by Zstandard: names in order, the time of the snapshot, nobody's user."""
+    held = {"manifest.json": manifest, **files}
+    held |= {
+        "CITATION.cff": citation_cff(cited).encode(),
+        "datacite.json": datacite(cited).encode(),
+        "zenodo.json": zenodo(cited).encode(),
+        "every_eval_ever.json": every_eval_ever(json.loads(manifest), cited).encode(),
+        "ro-crate-metadata.json": ro_crate(cited, held).encode(),
+    }
+    sums = "".join(f"{hashlib.sha256(held[name]).hexdigest()}  {name}\n" for name in sorted(held))
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(
+        _tar({**held, "SHA256SUMS": sums.encode()}, cited.at)
+    )
+
+
+def _tar(files: Mapping[str, bytes], at: datetime) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name in sorted(files):
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime, info.mode = len(files[name]), int(at.timestamp()), 0o644
+            tar.addfile(info, io.BytesIO(files[name]))
+    return buffer.getvalue()
+
+
+def _board(frozen: FrozenPhase) -> Table:
+    names = [measure.name for measure in frozen.read.measures]
+    columns = ["rank", "tier", "in_best_set", "number", "team", "tag", "role", "run_type", "late", "judged@10", "judged_depth",
+               *(f"{name}{end}" for name in names for end in ("", " low", " high", " topics"))]  # fmt: skip
+    described = {one.row: one for one in frozen.described}
+    placed = [row for row, _ in frozen.places]
+    ranks = dict(frozen.places)
+    rows = []
+    # Late runs stand below the official ones.
+    for row in [*placed, *(row for row in described if row not in ranks)]:
+        one, entry = described[row], frozen.read.entries[row]
+        team = entry.participation.name if entry.participation else ""
+        tier, best = frozen.tiers.get(row, (None, None))
+        cells: list[Any] = [ranks.get(row), tier, best, entry.number, team, entry.run.tag, entry.role,
+                            entry.run_type, entry.late, one.judged, one.depth]  # fmt: skip
+        for name in names:
+            mean, topics = one.means[name]
+            cells += [mean, *one.intervals.get(name, (None, None)), topics]
+        rows.append(cells)
+    comments = [f"low and high: 95% interval of the mean, {MEAN_INTERVAL_METHOD}"]
+    return Table.of_values("board", columns, rows, comments)
+
+
+def _topics(frozen: FrozenPhase) -> Table:
+    rows = []
+    for one in frozen.sets:
+        for measure in frozen.read.by_topic:
+            numbers = one.by_topic[measure.name]
+            columns = (
+                numbers.n,
+                numbers.low,
+                numbers.q1,
+                numbers.median,
+                numbers.median_upper,
+                numbers.q3,
+                numbers.high,
+            )
+            for topic, *cells in zip(
+                frozen.read.qrels.topic_ids, *(each.tolist() for each in columns), strict=True
+            ):
+                rows.append([one.run_type, topic, measure.name, *cells])
+    columns_named = [
+        "run_type",
+        "topic",
+        "measure",
+        "n",
+        "min",
+        "q1",
+        "median",
+        "median_upper",
+        "q3",
+        "max",
+    ]
+    notes = [*(set_said(one) for one in frozen.sets), UPPER_MEDIAN]
+    return Table.of_values("topics", columns_named, rows, notes)
+
+
+def _values(frozen: FrozenPhase) -> Table:
+    rows = (
+        [entry.number, entry.run.tag, measure.name, topic, value]
+        for row, entry in enumerate(frozen.read.entries)
+        for measure in frozen.read.by_topic
+        for topic, value in zip(
+            frozen.read.qrels.topic_ids, frozen.read.values[measure.name][row].tolist(), strict=True
+        )
+    )
+    return Table.of_values("values", ["entry", "tag", "measure", "topic", "value"], rows)

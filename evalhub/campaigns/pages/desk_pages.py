@@ -1,0 +1,98 @@
+"""What the organisers' pages of a campaign share: tabs, permission and refusals."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from evalhub.campaigns.questions.lookup import organised_campaign
+from metrics.engine.errors import EvalHubError
+from runs.models import Campaign, Scope
+from runs.services import clock
+from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.permissions import Access
+
+# The pages of the desk, in the order of their navigation.
+TABS = {
+    "campaign-desk-page": "Overview",
+    "campaign-teams-page": "Teams",
+    "campaign-entries-page": "Entries",
+    "campaign-notices-page": "Notices and mail",
+    "campaign-agreements-page": "Agreements",
+    "campaign-audit-page": "Audit trail",
+    "campaign-settings-page": "Settings",
+    "campaign-config-page": "File",
+}
+
+
+def answer(
+    request: Request, template: str, context: dict[str, Any], refused: Refusal | None = None
+) -> HttpResponse:
+    """Return a page, which is not stored anywhere; after a refusal with its status."""
+    told = {**context, "refused": refused, "wrong": refused.fields if refused else {}}
+    response = render(request._request, template, told, status=refused.status if refused else 200)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def frame(campaign: Campaign, here: str = "") -> dict[str, Any]:
+    """Return what the head of the organisers' pages needs."""
+    return {
+        "campaign": campaign,
+        "now": clock.database_now(),
+        "tabs": [
+            (reverse(name, args=[campaign.slug]), title, name == here)
+            for name, title in TABS.items()
+        ],
+    }
+
+
+class DeskPage(FormPage):
+    """A page of the organisers of a campaign; `act` does what a form of it says, and returns a sentence and a page."""
+
+    access = {"GET": Access.ORGANISERS}
+    name: ClassVar[str] = ""
+    template: ClassVar[str]
+
+    def get(self, request: Request, campaign: str, **found: str) -> HttpResponse:
+        return self.show(request, organised_campaign(request, campaign), found)
+
+    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+        """Return what the page shows of the campaign."""
+        return {}
+
+    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
+        raise NotImplementedError
+
+    def show(
+        self,
+        request: Request,
+        campaign: Campaign,
+        found: dict[str, str],
+        refused: Refusal | None = None,
+    ) -> HttpResponse:
+        context = {**frame(campaign, self.name), **self.about(request, campaign, **found)}
+        return answer(request, self.template, context, refused)
+
+
+class ChangingDeskPage(DeskPage):
+    """The same with forms."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    def post(self, request: Request, campaign: str, **found: str) -> HttpResponse:
+        organised = organised_campaign(request, campaign)
+        try:
+            done, address = self.act(request, organised, **found)
+        except (EvalHubError, APIException) as error:
+            return self.show(
+                request, organised_campaign(request, campaign), found, refusal_of(error)
+            )
+        messages.success(request._request, done)
+        return see(request, address)

@@ -1,0 +1,429 @@
+"""The pages that enter runs into phases: of a team's members, and of organisers who enter baselines or for a team."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from evalhub.campaigns.api.inputs import (
+    EntryChangeSerializer,
+    EntryUploadSerializer,
+    StoredEntrySerializer,
+)
+from evalhub.campaigns.pages.desk_pages import answer, frame
+from evalhub.campaigns.pages.entry_picture import drawn
+from evalhub.campaigns.pages.inputs import answer_rows, answers_in
+from evalhub.campaigns.pages.phase_words import shown_phase, shown_time
+from evalhub.campaigns.questions.lookup import (
+    organised_campaign,
+    organised_phase,
+    own_participation,
+    participation_of,
+    visible_entry,
+    visible_phase,
+)
+from evalhub.campaigns.services.campaigns import check_organiser, is_organiser
+from evalhub.campaigns.services.entering import MAX_TAG, Asked, EntryUpload, enter_run, enter_stored
+from evalhub.campaigns.services.entries import (
+    allowance,
+    change_entry,
+    check_may_change,
+    results_stay,
+)
+from evalhub.campaigns.services.phase_times import PhaseState
+from metrics.engine.errors import EvalHubError
+from metrics.services.queue.queueing import queue_submitted, try_damaged_again
+from metrics.services.queue.status import statuses
+from runs.errors import InvalidInput, NotAllowed
+from runs.models import (
+    Agreement,
+    Campaign,
+    Collection,
+    Entry,
+    Participation,
+    Phase,
+    Run,
+    Scope,
+    User,
+    sees_own_results,
+)
+from runs.services import clock
+from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.origin import origin_of
+from runs.web.parameters import check_fields
+from runs.web.permissions import Access
+
+_TEXTS = ("tag", "run_type", "description", "run")
+_OF_ORGANISERS = ("role", "label", "on_behalf_of", "reason")
+_ROLES = {
+    "baseline": "baseline",
+    "out_of_competition": "out of competition",
+    "competing": "competing, for a team",
+}
+# Runs of the collection that are offered beside a file.
+_OFFERED = 100
+
+
+class _EntryForm(FormPage):
+    """A form for a run: a file, or one that the team has in the collection, with the answers to the form of a phase."""
+
+    scopes = {"POST": Scope.SUBMIT}
+    template: str
+    more: tuple[str, ...] = ()
+
+    def enter(self, request: Request, phase: Phase) -> HttpResponse:
+        """Check or enter what the form has; on a refusal show it again. Raise InvalidInput for a field that is none of
+        the form's, and NotAllowed for those who take part with no team."""
+        known = ("csrfmiddlewaretoken", "action", "file", "phase", *_TEXTS, *self.more)
+        check_fields(request.data, (*known, *(f"answer-{field['key']}" for field in phase.form)))
+        self.check(request, phase)
+        try:
+            with _fields(request, phase, self.more) as fields:
+                asked = self.asked(request, phase, fields)
+                if (
+                    not Collection.objects.visible_to(request.user)
+                    .filter(pk=phase.collection_id)
+                    .exists()
+                ):
+                    raise NotAllowed(
+                        "you do not see the collection of this phase; ask the organisers"
+                    )
+                if "run" in fields:
+                    entry, new = enter_stored(asked, _own_run(request, fields["run"]))
+                else:
+                    upload = _upload(phase, asked, fields)
+                    if request.data.get("action") == "check":
+                        return self.page(
+                            request, phase, checked=upload.check_file(), missing=_missing(upload)
+                        )
+                    entry, new = enter_run(
+                        upload=upload, enqueue=queue_submitted, again=try_damaged_again
+                    )
+        except (EvalHubError, APIException) as error:
+            return self.page(request, phase, refusal_of(error))
+        said = (
+            f"Entry {entry.number} received."
+            if new
+            else f"This run is entry {entry.number} already; nothing changed."
+        )
+        messages.success(request._request, said)
+        return see(request, reverse("campaign-entry-page", args=[phase.campaign.slug, entry.pk]))
+
+    def check(self, request: Request, phase: Phase) -> None:
+        """Raise NotAllowed for those who have no such form."""
+        raise NotImplementedError
+
+    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
+        raise NotImplementedError
+
+    def about(self, request: Request, phase: Phase) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def page(
+        self, request: Request, phase: Phase, refused: Refusal | None = None, **told: Any
+    ) -> HttpResponse:
+        given = request.data if request.method == "POST" else {}
+        now = clock.database_now()
+        context = {
+            "campaign": phase.campaign,
+            "phase": phase,
+            "now": now,
+            "given": given,
+            "answers": answer_rows(phase.form, answers_in(given, phase.form) if given else {}),
+            "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
+            "most_tag": None if phase.naming else MAX_TAG,
+            **self.about(request, phase),
+            **told,
+        }
+        return answer(request, self.template, context, refused)
+
+
+class EnterPage(_EntryForm):
+    """Check a run for a phase, which stores nothing, or enter it."""
+
+    access = {"GET": Access.SIGNED_IN}
+    template = "campaigns/enter.html"
+
+    def get(self, request: Request, campaign: str, phase: str) -> HttpResponse:
+        found = visible_phase(request, campaign, phase)
+        if participation_of(request.user, found.campaign) is None:
+            # It says how to take part.
+            return HttpResponseRedirect(reverse("campaign-team-page", args=[campaign]))
+        return self.page(request, found)
+
+    def post(self, request: Request, campaign: str, phase: str) -> HttpResponse:
+        # The whole body is read here, and nothing else comes before the clock.
+        _ = request.data
+        request._request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
+        return self.enter(request, visible_phase(request, campaign, phase))
+
+    def check(self, request: Request, phase: Phase) -> None:
+        own_participation(request, phase.campaign)
+
+    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
+        own = own_participation(request, phase.campaign)
+        return Asked(participation=own, **_asked(request, phase, fields))
+
+    def about(self, request: Request, phase: Phase) -> dict[str, Any]:
+        own, now = own_participation(request, phase.campaign), clock.database_now()
+        shown = shown_phase(phase, own, now)
+        return {
+            "own": own,
+            "shown": shown,
+            "left": allowance(phase, own, now),
+            "taking": shown.state in (PhaseState.OPEN, PhaseState.LATE),
+            "unsigned": _unsigned(request, phase.campaign, own),
+            "runs": _offered(phase, own.team_id),
+        }
+
+
+class OwnEntryPage(_EntryForm):
+    """Organisers enter a baseline, a run out of competition, or a run on behalf of a team, with a reason."""
+
+    access = {"GET": Access.ORGANISERS, "POST": Access.ORGANISERS}
+    template = "campaigns/own_entry.html"
+    reads = ("phase",)
+    more = _OF_ORGANISERS
+
+    def get(self, request: Request, campaign: str) -> HttpResponse:
+        found = organised_campaign(request, campaign)
+        return self.page(
+            request, self._phase(request, found, request.query_params.get("phase", ""))
+        )
+
+    def post(self, request: Request, campaign: str) -> HttpResponse:
+        _ = request.data
+        request._request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
+        found = organised_campaign(request, campaign)
+        return self.enter(request, self._phase(request, found, str(request.data.get("phase", ""))))
+
+    def _phase(self, request: Request, campaign: Campaign, named: str) -> Phase:
+        first = campaign.phases.values_list("slug", flat=True).first()
+        if first is None:
+            raise Http404(f"campaign {campaign} has no phase yet")
+        return organised_phase(request, campaign.slug, named or first)
+
+    def check(self, request: Request, phase: Phase) -> None:
+        check_organiser(phase.campaign, request.user)
+
+    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
+        other, team = fields.pop("on_behalf_of"), None
+        if other:
+            team = (
+                phase.campaign.participations.select_related("team")
+                .filter(team__slug=other)
+                .first()
+            )
+            if team is None:
+                raise InvalidInput(
+                    f"no team {other[:64]!r} takes part",
+                    code="unknown_team",
+                    pointer="/on_behalf_of",
+                )
+        elif fields["role"] == Entry.Role.COMPETING:
+            message = (
+                "runs of the organisers do not compete; choose a team to enter for, or another role"
+            )
+            raise InvalidInput(message, pointer="/role")
+        return Asked(participation=team, on_behalf=bool(other), **_asked(request, phase, fields))
+
+    def about(self, request: Request, phase: Phase) -> dict[str, Any]:
+        accepted = phase.campaign.participations.filter(
+            state=Participation.State.ACCEPTED
+        ).select_related("team")
+        return {
+            **frame(phase.campaign, "campaign-entries-page"),
+            "phases": list(phase.campaign.phases.all()),
+            "accepted": list(accepted),
+            "roles": _ROLES,
+            "shown": shown_phase(phase, None, clock.database_now()),
+            "runs": _offered(phase, phase.campaign.team_id),
+        }
+
+
+@contextlib.contextmanager
+def _fields(request: Request, phase: Phase, more: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Return the checked fields of a form; the uploaded file is deleted afterwards, unless the store has linked it."""
+    with contextlib.ExitStack() as uploads:
+        for upload in request.FILES.values():
+            uploads.callback(upload.close)
+        texts = {name: str(request.data.get(name, "")) for name in (*_TEXTS, *more)}
+        data: dict[str, Any] = {name: text for name, text in texts.items() if text}
+        data["answers"] = answers_in(request.data, phase.form)
+        file = request.FILES.get("file")
+        if data.get("run") and not file:
+            for name in ("tag", "description"):
+                data.pop(name, None)
+            serializer: Any = StoredEntrySerializer(data=data, context={"request": request})
+        else:
+            data.pop("run", None)
+            serializer = EntryUploadSerializer(
+                data={**data, **({"file": file} if file else {})}, context={"request": request}
+            )
+        serializer.is_valid(raise_exception=True)
+        yield dict(serializer.validated_data)
+
+
+def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what an entry is to be, and take its fields out of those of its run."""
+    fields.pop("on_behalf_of", None)
+    own = {
+        name: fields.pop(name)
+        for name in ("run_type", "priority", "answers", "role", "label", "reason")
+    }
+    arrived = request._request.arrived_at  # type: ignore[attr-defined]
+    return {
+        **own,
+        "phase": phase,
+        "user": cast(User, request.user),
+        "arrived_at": arrived,
+        "origin": origin_of(request),
+    }
+
+
+def _upload(phase: Phase, asked: Asked, fields: dict[str, Any]) -> EntryUpload:
+    fields.pop("dry_run")
+    team = asked.participation.team if asked.participation else phase.campaign.team
+    of: dict[str, Any] = {
+        "collection": phase.collection,
+        "team": team,
+        "user": asked.user,
+        "origin": asked.origin,
+    }
+    return EntryUpload(**{**of, **fields, "file": fields["file"].path}, asked=asked)
+
+
+def _missing(upload: EntryUpload) -> str:
+    """Return what stands in the way of entering a file that can be read, or an empty text."""
+    try:
+        upload.check_asked()
+    except EvalHubError as error:
+        return error.message
+    return ""
+
+
+def _own_run(request: Request, pk: Any) -> Run:
+    run = (
+        Run.objects.visible_to(request.user)
+        .select_related("team", "collection")
+        .filter(pk=pk)
+        .first()
+    )
+    if run is None:
+        raise InvalidInput(f"you see no run with the id {pk}", code="unknown_run", pointer="/run")
+    return run
+
+
+def _offered(phase: Phase, team: int) -> list[Run]:
+    """Return runs that a team has in the collection and that are not entered in the phase."""
+    rows = Run.objects.filter(collection=phase.collection_id, team=team, deleted_at=None)
+    return list(
+        rows.exclude(entries__phase=phase)
+        .only("tag", "created_at")
+        .order_by("-created_at")[:_OFFERED]
+    )
+
+
+def _unsigned(request: Request, campaign: Campaign, own: Participation) -> list[Agreement]:
+    """Return the agreements that still have to be signed: by the reader, or by an owner of the team."""
+    rows = campaign.agreements
+    mine = rows.filter(required_of=Agreement.RequiredOf.EACH_MEMBER).exclude(
+        signatures__user=request.user.pk
+    )
+    owners = own.team.memberships.filter(role="owner").values("user")
+    theirs = rows.filter(required_of=Agreement.RequiredOf.ONE_OWNER)
+    signed = theirs.filter(signatures__participation=own, signatures__user__in=owners).values("pk")
+    return [*mine, *theirs.exclude(pk__in=signed)]
+
+
+class EntryPage(FormPage):
+    """One entry with its receipt, for its team and the organisers; its answers change while the phase is open."""
+
+    scopes = {"POST": Scope.SUBMIT}
+    access = {"GET": Access.READERS}
+
+    def get(self, request: Request, campaign: str, entry: Any) -> HttpResponse:
+        return self._page(request, _entry(request, campaign, entry))
+
+    def post(self, request: Request, campaign: str, entry: Any) -> HttpResponse:
+        found = _entry(request, campaign, entry)
+        form = found.phase.form
+        try:
+            names = (
+                "csrfmiddlewaretoken",
+                "action",
+                "run_type",
+                "chosen",
+                *(f"answer-{field['key']}" for field in form),
+            )
+            check_fields(request.data, names)
+            check_may_change(found, request.user)
+            fields: dict[str, Any] = {"answers": answers_in(request.data, form)}
+            if found.phase.selection == Phase.Selection.CHOSEN:
+                fields["chosen"] = "chosen" in request.data
+            if "run_type" in request.data:
+                fields["run_type"] = str(request.data["run_type"])
+            serializer = EntryChangeSerializer(data=fields, partial=True)
+            serializer.is_valid(raise_exception=True)
+            change_entry(entry=found, changes=serializer.validated_data, origin=origin_of(request))
+        except (EvalHubError, APIException) as error:
+            return self._page(request, _entry(request, campaign, entry), refusal_of(error))
+        messages.success(request._request, "Answers saved.")
+        return see(request, reverse("campaign-entry-page", args=[campaign, found.pk]))
+
+    def _page(self, request: Request, entry: Entry, refused: Refusal | None = None) -> HttpResponse:
+        phase, own, now = entry.phase, entry.participation, clock.database_now()
+        shown = shown_phase(phase, own, now)
+        organiser = is_organiser(phase.campaign, request.user)
+        mine = participation_of(request.user, phase.campaign) == own and (
+            own is not None or organiser
+        )
+        answers = answers_in(request.data, phase.form) if refused else entry.answers
+        choosing = phase.selection == Phase.Selection.CHOSEN and entry.role == Entry.Role.COMPETING
+        context = {
+            "campaign": phase.campaign,
+            "entry": entry,
+            "shown": shown,
+            "now": now,
+            "status": statuses([entry.run], request.user)[str(entry.run_id)],
+            "arrived": shown_time(entry.arrived_at, phase.zone),
+            "left": allowance(phase, own, now)
+            if own and shown.state != PhaseState.CLOSED
+            else None,
+            "answers": answer_rows(phase.form, answers),
+            "given": request.data
+            if refused
+            else {"run_type": entry.run_type, "chosen": entry.chosen},
+            "choosing": choosing,
+            "phase": phase,
+            "organiser": organiser,
+            "changing": mine
+            and shown.state == PhaseState.OPEN
+            and entry.state == Entry.State.ENTERED
+            and bool(phase.form or phase.run_types or choosing),
+            "entered": entry.state == Entry.State.ENTERED,
+            "withdrawing": organiser or not results_stay(phase),
+            "beside": drawn(entry)
+            if sees_own_results(request.user, phase) and mine and own
+            else None,
+            "publishing": phase.kind == Phase.Kind.AFTERWARDS
+            and not entry.published
+            and own is not None
+            and participation_of(request.user, phase.campaign) == own,
+        }
+        return answer(request, "campaigns/entry.html", context, refused)
+
+
+def _entry(request: Request, campaign: str, pk: Any) -> Entry:
+    found = visible_entry(request, pk)
+    if found.phase.campaign.slug != campaign:
+        raise Http404(f"campaign {campaign} has no such entry")
+    return found

@@ -1,0 +1,58 @@
+"""The picture of an entry beside the medians of its phase, as numbers for an SVG of 1,000 by 200."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from evalhub.campaigns.services.reference_runs import Beside, TopicBeside, read_beside
+from runs.models import Entry
+
+WIDTH, HEIGHT = 1_000.0, 200.0
+# Rows of the table below; the packet has all.
+_LISTED = 200
+
+
+class Bar(NamedTuple):
+    """A topic: its bar from the median to the value, and the line of the range of the others, as coordinates."""
+
+    topic: TopicBeside
+    left: float
+    width: float
+    top: float
+    height: float
+    middle: float
+    highest: float
+    lowest: float
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The bars, where the median is, and the rows of a table."""
+
+    of: Beside
+    bars: list[Bar]
+    zero: float
+    listed: list[TopicBeside]
+
+
+def drawn(entry: Entry) -> Drawn | None:
+    """Return the picture of an entry; None where its team is told no medians."""
+    found = read_beside(entry)
+    if found is None:
+        return None
+    above = max(max(one.high, one.value) - one.median for one in found.topics)
+    below = max(one.median - min(one.low, one.value) for one in found.topics)
+    scale = HEIGHT / (above + below) if above + below else 0.0
+    zero = above * scale if scale else HEIGHT / 2
+    step = WIDTH / len(found.topics)
+    bars = []
+    for place, one in enumerate(found.topics):
+        ends = sorted((zero, zero - one.difference * scale))
+        left = round(place * step + 0.15 * step, 2)
+        highest, lowest = (zero - (end - one.median) * scale for end in (one.high, one.low))
+        height = max(ends[1] - ends[0], 0.5)
+        middle = round((place + 0.5) * step, 2)
+        numbers = (0.7 * step, ends[0], height, middle, highest, lowest)
+        bars.append(Bar(one, left, *(round(number, 2) for number in numbers)))
+    return Drawn(found, bars, round(zero, 2), found.topics[:_LISTED])

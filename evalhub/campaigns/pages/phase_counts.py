@@ -1,0 +1,234 @@
+"""What the organisers' desk counts of each phase, in a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from evalhub.campaigns.pages.phase_words import ShownPhase, shown_phases, shown_time
+from evalhub.campaigns.services.phase_times import PhaseState
+from evalhub.campaigns.services.releasing import waits_for
+from metrics.services.queue.status import with_states
+from runs.models import Campaign, Collection, Entry, Participation, Phase, Release, Run
+
+_ENTERED = Entry.State.ENTERED
+# Of each kind of problem.
+_LISTED = 20
+
+
+@dataclass(frozen=True)
+class ShownRelease:
+    """A release with its state in words, what it waits for, and the address of the page that cancels it."""
+
+    release: Release
+    said: str
+    cancel: str = ""
+
+
+@dataclass
+class PhaseCounts:
+    """What the desk says of a phase. `states` and `types` count entries, `evaluations` those of entries that are
+    entered; `problems` are sentences with the address of what they are about, `releasing` has the
+    audiences to which its results may still be released."""
+
+    shown: ShownPhase
+    accepted: int
+    with_entries: int = 0
+    late: int = 0
+    baselines: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+    evaluations: Counter[str] = field(default_factory=Counter)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    acts: list[tuple[str, str, str]] = field(default_factory=list)
+    releases: list[ShownRelease] = field(default_factory=list)
+    releasing: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def without_entries(self) -> int:
+        return self.accepted - self.with_entries
+
+    @property
+    def by_type(self) -> list[tuple[str, int]]:
+        """Return the label of each type of runs, with how many compete."""
+        return [(one["label"], self.types[one["key"]]) for one in self.shown.phase.run_types]
+
+    @property
+    def running(self) -> int:
+        return self.evaluations["queued"] + self.evaluations["evaluating"]
+
+
+def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
+    """Return what the desk says of every phase of a campaign."""
+    accepted = campaign.participations.filter(state=Participation.State.ACCEPTED).count()
+    found = {
+        one.phase.pk: PhaseCounts(one, accepted)
+        for one in shown_phases(campaign, None, now, organiser=True)
+    }
+    entries = Entry.objects.filter(phase__campaign=campaign).order_by()
+    counted = entries.values("phase", "state", "role", "run_type", "late").annotate(n=Count("pk"))
+    for row in counted:
+        of, number = found[row["phase"]], row["n"]
+        of.states[row["state"]] += number
+        if row["state"] == _ENTERED:
+            of.late += number * row["late"]
+            if row["role"] == Entry.Role.COMPETING:
+                of.types[row["run_type"]] += number
+            else:
+                of.baselines += number
+    entered = entries.filter(state=_ENTERED)
+    teams = entered.filter(
+        role=Entry.Role.COMPETING, participation__state=Participation.State.ACCEPTED
+    )
+    for row in teams.values("phase").annotate(n=Count("participation", distinct=True)):
+        found[row["phase"]].with_entries = row["n"]
+    runs = Run.objects.filter(entries__phase__campaign=campaign, entries__state=_ENTERED).order_by()
+    for row in with_states(runs).values("entries__phase", "state").annotate(n=Count("entries")):
+        if row["entries__phase"] in found:
+            found[row["entries__phase"]].evaluations[row["state"]] += row["n"]
+    _add_problems(campaign, entered, found)
+    for of in found.values():
+        of.acts = _acts(campaign, of.shown)
+    _add_releases(campaign, found, now)
+    return list(found.values())
+
+
+def _add_releases(campaign: Campaign, found: dict[int, PhaseCounts], now: datetime) -> None:
+    """Add the releases of each phase, and buttons for those that it may still have."""
+    rows = Release.objects.filter(phase__campaign=campaign, cancelled_at=None)
+    for one in rows.select_related("phase__campaign", "phase__collection", "qrels").order_by(
+        "audience", "created_at"
+    ):
+        of = found[one.phase_id]
+        zone = of.shown.phase.zone
+        if one.done_at:
+            said = f"done {shown_time(one.done_at, zone).meant}, {len(one.official)} official runs"
+            of.releases.append(ShownRelease(one, said))
+            continue
+        waits, running = waits_for(one, now)
+        said = (
+            f"planned for {shown_time(one.planned_at, zone).meant}" if one.planned_at else "planned"
+        )
+        said += (
+            f"; waits for {waits}{f' ({running} to be done)' if waits == 'evaluations' else ''}"
+            if waits
+            else ""
+        )
+        cancel = reverse("campaign-act-page", args=[campaign.slug, "cancel-release"])
+        of.releases.append(
+            ShownRelease(one, said, f"{cancel}?{urlencode({'release': str(one.pk)})}")
+        )
+    for of in found.values():
+        phase, there = of.shown.phase, [one.release for one in of.releases]
+        # The last one to the largest audience.
+        last = max(
+            there, key=lambda one: (one.audience, one.done_at is None, one.done_at), default=None
+        )
+        newer = last and last.done_at and phase.collection.active_qrels not in (None, last.qrels)
+        if campaign.state == Campaign.State.PUBLISHED and phase.kind == Phase.Kind.EVALUATION:
+            for audience in Release.Audience:
+                more = audience > max(
+                    [phase.collection.disclosure, *(one.audience for one in there)]
+                )
+                if more or (newer and last and audience == last.audience):
+                    path = reverse(
+                        "campaign-act-page", args=[campaign.slug, f"release-to-{audience.label}"]
+                    )
+                    said = f"{path}?{urlencode({'phase': phase.slug})}"
+                    of.releasing.append(
+                        (f"{audience.label}{'' if more else ' again, by newer judgements'}", said)
+                    )
+
+
+def hidden_collections(campaign: Campaign) -> list[Collection]:
+    """Return the collections of the phases that are not public, which other teams do not see."""
+    rows = Collection.objects.filter(phases__campaign=campaign).exclude(
+        visibility=Collection.Visibility.PUBLIC
+    )
+    return list(rows.distinct())
+
+
+def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts]) -> None:
+    """Add what organisers should look at: failed evaluations, topics without an answer, equal files of two teams."""
+    address = reverse("campaign-entries-page", args=[campaign.slug])
+
+    def listed(phase: int, **asked: str) -> str:
+        return f"{address}?{urlencode({'phase': found[phase].shown.phase.slug, **asked})}"
+
+    hidden = {one.pk for one in hidden_collections(campaign)}
+    for pk, of in found.items():
+        collection = of.shown.phase.collection
+        if collection.pk in hidden:
+            said = f"collection {collection.name} is not public: other teams do not see it and cannot enter runs"
+            of.problems.append((said, reverse("manage-page", args=[collection.slug])))
+        if failed := of.evaluations["failed"]:
+            of.problems.append(
+                (
+                    f"{failed} evaluation{'' if failed == 1 else 's'} failed",
+                    listed(pk, problem="failed"),
+                )
+            )
+    unanswered = entered.filter(run__warnings__counts__topic_missing__gt=0)
+    for row in unanswered.values("phase").annotate(n=Count("pk")):
+        said = f"{row['n']} entr{'y has' if row['n'] == 1 else 'ies have'} no answer to some topics"
+        found[row["phase"]].problems.append((said, listed(row["phase"], problem="unanswered")))
+    equal = (
+        entered.exclude(participation=None)
+        .values("phase", sha256=F("run__sha256"))
+        .annotate(teams=Count("participation", distinct=True), n=Count("pk"))
+        .filter(teams__gt=1)
+        .order_by("phase", "sha256")
+    )
+    for row in equal[:_LISTED]:
+        said = (
+            f"{row['n']} entries of {row['teams']} teams have the same file (a hint, not a verdict)"
+        )
+        found[row["phase"]].problems.append((said, listed(row["phase"], sha256=row["sha256"])))
+
+    baselines = entered.filter(
+        role=Entry.Role.BASELINE, phase=OuterRef("phase"), run__sha256=OuterRef("run__sha256")
+    )
+    copies = entered.filter(role=Entry.Role.COMPETING).filter(Exists(baselines))
+    copied = (
+        copies.values("phase", sha256=F("run__sha256"))
+        .annotate(n=Count("pk"))
+        .order_by("phase", "sha256")
+    )
+    for row in copied[:_LISTED]:
+        whose = "1 entry of a team has" if row["n"] == 1 else f"{row['n']} entries of teams have"
+        said = f"{whose} the same file as a baseline (a hint, not a verdict)"
+        found[row["phase"]].problems.append((said, listed(row["phase"], sha256=row["sha256"])))
+
+
+def _acts(campaign: Campaign, shown: ShownPhase) -> list[tuple[str, str, str]]:
+    """Return the next acts on a phase: the words of a button, its address, and what it does."""
+    if campaign.state != Campaign.State.PUBLISHED:
+        return []
+
+    def address(act: str) -> str:
+        return f"{reverse('campaign-act-page', args=[campaign.slug, act])}?{urlencode({'phase': shown.phase.slug})}"
+
+    acts = []
+    if shown.state != PhaseState.CLOSED:
+        acts.append(("Extend", address("extend"), "a later end for all teams"))
+    if shown.state == PhaseState.OPEN:
+        acts.append(("Pause", address("pause"), "take no runs for now"))
+    if shown.phase.paused_at is not None:
+        acts.append(("Resume", address("resume"), "take runs again"))
+    return acts
+
+
+def with_problem(rows: Any, problem: str) -> Any:
+    """Return those entries that have a problem of this kind."""
+    if problem == "unanswered":
+        return rows.filter(run__warnings__counts__topic_missing__gt=0)
+    if problem == "failed":
+        failed = with_states(Run.objects.filter(entries__in=rows.order_by())).filter(state="failed")
+        return rows.filter(run__in=failed.values("pk"))
+    return rows

@@ -1,0 +1,125 @@
+"""Acts that release the results of a phase: to teams, to participants, to everybody; planned, at once, or cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import transaction
+
+from evalhub.campaigns.pages.act import ENTERED, Act, Target, many, people
+from evalhub.campaigns.pages.inputs import time_in
+from evalhub.campaigns.pages.phase_words import shown_time
+from evalhub.campaigns.services.phase_times import last_closing_time, read_time, read_zone
+from evalhub.campaigns.services.releases import cancel_release, plan_release
+from evalhub.campaigns.services.releasing import count_running, release_now
+from runs.errors import InvalidInput
+from runs.models import Entry, Release
+from runs.services import clock
+
+_AUDIENCE = Release.Audience
+# What each audience sees then.
+_SEES = {
+    _AUDIENCE.TEAMS: "Each team sees the values of its own runs, and of each topic minimum, median and maximum of the "
+    "runs of a type, where these are five or more.",
+    _AUDIENCE.PARTICIPANTS: "Members of accepted teams see everything: all entries, leaderboards, and the judgements.",
+    _AUDIENCE.PUBLIC: "Everyone who sees the collection sees everything: all entries, leaderboards, and the "
+    "judgements, which can be downloaded.",
+}
+
+
+def _says_release(audience: int) -> Callable[[Target], list[str]]:
+    def says(target: Target) -> list[str]:
+        phase = target.of_phase
+        entries = Entry.objects.filter(phase=phase, state=ENTERED)
+        late = entries.filter(late=True).count()
+        qrels, over = phase.collection.active_qrels, last_closing_time(phase)
+        whom = "everyone" if audience == _AUDIENCE.PUBLIC else people(target)
+        said = [f"Results of phase {phase.name}, to {whom}.", _SEES[_AUDIENCE(audience)]]
+        counted = f"{many(entries.count(), 'entry', 'entries')}, of which {late} late stand beside the official ones"
+        if qrels:
+            said.append(
+                f"{counted}; judgements of version {qrels.version} (SHA-256 {qrels.sha256[:12]})."
+            )
+            if running := count_running(phase, qrels):
+                said.append(
+                    f"{many(running, 'evaluation is', 'evaluations are')} still to be done; the release waits."
+                )
+        else:
+            said.append(
+                f"{counted}. The collection has no active judgements yet: a release needs them."
+            )
+        if clock.database_now() < over:
+            said.append(
+                f"The phase is not over before {shown_time(over, phase.zone, ends=True).meant}."
+            )
+        return [
+            *said,
+            "A release that is done cannot be undone. The disclosure of the collection only grows.",
+        ]
+
+    return says
+
+
+def _release(audience: int) -> Callable[[Target], str]:
+    def release(target: Target) -> str:
+        form, phase = target.request.data, target.of_phase
+        zone = read_zone(str(form.get("zone", "")).strip() or phase.zone)
+        given = time_in(form, "at", zone)
+        at = read_time(given, zone, name="at") if given else None
+        files, force, reason = (
+            "with_run_files" in form,
+            "force" in form,
+            target.reason(required=False),
+        )
+        if force and not reason:
+            message = "say why the release does not wait for evaluations"
+            raise InvalidInput(message, code="required", pointer="/reason")
+        of: dict[str, Any] = {"user": target.user, "origin": target.origin}
+        label = _AUDIENCE(audience).label
+        with transaction.atomic():
+            made = plan_release(
+                phase=phase, audience=audience, at=at, with_run_files=files, note=reason, **of
+            )
+            if at is None:
+                release_now(release=made, force=force, reason=reason, **of)
+                return f"Results of phase {phase.name} released to {label}."
+        time = shown_time(at, phase.zone)
+        return (
+            f"Results of phase {phase.name} are released to {label} at {time.meant} ({time.utc})."
+        )
+
+    return release
+
+
+def _says_cancel(target: Target) -> list[str]:
+    found = target.of_release
+    when = (
+        shown_time(found.planned_at, found.phase.zone).meant
+        if found.planned_at
+        else "an organiser does it"
+    )
+    return [
+        f"The release of phase {found.phase.name} to {found.get_audience_display()}, planned for {when}."
+    ]
+
+
+def _cancel(target: Target) -> str:
+    cancel_release(release=target.of_release, user=target.user, origin=target.origin)
+    return f"Release of phase {target.of_release.phase.name} cancelled."
+
+
+_ASKS = ("at", "zone", "with_run_files", "force", "maybe-reason")
+RELEASE_ACTS: dict[str, Act] = {
+    **{
+        f"release-to-{audience.label}": Act(
+            f"Release results to {audience.label}",
+            "Release",
+            _says_release(audience),
+            _release(audience),
+            _ASKS,
+        )
+        for audience in _AUDIENCE
+    },
+    "cancel-release": Act("Cancel a release", "Cancel the release", _says_cancel, _cancel),
+}

@@ -1,0 +1,174 @@
+"""The permanent address of a snapshot: a page for people, and its forms for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+
+from evalhub.campaigns.exports.citation_data import cited_of
+from evalhub.campaigns.exports.citations import FORMS
+from evalhub.campaigns.questions.snapshots import (
+    ARCHIVE,
+    ARCHIVE_TYPE,
+    archive_of,
+    as_file,
+    site_of,
+    visible_snapshot,
+)
+from evalhub.campaigns.services.manifest import counts_of, shown_manifest
+from evalhub.campaigns.services.notifications import said
+from evalhub.campaigns.services.phases import notice_between
+from metrics.exports.boards.words import best_of_runs
+from runs.models import Snapshot
+from runs.web.views import page
+
+# Rows of a table on the page; the archive has all of them.
+_SHOWN = 200
+_MANIFEST = "json"
+
+
+def _manifest(snapshot: Snapshot, site: str) -> bytes:
+    """Return the bytes whose SHA-256 is the snapshot's; of a withdrawn one what is left of them."""
+    if snapshot.withdrawn_at is None:
+        return snapshot.manifest.encode()
+    return json.dumps(shown_manifest(snapshot), ensure_ascii=False, indent=1).encode()
+
+
+def _archive(snapshot: Snapshot, site: str) -> bytes:
+    return archive_of(snapshot)
+
+
+def _citing(form: str) -> Callable[[Snapshot, str], bytes]:
+    return lambda snapshot, site: FORMS[form][0](cited_of(snapshot, site)).encode()
+
+
+# The ending of an address: what makes the file, and its content type.
+FILES: Mapping[str, tuple[Callable[[Snapshot, str], bytes], str]] = {
+    _MANIFEST: (_manifest, "application/json"),
+    ARCHIVE: (_archive, ARCHIVE_TYPE),
+    **{form: (_citing(form), kind) for form, (_, kind) in FORMS.items()},
+}
+
+
+@dataclass(frozen=True)
+class ShownEntry:
+    """A row of a table: an entry, and its means as texts with the names of their measures."""
+
+    rank: str
+    marked: bool
+    team: str
+    tag: str
+    note: str
+    means: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class ShownPhase:
+    """A phase of a snapshot as its page shows it; `best` says which entries can be the best, `more` rows have no room,
+    `times` says how it was extended and paused."""
+
+    content: Mapping[str, Any]
+    rows: list[ShownEntry]
+    best: str
+    more: int
+    times: list[str]
+
+
+@page
+def snapshot_page(request: HttpRequest, snapshot: str) -> HttpResponse:
+    """Show a snapshot, or answer with the form that a program asks for in `Accept`."""
+    found = visible_snapshot(request, snapshot)
+    kinds = {kind.partition(";")[0]: form for form, (_, kind) in FILES.items()}
+    wanted = request.get_preferred_type(["text/html", *kinds])
+    if wanted in kinds:
+        answer = _file(request, found, kinds[wanted])
+    else:
+        site = site_of(request)
+        manifest = shown_manifest(found)
+        context = {
+            "snapshot": found,
+            "after": found.superseded_by.order_by("number").first(),
+            "cited": cited_of(found, site),
+            "bibtex": FORMS["bib"][0](cited_of(found, site)),
+            "counts": counts_of(manifest),
+            "manifest": manifest,
+            "phases": [
+                _shown(phase, manifest["statistics"]["alpha"]) for phase in manifest["phases"]
+            ],
+            "forms": list(FORMS),
+        }
+        answer = render(request, "campaigns/snapshot.html", context)
+    patch_vary_headers(answer, ("Accept",))
+    return answer
+
+
+@page
+def snapshot_file(request: HttpRequest, snapshot: str, ending: str) -> HttpResponse:
+    """Answer with a snapshot in one of its forms."""
+    return _file(request, visible_snapshot(request, snapshot), ending)
+
+
+def _file(request: HttpRequest, found: Snapshot, form: str) -> HttpResponse:
+    make, kind = FILES[form]
+    answer = as_file(found, make(found, site_of(request)), form, kind)
+    if form == _MANIFEST and found.withdrawn_at is None:
+        answer["X-SHA256"] = found.sha256
+    return answer
+
+
+def _shown(phase: Mapping[str, Any], alpha: float) -> ShownPhase:
+    evaluated = [entry for entry in phase["entries"] if "means" in entry]
+    primary = phase["measures"][0]
+    ranked = [entry for entry in evaluated if entry["rank"] is not None]
+    best = sorted(ranked, key=lambda entry: (entry["rank"], entry["number"]))
+    others = [entry for entry in evaluated if entry["rank"] is None]
+    means = [(entry["means"][primary]["mean"], entry["number"], entry) for entry in others]
+    below = [entry for *_, entry in sorted(means, key=lambda one: (-(one[0] or 0), one[1]))]
+    rows = [*best, *below]
+    # Snapshots of earlier versions do not have it.
+    best_names = [entry["tag"] for entry in best if entry.get("in_best_set")]
+    marks = 0 < len(best_names) < len(ranked)
+    shown = [_row(entry, phase["measures"], marks) for entry in rows[:_SHOWN]]
+    sentence = best_of_runs(best_names, len(ranked), alpha) if best_names else ""
+    return ShownPhase(phase, shown, sentence, max(0, len(rows) - _SHOWN), list(_times(phase)))
+
+
+def _times(phase: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each extension and pause."""
+    for one in phase["extensions"]:
+        old, new, announced = (
+            datetime.fromisoformat(one[name]) for name in ("old", "new", "announced_at")
+        )
+        whom = f" for {one['team']}" if one["team"] else ""
+        seen = one.get("values_seen_since")
+        read = (
+            f", when organisers had read values since {said(datetime.fromisoformat(seen))}"
+            if seen
+            else ""
+        )
+        notice = notice_between(announced, old) or "announced in time"
+        yield f"Extended{whom} from {said(old)} to {said(new)}, {notice}{read}: {one['reason']}"
+    for one in phase.get("pauses", ()):
+        until = f" to {said(datetime.fromisoformat(one['to']))}" if one["to"] else ""
+        yield f"Paused from {said(datetime.fromisoformat(one['from']))}{until}: {one['reason']}"
+
+
+def _row(entry: Mapping[str, Any], measures: list[str], marks: bool) -> ShownEntry:
+    role = "" if entry["role"] == "competing" else entry["label"] or entry["role"].replace("_", " ")
+    note = ", ".join(part for part in (role, "late" if entry["late"] else "") if part)
+    means = [(name, entry["means"][name]["mean"]) for name in measures]
+    return ShownEntry(
+        str(entry["rank"] or "–"),
+        marks and bool(entry.get("in_best_set")),
+        entry["team"]["name"] if entry["team"] else "",
+        entry["tag"],
+        note,
+        [(name, "–" if mean is None else f"{mean:.4f}") for name, mean in means],
+    )

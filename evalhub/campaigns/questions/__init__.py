@@ -1,0 +1,1 @@
+"""What requests ask of the results of campaigns, read in the same way for API and pages."""

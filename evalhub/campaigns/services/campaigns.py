@@ -1,0 +1,230 @@
+"""Set up campaigns: create, publish and archive them, and write their agreements."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from evalhub.campaigns.services.notifications import tell_posted
+from evalhub.campaigns.services.pseudonyms import veil_again
+from runs.errors import Conflict, NotAllowed
+from runs.models import (
+    Agreement,
+    AuditEvent,
+    Campaign,
+    CampaignNotice,
+    Collection,
+    Disclosure,
+    Team,
+    User,
+)
+from runs.services import clock
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
+
+# Of a team, and of a campaign.
+MAX_CAMPAIGNS, MAX_AGREEMENTS, MAX_NOTICES = 200, 20, 500
+_Action, _State = AuditEvent.Action, Campaign.State
+
+
+def is_organiser(campaign: Campaign, user: Any) -> bool:
+    """Return whether the user is an organiser: an owner of the campaign's team, or staff."""
+    return (
+        user.is_authenticated
+        and Campaign.objects.organised_by(user).filter(pk=campaign.pk).exists()
+    )
+
+
+def check_organiser(campaign: Campaign, user: Any) -> None:
+    """Raise NotAllowed unless the user is an organiser of the campaign."""
+    if not is_organiser(campaign, user):
+        raise NotAllowed(
+            f"only owners of team {campaign.team} can do this with campaign {campaign}"
+        )
+
+
+def create_campaign(
+    *, team: Team, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM
+) -> Campaign:
+    """Return a new campaign, which is a draft that only its organisers see.
+
+    Raise Conflict if its short name is taken or the team has too many.
+    """
+    try:
+        with transaction.atomic():
+            if Campaign.objects.filter(team=team).count() >= MAX_CAMPAIGNS:
+                message = f"team {team} has {MAX_CAMPAIGNS} campaigns; delete a draft first"
+                raise Conflict(message, code="too_many_campaigns")
+            made = Campaign.objects.create(team=team, created_by=user, **fields)
+            record(
+                origin,
+                _Action.CAMPAIGN_CREATED,
+                made,
+                after={"team": team.slug, **_told(_set_in(made))},
+            )
+    except IntegrityError as error:
+        if not Campaign.objects.filter(slug=fields["slug"]).exists():
+            raise
+        message = f"a campaign {fields['slug']!r} exists already"
+        raise Conflict(message, code="slug_taken", pointer="/slug") from error
+    return made
+
+
+def change_campaign(
+    *, campaign: Campaign, changes: Mapping[str, Any], origin: Origin = SYSTEM
+) -> None:
+    """Change what a campaign says and how teams register. The audit trail keeps every version of its guidelines.
+
+    Raise Conflict for an archived one.
+    """
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state == _State.ARCHIVED:
+            raise Conflict(
+                f"campaign {found} is archived; it stays as it is", code="campaign_archived"
+            )
+        before, after = changed(found, changes)
+        _check_names(found, after)
+        Campaign.objects.filter(pk=found.pk).update(**after)
+        if "anonymous_until" in after:
+            veil_again(found)
+        if after:
+            record(
+                origin, _Action.CAMPAIGN_CHANGED, found, before=_told(before), after=_told(after)
+            )
+
+
+def _check_names(campaign: Campaign, after: Mapping[str, Any]) -> None:
+    """Raise Conflict for names that would be hidden again after they were shown."""
+    until, now = campaign.anonymous_until, clock.database_now()
+    if campaign.state == _State.DRAFT or not {"anonymous_until", "names"} & set(after):
+        return
+    later = after.get("anonymous_until") and (until is None or after["anonymous_until"] > until)
+    results = Collection.objects.filter(phases__campaign=campaign)
+    shown = results.filter(
+        Q(blind=True, shown_to=Disclosure.PARTICIPANTS) | Q(released_at__isnull=False)
+    ).exists()
+    if (later or after.get("names") == Campaign.Names.HIDDEN_UNTIL_RELEASE) and (
+        shown or (until and until <= now)
+    ):
+        name = "anonymous_until" if later else "names"
+        message = (
+            "names of teams have been shown, or results are disclosed; they are not hidden longer"
+        )
+        raise Conflict(message, code="anonymity_only_ends_earlier", pointer=f"/{name}")
+
+
+def publish_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
+    """Show a draft to everybody. Raise Conflict if it is none, or has no phase."""
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state != _State.DRAFT:
+            raise Conflict(f"campaign {found} is {found.state}", code="not_a_draft")
+        if not found.phases.exists():
+            raise Conflict(f"campaign {found} has no phase yet; add one first", code="no_phases")
+        _move(found, _State.PUBLISHED, _Action.CAMPAIGN_PUBLISHED, origin)
+
+
+def archive_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
+    """End a published campaign: it stays readable, and nothing enters it any more. Raise Conflict for another."""
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state != _State.PUBLISHED:
+            raise Conflict(
+                f"campaign {found} is {found.state}; only a published one is archived",
+                code="not_published",
+            )
+        _move(found, _State.ARCHIVED, _Action.CAMPAIGN_ARCHIVED, origin)
+
+
+def delete_draft(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
+    """Delete a draft with its phases and agreements. Raise Conflict for a campaign that was published."""
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state != _State.DRAFT:
+            raise Conflict(
+                f"campaign {found} is {found.state}; only a draft can be deleted",
+                code="not_a_draft",
+            )
+        record(origin, _Action.CAMPAIGN_DELETED, found, before={"name": found.name})
+        found.delete()
+
+
+def add_agreement(
+    *, campaign: Campaign, title: str, text: str, required_of: str, origin: Origin = SYSTEM
+) -> Agreement:
+    """Return a new agreement, which participants sign before they enter runs. Raise Conflict if the same text is one
+    already, or the campaign has too many."""
+    sha256 = hashlib.sha256(f"{title}\n\n{text}".encode()).hexdigest()
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state == _State.ARCHIVED:
+            raise Conflict(
+                f"campaign {found} is archived; it stays as it is", code="campaign_archived"
+            )
+        if found.agreements.filter(sha256=sha256).exists():
+            raise Conflict(
+                f"campaign {found} has this agreement already", code="conflict", pointer="/text"
+            )
+        if found.agreements.count() >= MAX_AGREEMENTS:
+            raise Conflict(
+                f"campaign {found} has {MAX_AGREEMENTS} agreements", code="too_many_agreements"
+            )
+        made = Agreement.objects.create(
+            campaign=found, title=title, text=text, sha256=sha256, required_of=required_of
+        )
+        after = {"sha256": sha256, "required_of": required_of}
+        record(origin, _Action.AGREEMENT_MADE, made, after=after)
+    return made
+
+
+def post_notice(
+    *, campaign: Campaign, title: str, text: str, audience: str, user: User, origin: Origin = SYSTEM
+) -> CampaignNotice:
+    """Post a notice, and tell the teams. Return it. Raise Conflict for a draft, and for a campaign with too many."""
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state == _State.DRAFT:
+            raise Conflict(f"campaign {found} is a draft; publish it first", code="not_published")
+        if found.notices.count() >= MAX_NOTICES:
+            raise Conflict(f"campaign {found} has {MAX_NOTICES} notices", code="too_many_notices")
+        fields = {"title": title, "text": text, "audience": audience}
+        made = CampaignNotice.objects.create(campaign=found, posted_by=user, **fields)
+        record(origin, _Action.NOTICE_POSTED, made, after={"title": title, "audience": audience})
+        tell_posted(made)
+    return made
+
+
+def locked(campaign: Campaign) -> Campaign:
+    """Return the campaign as it is now, which nobody else changes until the transaction ends."""
+    found = (
+        Campaign.objects.select_for_update(of=("self",))
+        .select_related("team")
+        .filter(pk=campaign.pk)
+        .first()
+    )
+    if found is None:
+        raise Conflict(f"campaign {campaign} was deleted meanwhile", code="conflict")
+    return found
+
+
+def _move(
+    campaign: Campaign, state: Campaign.State, action: AuditEvent.Action, origin: Origin
+) -> None:
+    before = {"state": str(campaign.state)}
+    Campaign.objects.filter(pk=campaign.pk).update(state=state)
+    record(origin, action, campaign, before=before, after={"state": str(state)})
+
+
+def _set_in(campaign: Campaign) -> dict[str, Any]:
+    """Return what organisers set, which the trail has from the beginning, and fsck compares with it."""
+    others = ("id", "team", "seed", "created_by", "created_at")
+    names = (field.name for field in Campaign._meta.concrete_fields if field.name not in others)
+    return {name: getattr(campaign, name) for name in names}
+
+
+def _told(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, "")}

@@ -1,0 +1,81 @@
+"""Topics that organisers take out of the scoring of a phase, before anybody else sees results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from evalhub.campaigns.services.phases import locked_phase
+from runs.errors import Conflict, InvalidInput, NotAllowed
+from runs.models import AuditEvent, Campaign, Collection, Disclosure, Phase, Qrels, User
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
+from runs.services.collections.qrels import activate_again
+from runs.services.storage.files import storing
+
+
+def exclude_topics(
+    *,
+    phase: Phase,
+    topics: Sequence[str],
+    reason: str,
+    user: User,
+    enqueue: Callable[[Qrels], object],
+    origin: Origin = SYSTEM,
+) -> None:
+    """Let these topics, and no others, be without effect in a phase, or with none count all of them again. The
+    judgements of its collection become a version without them, by which every run is evaluated
+    again.
+
+    Raise Conflict (`already_released`) once results are disclosed to anybody else: then a new
+    version of the judgements is the way; InvalidInput for an unknown topic and without a reason;
+    NotAllowed for whoever does not manage the collection.
+    """
+    with storing(), transaction.atomic():
+        # A release of the collection locks its row, too: of both, the second one sees the first
+        # one's effect.
+        collection = Collection.objects.select_for_update().get(pk=phase.collection_id)
+        found = locked_phase(phase)
+        if not Collection.objects.managed_by(user).filter(pk=collection.pk).exists():
+            raise NotAllowed(f"only organisers of collection {collection} can exclude its topics")
+        if found.campaign.state == Campaign.State.ARCHIVED:
+            raise Conflict(
+                f"campaign {found.campaign} is archived; it stays as it is",
+                code="campaign_archived",
+            )
+        wanted = list(dict.fromkeys(topics))
+        fields: dict[str, Any] = {
+            "excluded_topics": wanted or None,
+            "excluded_reason": reason if wanted else "",
+        }
+        before, after = changed(found, fields)
+        if not after:
+            return
+        if collection.disclosure != Disclosure.ORGANISERS:
+            message = f"results on {collection} are disclosed; upload judgements without the topic as a new version"
+            raise Conflict(message, code="already_released", pointer="/excluded_topics")
+        if wanted and not reason:
+            raise InvalidInput(
+                "say why topics are excluded", code="required", pointer="/excluded_reason"
+            )
+        active = collection.active_qrels
+        known = {
+            *collection.topics.values_list("topic_id", flat=True),
+            *(active.topic_ids if active else ()),
+        }
+        if active and active.reduced_from:
+            known |= set(active.reduced_from.topic_ids)
+        if unknown := [topic for topic in wanted if topic not in known]:
+            message = f"collection {collection} has no topic {unknown[0][:60]!r}"
+            raise InvalidInput(message, code="unknown_topic", pointer="/excluded_topics")
+        Phase.objects.filter(pk=found.pk).update(**fields)
+        record(
+            origin,
+            AuditEvent.Action.PHASE_CHANGED,
+            found,
+            collection=collection,
+            before=before,
+            after=after,
+        )
+        activate_again(collection=collection, enqueue=enqueue, origin=origin)

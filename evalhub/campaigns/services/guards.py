@@ -1,0 +1,121 @@
+"""What campaigns forbid elsewhere: runs sent past an open phase, withdrawing entered runs, early releases, files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q
+
+from evalhub.campaigns.services.phase_times import PhaseState, last_closing_time, phase_state
+from runs.errors import Conflict, NotAllowed
+from runs.models import Campaign, Collection, Entry, Participation, Phase, Release, Run
+from runs.models.campaigns.disclosure import is_participant
+from runs.services import clock
+
+_ACCEPTED, _ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
+# The kinds of phases that make entries official on the leaderboard of their collection.
+_DECIDING = (Phase.Kind.EVALUATION, Phase.Kind.DEVELOPMENT)
+
+
+def check_outside(run: Run) -> None:
+    """Raise Conflict (`enter_through_phase`) for a run that is sent to the collection of an open phase, and not into the
+    phase: for a participant while an evaluation is open to the team, for anybody else but
+    organisers until the last end of an evaluation or development phase."""
+    phases = _phases(run.collection, *_DECIDING)
+    if not phases:
+        return
+    now = clock.database_now()
+    managers = Collection.objects.managed_by(run.submitted_by)
+    for phase in phases:
+        theirs = Q(team=run.team_id) | Q(members__user=run.submitted_by_id, members__left_at=None)
+        team = Participation.objects.filter(
+            theirs, campaign=phase.campaign_id, state=_ACCEPTED
+        ).first()
+        if team is None:
+            is_open = phase.opens_at <= now < last_closing_time(phase)
+            if is_open and not managers.filter(pk=run.collection_id).exists():
+                message = (
+                    f"phase {phase.slug} of {phase.campaign} is open: "
+                    "take part in the campaign and enter the run into the phase"
+                )
+                raise Conflict(message, code="enter_through_phase")
+        elif phase.kind == Phase.Kind.EVALUATION and phase_state(phase, team, now) in (
+            PhaseState.OPEN,
+            PhaseState.PAUSED,
+        ):
+            message = f"team {team.team} takes part in {phase.campaign}: enter the run into its phase {phase.slug}"
+            raise Conflict(message, code="enter_through_phase")
+
+
+def check_not_entered(run: Run) -> None:
+    """Raise Conflict for a run that is entered in a phase, or was disqualified there: that stays on record."""
+    entries = (
+        Entry.objects.filter(run=run)
+        .exclude(state=Entry.State.WITHDRAWN)
+        .select_related("phase__campaign")
+    )
+    entry = entries.order_by("-state").first()
+    if entry:
+        entered = entry.state == _ENTERED
+        do = (
+            "withdraw the entry first"
+            if entered
+            else "it was disqualified, which stays on record with its run"
+        )
+        raise Conflict(
+            f"run {run.tag} is entry {entry.number} of {entry.phase}; {do}", code="entered_in_phase"
+        )
+
+
+def check_removable(run: Run) -> None:
+    """Raise Conflict for a run that is entered in a phase: who takes it out of the collection disqualifies it first."""
+    entry = Entry.objects.filter(run=run, state=_ENTERED).select_related("phase__campaign").first()
+    if entry:
+        message = (
+            f"run {run.tag} is entry {entry.number} of {entry.phase}; disqualify the entry first"
+        )
+        raise Conflict(message, code="entered_in_phase")
+
+
+def check_file_released(run: Run, user: Any) -> None:
+    """Raise NotAllowed for the file of another team's run that was entered in a phase, unless a release of the phase
+    gave the files of runs to the user. Those of entries that were withdrawn or disqualified are
+    never given, but for phases that make no entry official."""
+    deciding = Q(state=_ENTERED) | Q(phase__kind__in=_DECIDING)
+    entries = list(
+        Entry.objects.filter(deciding, run=run).select_related(
+            "phase__campaign", "phase__collection"
+        )
+    )
+    if not entries or Run.objects.owned_by(user).filter(pk=run.pk).exists():
+        return
+    if Collection.objects.managed_by(user).filter(pk=run.collection_id).exists():
+        return
+    phases = [entry.phase for entry in entries if entry.state == _ENTERED]
+    for phase in phases:
+        given = Release.objects.filter(phase=phase, with_run_files=True).exclude(done_at=None)
+        public = given.filter(audience=Release.Audience.PUBLIC)
+        participants = given.filter(audience=Release.Audience.PARTICIPANTS)
+        if public.exists() or (participants.exists() and is_participant(user, phase)):
+            return
+    if not phases:
+        message = f"the entry of run {run.tag} in {entries[0].phase} was {entries[0].state}, so its file is not released"
+        raise NotAllowed(message)
+    message = f"run {run.tag} takes part in {phases[0]}; the organisers have not released the files of its runs"
+    raise NotAllowed(message)
+
+
+def check_phases_over(collection: Collection) -> None:
+    """Raise Conflict for a collection on which an evaluation phase has not closed for every team. Its row is locked."""
+    for phase in _phases(collection, Phase.Kind.EVALUATION):
+        if clock.database_now() < last_closing_time(phase):
+            message = f"phase {phase} is not over; its entries would see the judgements"
+            raise Conflict(message, code="phase_not_over")
+
+
+def _phases(collection: Collection, *kinds: Phase.Kind) -> list[Phase]:
+    """Return the phases of these kinds on a collection, of published campaigns."""
+    published = Phase.objects.filter(
+        collection=collection, kind__in=kinds, campaign__state=Campaign.State.PUBLISHED
+    )
+    return list(published.select_related("campaign").prefetch_related("extensions"))

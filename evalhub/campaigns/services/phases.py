@@ -1,0 +1,457 @@
+"""The phases of campaigns: create, change, extend, pause and resume them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils.dateparse import parse_datetime
+
+from evalhub.campaigns.services.campaigns import locked
+from evalhub.campaigns.services.forms import read_form, read_run_types
+from evalhub.campaigns.services.notifications import (
+    said,
+    tell_extended,
+    tell_extension_cancelled,
+    tell_paused,
+    tell_resumed,
+)
+from evalhub.campaigns.services.phase_times import (
+    PhaseState,
+    closing_time,
+    last_closing_time,
+    phase_state,
+)
+from evalhub.campaigns.services.pseudonyms import ShownName, pseudonym
+from evalhub.campaigns.services.read_log import values_seen_since
+from evalhub.campaigns.services.tag_patterns import check_naming
+from runs.errors import Conflict, InvalidInput, NotAllowed
+from runs.models import (
+    AuditEvent,
+    Campaign,
+    Collection,
+    Disclosure,
+    Extension,
+    Participation,
+    Phase,
+    User,
+)
+from runs.models.campaigns.disclosure import feedback_on, leaks_to
+from runs.models.collections.collections import check_measures
+from runs.models.collections.disclosure import files_of
+from runs.services import clock
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
+
+MAX_PHASES = 50
+# An extension for all that is announced later than this before the old end is said to be late.
+SHORT_NOTICE = timedelta(hours=24)
+# A time of a published phase that is further away than this is confirmed: it may be a slip of the
+# year.
+FAR_AWAY = timedelta(days=90)
+_Action = AuditEvent.Action
+# What entries were made under.
+_OF_ENTRIES = ("run_types", "form")
+# What organisers set, which the trail has from the beginning, and fsck compares with it.
+_SET = tuple(
+    field.name for field in Phase._meta.concrete_fields
+    if field.name not in ("id", "campaign", "paused_at", "paused_reason")
+)  # fmt: skip
+_FIXED = ("collection", "kind", "selection")
+
+
+def create_phase(
+    *, campaign: Campaign, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM
+) -> Phase:
+    """Return a new phase. Raise Conflict if its short name is taken, if the campaign is archived, or if it is an
+    evaluation and results on its collection are disclosed; InvalidInput for times, a form or
+    measures that do not fit; NotAllowed for a collection of which the user is no organiser."""
+    slug = fields["slug"]
+    try:
+        with transaction.atomic():
+            found = locked(campaign)
+            if found.state == Campaign.State.ARCHIVED:
+                raise Conflict(
+                    f"campaign {found} is archived; it stays as it is", code="campaign_archived"
+                )
+            if found.phases.count() >= MAX_PHASES:
+                raise Conflict(f"campaign {found} has {MAX_PHASES} phases", code="too_many_phases")
+            phase = Phase(campaign=found, **{**fields, **_read(fields)})
+            if found.state == Campaign.State.PUBLISHED and phase.opens_at <= clock.database_now():
+                say = "a phase of a published campaign opens in the future"
+                raise InvalidInput(say, pointer="/opens_at")
+            _check(phase, user)
+            phase.save(force_insert=True)
+            after = _told({name: getattr(phase, name) for name in _SET})
+            record(origin, _Action.PHASE_CREATED, phase, collection=phase.collection, after=after)
+    except IntegrityError as error:
+        if not Phase.objects.filter(campaign=campaign, slug=slug).exists():
+            raise
+        message = f"campaign {campaign} has a phase {slug!r} already"
+        raise Conflict(message, code="slug_taken", pointer="/slug") from error
+    return phase
+
+
+def change_phase(
+    *,
+    phase: Phase,
+    user: User,
+    changes: Mapping[str, Any],
+    confirm: bool = False,
+    origin: Origin = SYSTEM,
+) -> None:
+    """Change a phase. Of a draft everything may change; of a published campaign no time moves earlier, and an end moves
+    later by `extend_phase` alone. Raise the errors of `create_phase`, and of `check_far_away`."""
+    with transaction.atomic():
+        found = locked_phase(phase)
+        before, after = changed(found, {**changes, **_read(changes)})
+        if found.campaign.state == Campaign.State.ARCHIVED and after:
+            raise Conflict(
+                f"campaign {found.campaign} is archived; it stays as it is",
+                code="campaign_archived",
+            )
+        if found.campaign.state != Campaign.State.DRAFT:
+            _check_published(found, after)
+            for name in ("opens_at", "late_closes_at"):
+                if after.get(name):
+                    check_far_away(name, after[name], confirm)
+        if set(_OF_ENTRIES) & set(after) and found.entries.exists():
+            raise Conflict(
+                f"phase {found.slug} has entries, which answered its form", code="phase_has_entries"
+            )
+        for name, value in after.items():
+            setattr(found, name, value)
+        _check(found, user)
+        found.save(update_fields=list(after))
+        if after:
+            told = {"before": _told(before), "after": _told(after)}
+            record(origin, _Action.PHASE_CHANGED, found, collection=found.collection, **told)
+
+
+def extend_phase(
+    *,
+    phase: Phase,
+    until: datetime,
+    reason: str,
+    user: User | None,
+    participation: Participation | None = None,
+    confirm: bool = False,
+    origin: Origin = SYSTEM,
+) -> Extension:
+    """Let a phase close later, for all teams or for one. Return the extension, which can be cancelled until the old end.
+
+    Raise the error of `check_far_away`. Raise Conflict (`deadline_only_moves_later`) unless it
+    moves later, if the campaign is a draft, whose times are simply changed, and if the phase is
+    over: it can be extended while it is planned, open or late.
+    """
+    with transaction.atomic():
+        # A release of the collection locks its row, too: of both, the second one sees the first
+        # one's effect.
+        collection = Collection.objects.select_for_update().get(pk=phase.collection_id)
+        found, now = locked_phase(phase), clock.database_now()
+        state, old = phase_state(found, participation, now), closing_time(found, participation)
+        if found.campaign.state == Campaign.State.DRAFT:
+            message = f"campaign {found.campaign} is a draft: change closes_at of the phase instead"
+            raise Conflict(message, code="not_published")
+        if found.campaign.state == Campaign.State.ARCHIVED or state == PhaseState.CLOSED:
+            raise Conflict(
+                f"phase {found.slug} is closed and cannot be extended", code="phase_closed"
+            )
+        if found.kind == Phase.Kind.EVALUATION and collection.disclosure != Disclosure.ORGANISERS:
+            raise Conflict(f"results on {collection} are disclosed", code="evaluation_needs_blind")
+        if until <= old:
+            message = f"phase {found.slug} closes at {said(old)}; an extension is later than that"
+            raise Conflict(message, code="deadline_only_moves_later", pointer="/closes_at")
+        check_far_away("closes_at", until, confirm)
+        fields = {"old": old, "new": until, "reason": reason, "announced_at": now, "actor": user}
+        fields["values_seen_since"] = values_seen_since(found)
+        if participation is None:
+            fields["old_late"] = found.late_closes_at
+        made = Extension.objects.create(phase=found, participation=participation, **fields)
+        if participation is None:
+            late = found.late_closes_at and max(found.late_closes_at, until)
+            Phase.objects.filter(pk=found.pk).update(closes_at=until, late_closes_at=late)
+        team = {"team": participation.team.slug} if participation else {}
+        after = {"closes_at": until, "reason": reason, **team}
+        record(
+            origin,
+            _Action.PHASE_EXTENDED,
+            found,
+            collection=collection,
+            before={"closes_at": old},
+            after=after,
+        )
+        tell_extended(made, found, notice_given(made))
+    return made
+
+
+def check_far_away(name: str, at: datetime, confirm: bool) -> None:
+    """Raise Conflict (`confirmation_needed`) for a time more than 90 days from now that is not confirmed."""
+    away = at - clock.database_now()
+    if away > FAR_AWAY and not confirm:
+        message = (
+            f"{name} is {said(at)}, {away.days:,} days from now: send confirm if that is meant"
+        )
+        raise Conflict(message, code="confirmation_needed", pointer="/confirm")
+
+
+def last_extension(phase: Phase, participation: Participation | None) -> Extension | None:
+    """Return the last extension of a phase for all teams, or for one."""
+    return phase.extensions.filter(participation=participation).order_by("pk").last()
+
+
+def cancel_extension(
+    *,
+    phase: Phase,
+    until: datetime,
+    reason: str,
+    participation: Participation | None = None,
+    origin: Origin = SYSTEM,
+) -> None:
+    """Cancel the last extension of a phase, for all teams or for one, by which it closes at `until`: it closes at its
+    old end.
+
+    Raise Conflict (`no_extension`) if the last extension has another end, so that a repeated
+    request cancels no other one, and (`deadline_has_passed`) once the old end has passed.
+    """
+    with transaction.atomic():
+        found, now = locked_phase(phase), clock.database_now()
+        extension = last_extension(found, participation)
+        whom = f"team {participation.team}" if participation else "all teams"
+        if extension is None or extension.new != until:
+            message = (
+                f"the last extension of phase {found.slug} for {whom} is not until {said(until)}"
+            )
+            raise Conflict(message, code="no_extension")
+        if now >= extension.old:
+            message = (
+                f"the old end {said(extension.old)} has passed, so the extension for {whom} stays"
+            )
+            raise Conflict(message, code="deadline_has_passed")
+        if participation is None:
+            late = extension.old_late or found.late_closes_at
+            Phase.objects.filter(pk=found.pk).update(closes_at=extension.old, late_closes_at=late)
+        team = {"team": participation.team.slug} if participation else {}
+        record(
+            origin,
+            _Action.PHASE_EXTENSION_CANCELLED,
+            found,
+            collection=found.collection,
+            before={"closes_at": extension.new},
+            after={"closes_at": extension.old, "reason": reason, **team},
+        )
+        tell_extension_cancelled(extension, found, reason)
+        extension.delete()
+
+
+def seen_extensions(
+    phase: Phase, own: Participation | None, organiser: bool
+) -> list[tuple[Extension, ShownName | None]]:
+    """Return the extensions of a phase that a reader sees, each with the team that it is for, or None if for all.
+
+    That of one team is shown to it and to organisers, and once results are disclosed to
+    participants to everybody, by the team's pseudonym. Fetch the phase with
+    `extensions__participation__team` and its collection.
+    """
+    found: list[tuple[Extension, ShownName | None]] = []
+    for one in phase.extensions.all():
+        team = one.participation
+        if team is None:
+            found.append((one, None))
+        elif organiser or team == own:
+            found.append((one, ShownName(team.team.slug, team.shown_name, hidden=False)))
+        elif phase.collection.disclosure >= Disclosure.PARTICIPANTS:
+            found.append((one, pseudonym(team)))
+    return found
+
+
+def notice_given(extension: Extension) -> str:
+    """Return what is said of an extension that was announced late, or an empty text."""
+    return notice_between(extension.announced_at, extension.old)
+
+
+def notice_between(announced: datetime, end: datetime) -> str:
+    """Return what is said of an extension that was announced then, when this was the end."""
+    if announced >= end:
+        return "announced after the end"
+    left = end - announced
+    return (
+        f"announced {int(left / timedelta(hours=1))} hours before the end"
+        if left < SHORT_NOTICE
+        else ""
+    )
+
+
+def pause_phase(*, phase: Phase, reason: str, origin: Origin = SYSTEM) -> None:
+    """Take no entries until the phase is resumed; its times stay as they are. Raise Conflict unless it is open."""
+    with transaction.atomic():
+        found, now = locked_phase(phase), clock.database_now()
+        if (
+            found.campaign.state != Campaign.State.PUBLISHED
+            or phase_state(found, None, now) != PhaseState.OPEN
+        ):
+            raise Conflict(
+                f"phase {found.slug} is not open, so it cannot be paused", code="phase_not_open"
+            )
+        Phase.objects.filter(pk=found.pk).update(paused_at=now, paused_reason=reason)
+        record(
+            origin,
+            _Action.PHASE_PAUSED,
+            found,
+            collection=found.collection,
+            after={"reason": reason},
+        )
+        tell_paused(found, reason)
+
+
+def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
+    """Take entries again. Raise Conflict if the phase is not paused."""
+    with transaction.atomic():
+        found, now = locked_phase(phase), clock.database_now()
+        if found.paused_at is None:
+            raise Conflict(f"phase {found.slug} is not paused", code="phase_not_paused")
+        before = {"paused_at": found.paused_at, "reason": found.paused_reason}
+        Phase.objects.filter(pk=found.pk).update(paused_at=None, paused_reason="")
+        after = {"resumed_at": now}
+        record(
+            origin,
+            _Action.PHASE_RESUMED,
+            found,
+            collection=found.collection,
+            before=before,
+            after=after,
+        )
+        tell_resumed(found)
+
+
+@dataclass(frozen=True)
+class Pause:
+    """When a phase took no entries, and why; `until` is None while it is paused."""
+
+    since: datetime
+    until: datetime | None
+    reason: str
+
+
+def pauses_of(phase: Phase) -> list[Pause]:
+    """Return the pauses of a phase, which are in the audit trail, in their order."""
+    events = AuditEvent.objects.filter(
+        object_type="phase", object_id=str(phase), action=_Action.PHASE_RESUMED
+    )
+    found = []
+    for event in events.order_by("pk"):
+        since = parse_datetime(event.before["paused_at"]) or event.time
+        until = parse_datetime(event.after.get("resumed_at") or "") or event.time
+        found.append(Pause(since, until, event.before["reason"]))
+    if phase.paused_at:
+        found.append(Pause(phase.paused_at, None, phase.paused_reason))
+    return found
+
+
+def locked_phase(phase: Phase) -> Phase:
+    """Return a phase as it is now, with its campaign; nobody else changes it until the transaction ends."""
+    rows = Phase.objects.select_for_update(of=("self",)).select_related(
+        "campaign__team", "collection"
+    )
+    found = rows.filter(pk=phase.pk).first()
+    if found is None:
+        raise Conflict(f"phase {phase.slug} was deleted meanwhile", code="conflict")
+    return found
+
+
+def _read(fields: Mapping[str, Any]) -> dict[str, Any]:
+    readers = {"form": read_form, "run_types": read_run_types}
+    return {name: read(fields[name]) for name, read in readers.items() if name in fields}
+
+
+def _check(phase: Phase, user: User) -> None:
+    """Raise InvalidInput, NotAllowed or Conflict if the phase cannot be as it is."""
+    if phase.closes_at <= phase.opens_at:
+        raise InvalidInput("a phase closes after it opens", pointer="/closes_at")
+    if phase.late_closes_at and phase.late_closes_at < phase.closes_at:
+        raise InvalidInput("late entries end at closes_at or later", pointer="/late_closes_at")
+    try:
+        check_measures(phase.measures, phase.collection.documents)
+    except ValidationError as error:
+        raise InvalidInput("; ".join(error.messages), pointer="/measures") from error
+    if not Collection.objects.managed_by(user).filter(pk=phase.collection_id).exists():
+        raise NotAllowed(f"only organisers of collection {phase.collection} can use it for a phase")
+    _check_feedback(phase)
+    check_naming(phase)
+    hidden = phase.collection.disclosure == Disclosure.ORGANISERS
+    if phase.kind == Phase.Kind.EVALUATION and not hidden and not _is_over(phase):
+        message = f"collection {phase.collection} is not blind: entries of an evaluation would see their scores"
+        raise Conflict(message, code="evaluation_needs_blind", pointer="/collection")
+
+
+def _check_feedback(phase: Phase) -> None:
+    """Raise InvalidInput for feedback in an evaluation, and for freezing a leaderboard that teams do not see; Conflict
+    (`feedback_would_leak`) for feedback on judgements that decide an evaluation, and for an
+    evaluation by judgements on which another phase gives feedback."""
+    none = Phase.Feedback.NONE
+    if phase.freeze_board_at and phase.feedback != Phase.Feedback.BOARD:
+        raise InvalidInput(
+            "only a phase that shows teams its leaderboard as feedback can freeze it",
+            pointer="/freeze_board_at",
+        )
+    if phase.kind == Phase.Kind.EVALUATION:
+        if phase.feedback != none:
+            raise InvalidInput("an evaluation gives no feedback: write none", pointer="/feedback")
+        others = Phase.objects.exclude(feedback=none).exclude(pk=phase.pk)
+        on_same = others.filter(collection=phase.collection).select_related("campaign").first()
+        if on_same:
+            message = f"phase {on_same} gives feedback on {phase.collection}, which would leak its judgements"
+            raise Conflict(message, code="feedback_would_leak", pointer="/collection")
+        active = phase.collection.active_qrels
+        leaking = feedback_on(files_of(active), phase.collection)
+        if active and leaking:
+            message = (
+                f"phase {leaking} gives feedback on collection {leaking.collection}, which has the file of the active "
+                f"judgements of {phase.collection} (version {active.version}) and would leak them. Activate other "
+                "judgements, or use another collection"
+            )
+            raise Conflict(message, code="feedback_would_leak", pointer="/collection")
+    elif phase.feedback != none and (decided := leaks_to(phase)):
+        message = (
+            f"phase {decided} is an evaluation by the same judgements. Values shown at once would reveal them: "
+            "one run with values by topic tells a dozen judgements of each. Use another collection, or feedback none"
+        )
+        raise Conflict(message, code="feedback_would_leak", pointer="/feedback")
+
+
+def _is_over(phase: Phase) -> bool:
+    """Return whether a stored phase has closed for every team; then its collection may be disclosed."""
+    return phase.pk is not None and clock.database_now() >= last_closing_time(phase)
+
+
+def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:
+    """Raise Conflict or InvalidInput for a change that teams could not rely on."""
+    if fixed := [name for name in _FIXED if name in after]:
+        message = f"{fixed[0]} of a phase stays as it was published"
+        raise Conflict(message, code="campaign_published", pointer=f"/{fixed[0]}")
+    for name in ("opens_at", "closes_at", "late_closes_at"):
+        old, new = getattr(phase, name), after.get(name)
+        if name not in after or (old is None and new is not None):
+            continue
+        if new is None or new < old:
+            message = f"{name} was published as {said(old)} and does not move earlier; pause the phase instead"
+            raise Conflict(message, code="deadline_only_moves_later", pointer=f"/{name}")
+        if name == "closes_at":
+            raise InvalidInput(
+                "extend the phase with extend/, which takes a reason", pointer="/closes_at"
+            )
+        if name == "opens_at" and phase.opens_at <= clock.database_now():
+            raise Conflict(
+                f"phase {phase.slug} has opened", code="phase_has_opened", pointer="/opens_at"
+            )
+
+
+def _told(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: str(value) if name == "collection" else value
+        for name, value in fields.items()
+        if value is not None
+    }

@@ -1,0 +1,85 @@
+"""An entry beside the runs of its phase, topic by topic, as its team may see it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from evalhub.campaigns.services.results import OwnResults, read_own_results
+from evalhub.campaigns.services.versions import latest_release
+from metrics.engine.errors import EvalHubError
+from metrics.services.snapshots import read_in_snapshot
+from runs.models import Entry
+
+
+class TopicBeside(NamedTuple):
+    """A topic: the value of the entry, and the lowest, the median and the highest of the reference set."""
+
+    topic: str
+    value: float
+    low: float
+    median: float
+    high: float
+
+    @property
+    def difference(self) -> float:
+        return self.value - self.median
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The topics by the primary measure, largest difference from the median first, and of how many runs that is."""
+
+    measure: str
+    runs: int
+    topics: list[TopicBeside]
+    lower_is_better: bool
+
+    @property
+    def higher(self) -> int:
+        return sum(one.difference > 0 for one in self.topics)
+
+    @property
+    def lower(self) -> int:
+        return sum(one.difference < 0 for one in self.topics)
+
+
+def read_beside(entry: Entry) -> Beside | None:
+    """Return an evaluated entry beside the medians that its team is told, as its results have them; None where there
+    are none: before its evaluation, of a measure without values of topics, or of too few runs."""
+    phase, team = entry.phase, entry.participation
+    released = latest_release(phase)
+    qrels = released.qrels if released else phase.collection.active_qrels
+    if team is None or qrels is None:
+        return None
+    as_of = released.at if released else None
+    try:
+        found = read_in_snapshot(
+            lambda: read_own_results(
+                phase=phase, participation=team, qrels=qrels, sees_all=False, as_of=as_of
+            )
+        )
+    except EvalHubError:
+        # Too much to be read for a page: the packet has it.
+        return None
+    return _beside(found, entry)
+
+
+def _beside(found: OwnResults, entry: Entry) -> Beside | None:
+    own = next((one for one in found.entries if one.entry.pk == entry.pk), None)
+    if own is None or own.of is None or not found.read.by_topic:
+        return None
+    measure, of = found.read.by_topic[0], found.sets[own.of]
+    numbers = of.by_topic[measure.name]
+    columns = (found.read.values[measure.name][own.row], numbers.low, numbers.median, numbers.high)
+    rows = zip(found.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
+    known = [
+        one
+        for row in rows
+        if math.isfinite((one := TopicBeside(*row)).value) and math.isfinite(one.median)
+    ]
+    if not known:
+        return None
+    ordered = sorted(known, key=lambda one: (-one.difference, one.topic))
+    return Beside(measure.name, len(of.rows), ordered, measure.lower_is_better)

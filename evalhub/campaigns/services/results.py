@@ -1,0 +1,134 @@
+"""The results of one team in a phase: its own values beside the figures of the reference sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from evalhub.campaigns.services.reference_sets import (
+    ALL,
+    EntryValues,
+    ReferenceSet,
+    read_entry_values,
+    reference_sets,
+    with_hidden_names,
+)
+from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.services.boards.mean_intervals import Ends, intervals_of, within_range
+from metrics.services.boards.official_entries import seen_while_frozen
+from metrics.services.values.judged_views import Mean, depths_of, means_of
+from runs.models import Disclosure, Entry, Participation, Phase, Qrels
+from runs.services import clock
+
+JUDGED = parse_measure("Judged@10")
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class OwnEntry:
+    """An evaluated entry of the team: its place among all that were read, its means with 95 % intervals (none where a
+    mean is not one of topics' values, or has fewer than two), the share of its first ten documents
+    that are judged, and its judged depth.
+
+    `of` is the place of the reference set of its type, None if there is none; `counts` says whether
+    it is in that set.
+    """
+
+    row: int
+    entry: Entry
+    means: dict[str, Mean]
+    intervals: dict[str, Ends]
+    judged: float | None
+    depth: int
+    of: int | None
+    counts: bool
+
+
+@dataclass(frozen=True)
+class OwnResults:
+    """What a team is told of a phase; `sees_all` says that its reader may see the values of others as well."""
+
+    read: EntryValues
+    reference: str
+    sets: list[ReferenceSet]
+    entries: list[OwnEntry]
+    participation: Participation
+    sees_all: bool
+
+
+def phase_measures(phase: Phase) -> list[Measure]:
+    """Return the measures of a phase, the primary one first; the collection's own where it names none."""
+    collection = phase.collection
+    return [
+        parse_measure(name, collection.documents) for name in phase.measures or collection.measures
+    ]
+
+
+def read_own_results(
+    *,
+    phase: Phase,
+    participation: Participation,
+    qrels: Qrels,
+    sees_all: bool,
+    reference: str = ALL,
+    as_of: datetime | None = None,
+    names_at: datetime | None = None,
+) -> OwnResults:
+    """Return the results of a team's evaluated entries under these judgements.
+
+    Whoever may not see the values of others gets the figures of the reference sets as
+    `reference_sets` says. Other teams have the names that the team saw at `names_at`, or those of
+    now.
+    """
+    now = clock.database_now()
+    seen = None if sees_all else seen_while_frozen(phase, participation, now)
+    read = read_entry_values(
+        phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of, seen=seen
+    )
+    read = with_hidden_names(read, participation, names_at or now)
+    # Feedback at once is of the own values; only where it is the leaderboard, it tells of others,
+    # too.
+    by_feedback = (
+        phase.collection.disclosure == Disclosure.ORGANISERS
+        and phase.feedback != Phase.Feedback.BOARD
+    )
+    alone = by_feedback and not sees_all
+    sets = reference_sets(read, reference=reference, sees_all=sees_all, alone=alone)
+    own = [
+        row for row, entry in enumerate(read.entries) if entry.participation_id == participation.pk
+    ]
+    return OwnResults(
+        read, reference, sets, described_entries(read, sets, own), participation, sees_all
+    )
+
+
+def described_entries(
+    read: EntryValues, sets: list[ReferenceSet], rows: list[int]
+) -> list[OwnEntry]:
+    """Return these entries with what is told of each."""
+    keys = [read.evaluations[row] for row in rows]
+    ends: dict[str, Mapping[int, Ends]] = {}
+    intervals = intervals_of(keys, read.measures, CONFIDENCE, read.qrels.topics)
+    for measure in read.measures:
+        ends[measure.name] = within_range(intervals, measure)
+    judged = means_of(keys, [JUDGED], read.qrels.pk)
+    depths = depths_of(keys)
+    places = {one.run_type: place for place, one in enumerate(sets)}
+    found = []
+    for row, pk in zip(rows, keys, strict=True):
+        entry = read.entries[row]
+        of = places.get(read.type_of(entry))
+        found.append(
+            OwnEntry(
+                row,
+                entry,
+                {name: means[pk] for name, means in read.means.items()},
+                {name: by_run[pk] for name, by_run in ends.items() if pk in by_run},
+                judged[pk, JUDGED.name][0],
+                depths[pk],
+                of,
+                of is not None and row in sets[of].rows,
+            )
+        )
+    return found

@@ -1,0 +1,84 @@
+"""Tests of a team's runs against the median of their reference set and against the baselines of a phase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalhub.campaigns.services.results import OwnEntry, OwnResults
+from metrics.engine.arrays import Floats
+from metrics.engine.measures.grammar import Measure
+from metrics.engine.significance.families import USUAL_RULE, Pairs, compare_family
+from runs.models import Entry
+
+TEST = "paired_t"
+MEDIAN = "median"
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A run against the median run or a baseline: the mean difference with its 95 % interval, p, and p corrected over
+    the team's runs that are tested against the same; NaN where differences have no spread. `topics`
+    have both.
+    """
+
+    measure: Measure
+    own: OwnEntry
+    against: str
+    topics: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    corrected: float
+    significant: bool
+
+
+def tested_entries(found: OwnResults) -> Iterator[Tested]:
+    """Yield Student's paired t test of each of the team's runs, for every measure with values of topics, against the
+    run whose values are the medians of its set, and against each baseline. Against either, p values
+    are corrected by Holm over the team's runs. Fewer than two common topics are not tested."""
+    baselines = [
+        row for row, entry in enumerate(found.read.entries) if entry.role == Entry.Role.BASELINE
+    ]
+    for measure in found.read.by_topic:
+        values = found.read.values[measure.name]
+        for place, one in enumerate(found.sets):
+            own = [entry for entry in found.entries if entry.of == place]
+            kind = f" of {one.run_type}" if one.run_type else ""
+            yield from _family(
+                measure, own, values, one.by_topic[measure.name].median, f"{MEDIAN}{kind}"
+            )
+        for row in baselines:
+            own = [entry for entry in found.entries if entry.row != row]
+            yield from _family(measure, own, values, values[row], found.read.entries[row].run.tag)
+
+
+def _family(
+    measure: Measure, own: list[OwnEntry], values: Floats, other: Floats, against: str
+) -> Iterator[Tested]:
+    rows = np.vstack([*(values[one.row] for one in own), other])
+    common = np.isfinite(rows).all(axis=0)
+    topics = int(np.count_nonzero(common))
+    if not own or topics < 2:
+        return
+    pairs = Pairs(len(rows), len(own))
+    family = compare_family(
+        rows[:, common], pairs, TEST, USUAL_RULE, lower_is_better=measure.lower_is_better
+    )
+    result = family.result
+    for place, one in enumerate(own):
+        yield Tested(
+            measure,
+            one,
+            against,
+            topics,
+            float(result.difference[place]),
+            float(result.low[place]),
+            float(result.high[place]),
+            float(result.p_value[place]),
+            float(family.adjusted[place]),
+            bool(family.significant[place]),
+        )

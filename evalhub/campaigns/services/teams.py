@@ -1,0 +1,497 @@
+"""Teams and people in campaigns: register, accept, withdraw, join, leave, sign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from evalhub.campaigns.services.campaigns import is_organiser, locked
+from evalhub.campaigns.services.entries import end_entries, results_stay
+from evalhub.campaigns.services.notifications import tell_team
+from evalhub.campaigns.services.pseudonyms import (
+    draw_pseudonym,
+    hidden_until,
+    shown_at_latest,
+    veil_again,
+)
+from runs.errors import Conflict, InvalidInput, NotAllowed
+from runs.models import (
+    Agreement,
+    AuditEvent,
+    Campaign,
+    CampaignMember,
+    Collection,
+    Disclosure,
+    Entry,
+    Membership,
+    Participation,
+    Phase,
+    Signature,
+    Team,
+    User,
+)
+from runs.services import clock
+from runs.services.audit.trail import SYSTEM, Origin, changed, record
+
+_Action, _State = AuditEvent.Action, Participation.State
+# By the state that it gets: the states from which a team comes, and who decides.
+_BY_ORGANISERS = {
+    _State.ACCEPTED: (_State.REQUESTED, _State.DECLINED, _State.REMOVED),
+    _State.DECLINED: (_State.REQUESTED,),
+    _State.REMOVED: (_State.ACCEPTED,),
+}
+_BY_OWNERS = {
+    _State.REQUESTED: (_State.DECLINED,),
+    _State.WITHDRAWN: (_State.REQUESTED, _State.ACCEPTED),
+}
+
+
+def register_team(
+    *,
+    campaign: Campaign,
+    team: Team,
+    user: User,
+    name: str = "",
+    affiliation: str = "",
+    agreements: Iterable[str] = (),
+    typed_name: str = "",
+    origin: Origin = SYSTEM,
+) -> Participation:
+    """Register a team, whose owner registers it, is its first member, and signs the agreements that these digests name.
+    Return the participation, which is accepted at once where registration is open.
+
+    Raise Conflict if registration is closed, or if the team or the person is in the campaign
+    already; InvalidInput for an unknown agreement, or one that is signed without a name.
+    """
+    signed = find_agreements(campaign, agreements)
+    if signed and not typed_name:
+        raise InvalidInput(
+            "type your name to sign the agreements", code="required", pointer="/typed_name"
+        )
+    with transaction.atomic():
+        found, now = locked(campaign), clock.database_now()
+        if refusal := why_no_registrations(found, now):
+            raise Conflict(refusal, code="registration_closed")
+        if not Team.objects.led_by(user).filter(pk=team.pk).exists():
+            raise NotAllowed(f"only owners of team {team} can register it")
+        if found.participations.filter(team=team).exists():
+            raise Conflict(
+                f"team {team} is registered already", code="already_registered", pointer="/team"
+            )
+        accepted = found.registration == Campaign.Registration.OPEN
+        made = Participation.objects.create(
+            campaign=found,
+            team=team,
+            state=_State.ACCEPTED if accepted else _State.REQUESTED,
+            requested_at=now,
+            accepted_at=now if accepted else None,
+            pseudonym=draw_pseudonym(found) if accepted else None,
+            name=name or team.name,
+            affiliation=affiliation,
+        )
+        record(
+            origin,
+            _Action.PARTICIPATION_REQUESTED,
+            made,
+            after={"state": str(made.state), "name": made.name},
+        )
+        join(participation=made, user=user, origin=origin)
+        for agreement in signed:
+            sign(agreement=agreement, user=user, typed_name=typed_name, origin=origin)
+        tell_team(made, made.state)
+    return made
+
+
+def why_no_registrations(campaign: Campaign, now: datetime) -> str:
+    """Return why no team can register now, or an empty text: a team that could enter nothing any more would only see
+    the results of the others when they are released to participants."""
+    closes = campaign.registration_closes_at
+    if (
+        campaign.state != Campaign.State.PUBLISHED
+        or campaign.registration == Campaign.Registration.CLOSED
+    ):
+        return f"campaign {campaign} takes no registrations"
+    if closes and now >= closes:
+        return f"registration closed at {closes:%Y-%m-%d %H:%M:%S} UTC"
+    if shown := _disclosed(campaign):
+        return f"results on {shown} are disclosed to teams of this campaign, so that no others can join it now"
+    roster = roster_closes_at(campaign)
+    if roster and now >= roster and not _all_public(campaign):
+        return f"teams of campaign {campaign} stay as they were at {roster:%Y-%m-%d %H:%M:%S} UTC"
+    # Runs that come afterwards compete with nobody's, but their teams are participants.
+    afterwards = Q(kind=Phase.Kind.AFTERWARDS)
+    taking = campaign.phases.filter(~afterwards | Q(collection__blind=False), closes_at__gt=now)
+    return (
+        ""
+        if taking.exists()
+        else f"no phase of campaign {campaign} takes runs of new teams any more"
+    )
+
+
+def change_state(
+    *,
+    participation: Participation,
+    state: str,
+    user: User,
+    reason: str = "",
+    origin: Origin = SYSTEM,
+) -> None:
+    """Accept, decline or remove a team (organisers), or withdraw it or ask again (its owners).
+
+    The entries of a team that withdraws are withdrawn, those of one that is removed disqualified.
+    Raise NotAllowed for anybody else, Conflict for a state that does not follow from the present
+    one.
+    """
+    with transaction.atomic():
+        found, wanted = locked_participation(participation), _State(state)
+        rules = _BY_ORGANISERS if wanted in _BY_ORGANISERS else _BY_OWNERS
+        who = (
+            "organisers of the campaign"
+            if rules is _BY_ORGANISERS
+            else f"owners of team {found.team}"
+        )
+        allowed = (
+            is_organiser(found.campaign, user)
+            if rules is _BY_ORGANISERS
+            else _leads(user, found.team)
+        )
+        if not allowed:
+            raise NotAllowed(f"only {who} can set the state {wanted}")
+        if found.state not in rules[wanted]:
+            message = f"team {found.team} is {found.state} and cannot become {wanted}"
+            raise Conflict(message, code="conflict", pointer="/state")
+        if wanted == _State.WITHDRAWN and (shown := _shown_to_others(found)):
+            message = f"participants see the results of phase {shown}: only organisers can take entries out of it now"
+            raise NotAllowed(message)
+        now = clock.database_now()
+        after: dict[str, Any] = {"state": wanted}
+        if wanted == _State.ACCEPTED:
+            after |= {
+                "accepted_at": now,
+                "pseudonym": found.pseudonym or draw_pseudonym(found.campaign),
+            }
+        Participation.objects.filter(pk=found.pk).update(**after)
+        told = {"state": str(wanted), **({"reason": reason} if reason else {})}
+        record(
+            origin,
+            _Action.PARTICIPATION_CHANGED,
+            found,
+            before={"state": str(found.state)},
+            after=told,
+        )
+        tell_team(found, wanted, reason)
+        if wanted in (_State.WITHDRAWN, _State.REMOVED):
+            end_entries(
+                found,
+                disqualified=wanted == _State.REMOVED,
+                reason=reason or f"team {wanted}",
+                origin=origin,
+            )
+
+
+def _shown_to_others(participation: Participation) -> Phase | None:
+    """Return a phase in which the team has entries that stay, whatever its results are."""
+    entries = Entry.objects.filter(participation=participation, state=Entry.State.ENTERED)
+    phases = (
+        Phase.objects.filter(entries__in=entries)
+        .select_related("campaign", "collection")
+        .distinct()
+    )
+    return next((phase for phase in phases if results_stay(phase)), None)
+
+
+def rename(
+    *, participation: Participation, changes: Mapping[str, str], user: User, origin: Origin = SYSTEM
+) -> None:
+    """Change the shown name or affiliation of a team. Once results are disclosed to teams, a new name has the one that
+    it had then beside it. Raise NotAllowed for anybody but its owners and organisers."""
+    with transaction.atomic():
+        found = locked_participation(participation)
+        if not (_leads(user, found.team) or is_organiser(found.campaign, user)):
+            raise NotAllowed(f"only owners of team {found.team} can do this")
+        wanted = dict(changes)
+        if "name" in wanted and (found.former_name or _read_by_teams(found.campaign)):
+            known = found.former_name or found.name
+            wanted["former_name"] = "" if wanted["name"] == known else known
+        before, after = changed(found, wanted)
+        Participation.objects.filter(pk=found.pk).update(**after)
+        if after:
+            record(origin, _Action.PARTICIPATION_CHANGED, found, before=before, after=after)
+
+
+def _read_by_teams(campaign: Campaign) -> bool:
+    """Return whether teams see results of an evaluation of the campaign."""
+    held = campaign.phases.filter(kind=Phase.Kind.EVALUATION).exclude(
+        collection__blind=True, collection__shown_to=Disclosure.ORGANISERS
+    )
+    return held.exists()
+
+
+def move_anonymity(
+    *, participation: Participation, until: datetime, user: User, origin: Origin = SYSTEM
+) -> None:
+    """Change until when the name of a team is hidden. Raise the errors of `_check_move`."""
+    with transaction.atomic():
+        found = locked_participation(participation)
+        later = _check_move(found, until, user, clock.database_now())
+        fields = {"anonymous_until": until, "prolonged": found.prolonged or later}
+        before = {"anonymous_until": hidden_until(found)}
+        Participation.objects.filter(pk=found.pk).update(**fields)
+        veil_again(found.campaign)
+        record(
+            origin,
+            _Action.PARTICIPATION_CHANGED,
+            found,
+            before=before,
+            after={"anonymous_until": until},
+        )
+
+
+def _check_move(participation: Participation, until: datetime, user: User, now: datetime) -> bool:
+    """Return whether an instant at which a name is shown moves later. Raise NotAllowed if the user may not move it so,
+    Conflict if it cannot move.
+
+    A team, whose name is hidden, may show it earlier. Organisers may move it later, once, and at
+    most nine months beyond the public release.
+    """
+    before = hidden_until(participation)
+    organiser = is_organiser(participation.campaign, user)
+    if not organiser and not _leads(user, participation.team):
+        raise NotAllowed(f"only owners of team {participation.team} can do this")
+    if before is not None and until <= before:
+        return False
+    if not organiser:
+        raise NotAllowed("a team can show its name earlier; ask an organiser to hide it longer")
+    if participation.prolonged:
+        message = f"the name of team {participation.team} was hidden longer once already"
+        raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
+    latest = shown_at_latest(participation.campaign)
+    if latest and until > latest:
+        message = "a name is hidden for at most nine months after the results are public"
+        raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
+    if before is not None and before <= now:
+        message = f"the name of team {participation.team} has been shown"
+        raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
+    return True
+
+
+def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -> CampaignMember:
+    """Make a member of a team take part with it; being in the team alone is not enough, for each campaign asks again.
+
+    Raise NotAllowed for whoever is not in the team, Conflict for organisers, for whoever is in
+    another team of the campaign, when the team is full, and when teams can no longer change.
+    """
+    with transaction.atomic():
+        found = locked_participation(participation)
+        campaign = found.campaign
+        if not Membership.objects.filter(team=found.team, user=user).exists():
+            raise NotAllowed(
+                f"only members of team {found.team} can join it in a campaign; ask its owners first"
+            )
+        there = CampaignMember.objects.filter(campaign=campaign, user=user).first()
+        if there and (there.participation_id != found.pk or there.left_at is None):
+            where = "this team" if there.participation_id == found.pk else "a team"
+            raise Conflict(
+                f"you are in {where} of campaign {campaign} already", code="already_in_campaign"
+            )
+        check_may_join(found, user)
+        try:
+            with transaction.atomic():
+                fields = {
+                    "participation": found,
+                    "joined_at": clock.database_now(),
+                    "left_at": None,
+                }
+                member, _ = CampaignMember.objects.update_or_create(
+                    campaign=campaign, user=user, defaults=fields
+                )
+        except IntegrityError as error:
+            message = f"you are in a team of campaign {campaign} already"
+            raise Conflict(message, code="already_in_campaign") from error
+        record(origin, _Action.PARTICIPANT_JOINED, found, after={"user": user.username})
+    return member
+
+
+def check_may_join(participation: Participation, user: User) -> None:
+    """Raise Conflict for an organiser of the campaign, when the team is full, and the errors of `check_may_grow`.
+
+    It says nothing of the other team that the user may be in: only the user is told.
+    """
+    campaign = participation.campaign
+    if Membership.objects.filter(
+        team=campaign.team, user=user, role=Membership.Role.OWNER
+    ).exists():
+        raise Conflict(
+            "organisers of a campaign cannot take part in it", code="organiser_takes_part"
+        )
+    check_may_grow(participation)
+    size = participation.members.filter(left_at=None).count()
+    if campaign.max_team_size and size >= campaign.max_team_size:
+        raise Conflict(
+            f"team {participation.team} has {size} members, the most that a team has",
+            code="team_is_full",
+        )
+
+
+def check_may_grow(participation: Participation) -> None:
+    """Raise Conflict for a team that does not take part (`team_not_accepted`), and when teams can no longer change
+    (`roster_closed`)."""
+    if participation.state not in (Participation.State.REQUESTED, Participation.State.ACCEPTED):
+        message = f"team {participation.team} is {participation.state}, so no one can join it"
+        raise Conflict(message, code="team_not_accepted")
+    _check_roster(participation.campaign)
+
+
+def check_may_organise(team: Team, user: User) -> None:
+    """Raise Conflict for whoever takes part in a campaign of this team, which is not archived: owners of the team
+    would organise it."""
+    there = CampaignMember.objects.filter(user=user, campaign__team=team, left_at=None)
+    member = there.exclude(campaign__state=Campaign.State.ARCHIVED).select_related(
+        "campaign", "participation__team"
+    )
+    if found := member.first():
+        message = (
+            f"{user} takes part in campaign {found.campaign} with team {found.participation.team}, and owners of team "
+            f"{team} organise it; {user} can leave that team in the campaign first, or be a member of {team}"
+        )
+        raise Conflict(message, code="organiser_takes_part", pointer="/role")
+
+
+def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origin = SYSTEM) -> None:
+    """Take a person out of a team: the person, an owner of the team or an organiser may. After the team's first entry
+    the person stays on record and can join no other team, unless it is an organiser who does it,
+    for a reason: also later, of somebody who has left.
+
+    Raise NotAllowed for anybody else, Conflict when teams can no longer change, InvalidInput
+    without that reason.
+    """
+    with transaction.atomic():
+        found = locked_participation(member.participation)
+        organiser = is_organiser(found.campaign, user)
+        if not (organiser or member.user_id == user.pk or _leads(user, found.team)):
+            raise NotAllowed(f"only owners of team {found.team} can remove others")
+        there = found.members.filter(pk=member.pk)
+        entered = found.entries.exists()
+        if entered and not organiser:
+            _check_roster(found.campaign)
+            there.update(left_at=clock.database_now())
+        else:
+            if entered and not reason:
+                message = (
+                    f"say why {member.user} may join another team: team {found.team} has entries"
+                )
+                raise InvalidInput(message, code="required", pointer="reason")
+            there.delete()
+        why = {"reason": reason} if reason else {}
+        record(
+            origin,
+            _Action.PARTICIPANT_LEFT,
+            found,
+            before={"user": member.user.username},
+            after=why,
+        )
+
+
+def sign(
+    *, agreement: Agreement, user: User, typed_name: str, origin: Origin = SYSTEM
+) -> Signature:
+    """Sign an agreement. Return the signature, or the one that the person gave before.
+
+    Raise NotAllowed for whoever is in no team of the campaign.
+    """
+    with transaction.atomic():
+        member = CampaignMember.objects.filter(
+            campaign=agreement.campaign_id, user=user, left_at=None
+        ).first()
+        if member is None:
+            raise NotAllowed(
+                "only members of participating teams sign; register or join a team first"
+            )
+        locked_participation(member.participation)
+        fields = {
+            "participation": member.participation,
+            "typed_name": typed_name,
+            "signed_at": clock.database_now(),
+        }
+        made, new = Signature.objects.get_or_create(agreement=agreement, user=user, defaults=fields)
+        if new:
+            record(
+                origin,
+                _Action.AGREEMENT_SIGNED,
+                agreement,
+                after={"user": user.username, "name": typed_name},
+            )
+    return made
+
+
+def find_agreements(campaign: Campaign, digests: Iterable[str]) -> list[Agreement]:
+    """Return the agreements that these digests name, or their beginnings of 8 characters and more. Raise InvalidInput
+    for one that names none."""
+    known = list(campaign.agreements.all())
+    found = []
+    for digest in digests:
+        fitting = [one for one in known if len(digest) >= 8 and one.sha256.startswith(digest)]
+        if len(fitting) != 1:
+            message = f"campaign {campaign} has no agreement {digest[:64]!r}"
+            raise InvalidInput(message, code="unknown_agreement", pointer="/agreements")
+        found += fitting
+    return found
+
+
+def roster_closes_at(campaign: Campaign) -> datetime | None:
+    """Return when teams can no longer change: as the campaign says, or as its first evaluation phase closes. None if
+    there is no such phase."""
+    if campaign.roster_closes_at:
+        return campaign.roster_closes_at
+    closes = (
+        campaign.phases.filter(kind=Phase.Kind.EVALUATION)
+        .order_by("closes_at")
+        .values_list("closes_at", flat=True)
+    )
+    return closes.first()
+
+
+def _disclosed(campaign: Campaign) -> Collection | None:
+    """Return a collection of the campaign's phases whose results its teams see, and not everybody: whoever joins a team
+    then would see them."""
+    shown = (Disclosure.TEAMS, Disclosure.PARTICIPANTS)
+    return Collection.objects.filter(
+        phases__campaign=campaign, blind=True, shown_to__in=shown
+    ).first()
+
+
+def _check_roster(campaign: Campaign) -> None:
+    """Raise Conflict if teams can no longer change. When all results of its evaluations are public, nobody joins a team
+    to see them, and people may for what comes afterwards."""
+    closes = roster_closes_at(campaign)
+    if closes and clock.database_now() >= closes and not _all_public(campaign):
+        message = f"teams stay as they were at {closes:%Y-%m-%d %H:%M:%S} UTC; ask an organiser"
+        raise Conflict(message, code="roster_closed")
+    if shown := _disclosed(campaign):
+        message = f"results on {shown} are disclosed to the teams as they are; ask an organiser"
+        raise Conflict(message, code="roster_closed")
+
+
+def _all_public(campaign: Campaign) -> bool:
+    evaluations = list(
+        campaign.phases.filter(kind=Phase.Kind.EVALUATION).values_list(
+            "collection__blind", flat=True
+        )
+    )
+    return bool(evaluations) and not any(evaluations)
+
+
+def _leads(user: User, team: Team) -> bool:
+    return bool(Team.objects.led_by(user).filter(pk=team.pk).exists())
+
+
+def locked_participation(participation: Participation) -> Participation:
+    """Return a participation as it is now; nobody else changes it, or enters for it, until the transaction ends."""
+    rows = Participation.objects.select_for_update(of=("self",)).select_related(
+        "campaign__team", "team"
+    )
+    return rows.get(pk=participation.pk)

@@ -1,1 +1,0 @@
-"""The API of what depends on the values of entries."""

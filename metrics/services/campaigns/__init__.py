@@ -1,1 +1,0 @@
-"""What depends on the values of entries: reference sets, own results, packets and snapshots."""

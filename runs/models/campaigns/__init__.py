@@ -1,0 +1,1 @@
+"""Tables of campaigns: on them depends what everybody sees of a collection."""
