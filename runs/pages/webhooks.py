@@ -1,4 +1,4 @@
-"""The pages of a team's and of a collection's webhooks: make one, try it, see what became of its last events."""
+"""The pages of a team's and of a collection's webhooks: make one, try it, see its deliveries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from runs.web.forms import FormPage
 from runs.web.origin import origin_of
 from runs.web.views import problem_of
 
-_RECENT = 5
+_MAX_DELIVERIES = 5
 _MEANINGS = {
     Webhook.Event.RUN_SUBMITTED: "a run was submitted",
     Webhook.Event.RUN_EVALUATED: "a run was evaluated",
@@ -68,21 +68,27 @@ _FORMATS = {
 
 
 class WebhooksPage(FormPage):
-    """Webhooks of one owner; `action` creates one, or tests, enables, disables or deletes the one that `webhook` names,
-    or gives it a new secret."""
+    """Webhooks of one owner.
+
+    `action` creates one, or tests, enables, disables or deletes the one that `webhook` names, or
+    gives it a new secret.
+    """
 
     scopes = {"POST": Scope.MANAGE}
     fields = ("action", "url", "events", "format", "webhook")
 
-    def owner(self, request: Request, **named: str) -> Team | Collection:
-        """Return the team or collection that the address names. Raise NotAllowed if the user does not manage it."""
+    def owner(self, request: Request, **key: str) -> Team | Collection:
+        """Return the team or collection in the address.
+
+        Raise NotAllowed if the user does not manage it.
+        """
         raise NotImplementedError
 
-    def get(self, request: Request, **named: str) -> HttpResponse:
-        return _page(request, self.owner(request, **named))
+    def get(self, request: Request, **key: str) -> HttpResponse:
+        return _page(request, self.owner(request, **key))
 
-    def post(self, request: Request, **named: str) -> HttpResponse:
-        owner, action = self.owner(request, **named), str(request.data.get("action", ""))
+    def post(self, request: Request, **key: str) -> HttpResponse:
+        owner, action = self.owner(request, **key), str(request.data.get("action", ""))
         try:
             if action == "create":
                 return _create(request, owner)
@@ -95,78 +101,84 @@ class WebhooksPage(FormPage):
 class TeamWebhooksPage(WebhooksPage):
     """The webhooks of a team, for its owners."""
 
-    def owner(self, request: Request, **named: str) -> Team:
-        return led_team(request, named["team"])
+    def owner(self, request: Request, **key: str) -> Team:
+        return led_team(request, key["team"])
 
 
 class CollectionWebhooksPage(WebhooksPage):
     """The webhooks of a collection, for its organisers."""
 
-    def owner(self, request: Request, **named: str) -> Collection:
-        return managed_collection(request, named["slug"])
+    def owner(self, request: Request, **key: str) -> Collection:
+        return managed_collection(request, key["slug"])
 
 
 def _create(request: Request, owner: Team | Collection) -> HttpResponse:
     events = request.data.getlist("events") if hasattr(request.data, "getlist") else []
-    sent = {
-        "url": request.data.get("url", ""),
-        "format": request.data.get("format", ""),
-        "events": events,
-    }
-    serializer = WebhookSerializer(data=sent)
-    serializer.is_valid(raise_exception=True)
-    user, origin = cast(User, request.user), origin_of(request)
-    made, secret = create_webhook(
-        owner=owner, user=user, origin=origin, **serializer.validated_data
+    serializer = WebhookSerializer(
+        data={
+            "url": request.data.get("url", ""),
+            "format": request.data.get("format", ""),
+            "events": events,
+        }
     )
-    return _page(request, owner, 201, done=f"Webhook to {made.host} created.", secret=secret)
+
+    serializer.is_valid(raise_exception=True)
+    webhook, secret = create_webhook(
+        owner=owner,
+        user=cast(User, request.user),
+        origin=origin_of(request),
+        **serializer.validated_data,
+    )
+
+    return _page(request, owner, 201, done=f"Webhook to {webhook.host} created.", secret=secret)
 
 
 def _change(request: Request, owner: Team | Collection, action: str) -> HttpResponse:
-    webhook, origin, secret = (
-        _named(owner, str(request.data.get("webhook", ""))),
-        origin_of(request),
-        "",
-    )
+    webhook = _find_webhook(owner, str(request.data.get("webhook", "")))
+    origin, secret = origin_of(request), ""
     if action == "test":
         begin_file(SECONDS)
         reply = try_webhook(webhook=webhook)
-        answered = f" with status {reply.status}" if reply.status else ""
-        done = f"{webhook.host} answered{answered} after {1000 * reply.seconds:.0f} ms."
+        status = f" with status {reply.status}" if reply.status else ""
         if not reply.delivered:
-            return _page(
-                request, owner, refused=f"the test event was not delivered{answered}: {reply.error}"
-            )
+            message = f"the test event was not delivered{status}: {reply.error}"
+            return _page(request, owner, refused=message)
+        done = f"{webhook.host} answered{status} after {1000 * reply.seconds:.0f} ms."
     elif action in ("enable", "disable"):
         change_webhook(webhook=webhook, changes={"enabled": action == "enable"}, origin=origin)
         done = f"Webhook to {webhook.host} {action}d."
     elif action == "secret":
         secret = change_secret(webhook=webhook, origin=origin)
-        done = f"Webhook to {webhook.host} has a new secret. The previous one signs beside it for 24 hours."
+        done = (
+            f"Webhook to {webhook.host} has a new secret. "
+            "The previous one signs beside it for 24 hours."
+        )
     elif action == "delete":
         delete_webhook(webhook=webhook, origin=origin)
         done = f"Webhook to {webhook.host} deleted."
     else:
         raise NotFound(f"there is no action {action[:40]!r}")
+
     return _page(request, owner, done=done, secret=secret)
 
 
-def _named(owner: Team | Collection, text: str) -> Webhook:
+def _find_webhook(owner: Team | Collection, text: str) -> Webhook:
+    webhooks = owner.webhooks.select_related("team", "collection")
     try:
-        found = owner.webhooks.select_related("team", "collection").filter(pk=UUID(text)).first()
+        webhook = webhooks.filter(pk=UUID(text)).first()
     except ValueError:
-        found = None
-    if found is None:
+        webhook = None
+
+    if webhook is None:
         raise NotFound(f"{owner} has no webhook {text[:40]!r}")
-    return found
+    return webhook
 
 
 def _page(
-    request: Request, owner: Team | Collection, status: int = 200, **told: Any
+    request: Request, owner: Team | Collection, status: int = 200, **result: Any
 ) -> HttpResponse:
-    recent: Any = cast(Any, Prefetch)(
-        "deliveries", Delivery.objects.order_by("-created_at", "id")[:_RECENT], "recent"
-    )
+    latest = Delivery.objects.order_by("-created_at", "id")[:_MAX_DELIVERIES]
+    recent: Any = cast(Any, Prefetch)("deliveries", latest, "recent")
     context = {
         "owner": owner,
         "of_team": isinstance(owner, Team),
@@ -174,8 +186,9 @@ def _page(
         "events": [(event.value, text) for event, text in _MEANINGS.items()],
         "formats": [(kind.value, text) for kind, text in _FORMATS.items()],
         "sending": settings.EVALHUB_WEBHOOKS,
-        **told,
+        **result,
     }
+
     response = render(request._request, "runs/webhooks.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response

@@ -82,6 +82,20 @@ class Refusal:
     report: FileReport | None = None
 
 
+def render_form(
+    request: Request, template: str, context: dict[str, Any], refusal: Refusal | None = None
+) -> HttpResponse:
+    """Render a page with a form; after a refusal with its status and its sentences."""
+    context = {
+        **context,
+        "refused": refusal,
+        "wrong": refusal.fields if refusal else {},
+    }
+    status = refusal.status if refusal else 200
+
+    return render(request._request, template, context, status=status)
+
+
 def refusal_of(error: Exception) -> Refusal:
     """Return an error as a page shows it, with the names of the fields as the form has them."""
     answer = answer_of_the_api(error)
@@ -114,4 +128,5 @@ class OfForm:
             for name, value in data.items()
             if value != "" and name not in _OF_EVERY_FORM
         }
+
         return super().to_internal_value(fields)  # type: ignore[misc]

@@ -327,7 +327,7 @@ def test_forms_describe_a_system_and_choose_its_versions(
         )
     assert Run.objects.get(tag="r6").version is None
     assert "Other runs" not in browser.get(path).content.decode()
-    monkeypatch.setattr("runs.pages.tracking.systems._OFFERED", 1)
+    monkeypatch.setattr("runs.pages.tracking.systems._MAX_CHOICES", 1)
     assert "Other runs" in browser.get(path).content.decode()
     assert browser.post(path, {"action": "add", "others": "board/r6"}).status_code == 303
     assert Run.objects.filter(system__slug="a", tag="r6").exists()

@@ -31,7 +31,7 @@ from metrics.tables import Paging, best_means, mean_cell, signed
 from runs.api.tracking.experiments import ExperimentChangeSerializer
 from runs.errors import InvalidInput
 from runs.models import Collection, Experiment, Run, Scope, User
-from runs.pages.tracking.experiments import VISIBILITIES, added
+from runs.pages.tracking.experiments import VISIBILITIES, describe_added
 from runs.pages.tracking.notes import shown_notes
 from runs.parameters import MAX_OFFSET, integer_in
 from runs.services.tracking.experiments import (
@@ -130,7 +130,7 @@ def _act(request: Request, experiment: Experiment) -> str:
             ]
         )
         new, _ = change_runs(experiment=experiment, add=wanted, pointer="/filter", **who)
-        return added(new, len(wanted))
+        return describe_added(new, len(wanted))
     if action == "delete":
         delete_experiment(experiment=experiment, **who)
         return f"Experiment {experiment.name} deleted. Its runs are unchanged."

@@ -1,4 +1,4 @@
-"""The page of the reader's own account: answer invitations, change the password, end other sessions."""
+"""The page of the reader's account: answer invitations, change the password, end sessions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from runs.web.views import problem_of
 
 
 class AccountPage(FormPage):
-    """The account of the logged-in user; `action` answers an invitation, changes the address or the password, or ends
-    the other sessions."""
+    """The account of the logged-in user.
+
+    `action` answers an invitation, changes the address or the password, or ends the other sessions.
+    """
 
     scopes = {"POST": Scope.MANAGE}
     reads = ("confirm",)
@@ -44,46 +46,49 @@ class AccountPage(FormPage):
 
     def post(self, request: Request) -> HttpResponse:
         user, origin = cast(User, request.user), origin_of(request)
-        if request.data.get("action") in ("accept", "decline"):
+        action = request.data.get("action")
+        if action in ("accept", "decline"):
             return _answer_invitation(request, user, origin)
-        if request.data.get("action") in ("address", "confirm"):
+        if action in ("address", "confirm"):
             return _change_address(request, user, origin)
-        if request.data.get("action") == "sessions":
+
+        if action == "sessions":
             end_sessions(user=user, origin=origin)
-            done = "All other sessions have been ended."
+            message = "All other sessions have been ended."
         else:
             form = PasswordChangeForm(user, request.data)
             if not form.is_valid():
-                refused = [
-                    str(message) for messages in form.errors.values() for message in messages
-                ]
-                return _page(request, 400, refused=refused)
+                problems = [str(problem) for field in form.errors.values() for problem in field]
+                return _page(request, 400, refused=problems)
             change_password(user=user, password=form.cleaned_data["new_password1"], origin=origin)
-            done = "Password changed. All other sessions have been ended."
+            message = "Password changed. All other sessions have been ended."
+
         # Keep this session.
         update_session_auth_hash(request._request, user)
-        return _page(request, done=done)
+        return _page(request, done=message)
 
 
 def _change_address(request: Request, user: User, origin: Origin) -> HttpResponse:
-    given, sent = (
-        {name: str(request.data.get(name, "")) for name in ("email", "confirmation")},
-        False,
-    )
+    email = str(request.data.get("email", ""))
+    mail_sent = False
     try:
         if request.data.get("action") == "confirm":
-            confirm_address(user=user, token=given["confirmation"], origin=origin)
+            token = str(request.data.get("confirmation", ""))
+            confirm_address(user=user, token=token, origin=origin)
         else:
-            sent = ask_address(user=user, email=given["email"], origin=origin)
+            mail_sent = ask_address(user=user, email=email, origin=origin)
     except EvalHubError as error:
         status, detail = problem_of(error)
         return _page(request, status, refused=[detail])
-    if sent:
-        return _page(
-            request,
-            done=f"A mail was sent to {given['email'].strip()}: open the link in it to confirm.",
-        )
-    return _page(request, done=f"Mail goes to {user.email}." if user.email else "You get no mail.")
+
+    if mail_sent:
+        message = f"A mail was sent to {email.strip()}: open the link in it to confirm."
+    elif user.email:
+        message = f"Mail goes to {user.email}."
+    else:
+        message = "You get no mail."
+
+    return _page(request, done=message)
 
 
 def _answer_invitation(request: Request, user: User, origin: Origin) -> HttpResponse:
@@ -99,25 +104,29 @@ def _answer_invitation(request: Request, user: User, origin: Origin) -> HttpResp
     except EvalHubError as error:
         status, detail = problem_of(error)
         return _page(request, status, refused=[detail])
+
     return _page(request, done=f"You are now in team {team}.")
 
 
-def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
-    led = Team.objects.led_by(request.user)
-    webhooks = Webhook.objects.filter(Q(team__in=led) | Q(collection__team__in=led), enabled=False)
+def _page(request: Request, status: int = 200, **messages: Any) -> HttpResponse:
+    led_teams = Team.objects.led_by(request.user)
+    webhooks = Webhook.objects.filter(
+        Q(team__in=led_teams) | Q(collection__team__in=led_teams), enabled=False
+    )
+    invitations = Invitation.objects.filter(user=request.user.pk)
+
     context = {
-        "invitations": Invitation.objects.filter(user=request.user.pk).select_related(
-            "team", "invited_by", "participation__campaign"
-        ),
+        "invitations": invitations.select_related("team", "invited_by", "participation__campaign"),
         "tokens": ApiToken.objects.usable().filter(user=request.user.pk).count(),
         "disabled_webhooks": webhooks.exclude(disabled_reason="").select_related(
             "team", "collection"
         ),
         "confirm": request.query_params.get("confirm", "") if request.method == "GET" else "",
-        "led_teams": led,
-        "led_collections": Collection.objects.filter(team__in=led),
-        **told,
+        "led_teams": led_teams,
+        "led_collections": Collection.objects.filter(team__in=led_teams),
+        **messages,
     }
+
     response = render(request._request, "runs/account.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response

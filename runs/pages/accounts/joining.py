@@ -1,4 +1,4 @@
-"""Pages for people without an account: the first visit of an install, and an invitation link."""
+"""Pages for people without an account: the first visit of a server, and an invitation link."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _password_of(form: Any) -> str:
     return str(form.get("password", ""))
 
 
-def _welcome(request: HttpRequest, user: User, said: str) -> HttpResponse:
+def _welcome(request: HttpRequest, user: User, message: str) -> HttpResponse:
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-    messages.success(request, said)
+    messages.success(request, message)
     return HttpResponseRedirect(reverse("home"), status=303)
 
 
@@ -45,18 +45,20 @@ def first_account_page(request: HttpRequest) -> HttpResponse:
     """Create the first account. Its form is on the home page, and here after an error."""
     if request.method != "POST":
         return HttpResponseRedirect(reverse("home"))
+
     form = request.POST
     try:
-        fields = {
-            "code": form.get("code", ""),
-            "username": form.get("username", ""),
-            "password": _password_of(form),
-        }
-        user = create_first_account(origin=origin_of(request), **fields)
+        user = create_first_account(
+            code=form.get("code", ""),
+            username=form.get("username", ""),
+            password=_password_of(form),
+            origin=origin_of(request),
+        )
     except EvalHubError as error:
-        refused = refusal_of(error)
-        context = {"given": form, "refused": refused, "wrong": refused.fields}
-        return render(request, "runs/first_account.html", context, status=refused.status)
+        refusal = refusal_of(error)
+        context = {"given": form, "refused": refusal, "wrong": refusal.fields}
+        return render(request, "runs/first_account.html", context, status=refusal.status)
+
     return _welcome(request, user, f"Welcome, {user}. You are the administrator of this server.")
 
 
@@ -72,6 +74,7 @@ def join_page(request: HttpRequest) -> HttpResponse:
     status = 200
     if request.method != "POST" and not code:
         return render(request, "runs/join.html", context)
+
     try:
         link = find_link(code)
         context["link"] = link
@@ -82,16 +85,22 @@ def join_page(request: HttpRequest) -> HttpResponse:
                 desk = reverse("campaign-team-page", args=[link.participation.campaign.slug])
                 return HttpResponseRedirect(desk, status=303)
             return HttpResponseRedirect(reverse("team-page", args=[link.team.slug]), status=303)
+
         if request.method == "POST":
-            fields = {"username": form.get("username", ""), "password": _password_of(form)}
-            user = join_as_newcomer(link=link, origin=origin_of(request), **fields)
+            user = join_as_newcomer(
+                link=link,
+                username=form.get("username", ""),
+                password=_password_of(form),
+                origin=origin_of(request),
+            )
             return _welcome(request, user, f"Welcome, {user}. You are in team {link.team.name}.")
     except EvalHubError as error:
         if "link" not in context:
             return error_page(request, error)
-        refused = refusal_of(error)
-        context |= {"refused": refused, "wrong": refused.fields}
-        status = refused.status
+        refusal = refusal_of(error)
+        context |= {"refused": refusal, "wrong": refusal.fields}
+        status = refusal.status
+
     response = render(request, "runs/join.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response

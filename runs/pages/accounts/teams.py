@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -28,7 +28,7 @@ from runs.services.accounts.teams import (
     remove_member,
 )
 from runs.web.access import led_team, visible_team
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
 from runs.web.origin import origin_of
 from runs.web.permissions import Access
 
@@ -43,36 +43,34 @@ class TeamsPage(FormPage):
         return self._page(request)
 
     def post(self, request: Request) -> HttpResponse:
-        given = fields_of(request, "name", "slug")
-        given["slug"] = given.get("slug") or slugify(given.get("name", ""))[:64]
+        fields = fields_of(request, "name", "slug")
+        fields["slug"] = fields.get("slug") or slugify(fields.get("name", ""))[:64]
         try:
-            serializer = NewTeamSerializer(data=given)
+            serializer = NewTeamSerializer(data=fields)
             serializer.is_valid(raise_exception=True)
             owner = cast(User, request.user)
-            made = create_team(owner=owner, origin=origin_of(request), **serializer.validated_data)
+            team = create_team(owner=owner, origin=origin_of(request), **serializer.validated_data)
         except (EvalHubError, APIException) as error:
-            return self._page(request, given, refusal_of(error))
-        messages.success(request._request, f"Team {made.name} created. Invite its members.")
-        return see(request, reverse("team-page", args=[made.slug]))
+            return self._page(request, fields, refusal_of(error))
+
+        messages.success(request._request, f"Team {team.name} created. Invite its members.")
+        return see(request, reverse("team-page", args=[team.slug]))
 
     def _page(
-        self, request: Request, given: dict[str, str] | None = None, refused: Refusal | None = None
+        self, request: Request, fields: dict[str, str] | None = None, refusal: Refusal | None = None
     ) -> HttpResponse:
+        memberships = Membership.objects.filter(user=request.user.pk).select_related("team")
         context = {
-            "memberships": Membership.objects.filter(user=request.user.pk)
-            .select_related("team")
-            .order_by("team__slug"),
+            "memberships": memberships.order_by("team__slug"),
             "invitations": Invitation.objects.filter(user=request.user.pk).count(),
-            "given": given or {},
-            "refused": refused,
+            "given": fields or {},
         }
-        return render(
-            request._request, "runs/teams.html", context, status=refused.status if refused else 200
-        )
+
+        return render_form(request, "runs/teams.html", context, refusal)
 
 
 class TeamPage(FormPage):
-    """One team. `action` changes its members and invitations as the API does; any member can leave."""
+    """One team. `action` changes its members and invitations as the API does, or leaves it."""
 
     scopes = {"POST": Scope.MANAGE}
     access = {"GET": Access.READERS}
@@ -82,51 +80,49 @@ class TeamPage(FormPage):
         return self._page(request, visible_team(request, team))
 
     def post(self, request: Request, team: str) -> HttpResponse:
-        found = visible_team(request, team)
+        visible = visible_team(request, team)
         try:
             if request.data.get("action") == "link":
-                _, code = create_link(team=led_team(request, team), **_who(request))
+                user, origin = cast(User, request.user), origin_of(request)
+                _, code = create_link(team=led_team(request, team), by=user, origin=origin)
                 path = f"{reverse('join-page')}?{urlencode({'code': code})}"
-                return self._page(request, found, made=request.build_absolute_uri(path))
-            done, address = _act(request, found)
+                return self._page(request, visible, new_link=request.build_absolute_uri(path))
+            message, address = _act(request, visible)
         except (EvalHubError, APIException) as error:
-            return self._page(request, found, refusal_of(error))
-        messages.success(request._request, done)
+            return self._page(request, visible, refusal_of(error))
+
+        messages.success(request._request, message)
         return see(request, address)
 
     def _page(
-        self, request: Request, team: Team, refused: Refusal | None = None, **told: Any
+        self, request: Request, team: Team, refusal: Refusal | None = None, new_link: str = ""
     ) -> HttpResponse:
-        leads = (
-            request.user.is_staff or Team.objects.led_by(request.user).filter(pk=team.pk).exists()
-        )
+        led = Team.objects.led_by(request.user).filter(pk=team.pk)
+        leads = request.user.is_staff or led.exists()
+        invitations = team.invitations.select_related("user", "invited_by")
+        links = team.links.select_related("created_by").filter(expires_at__gt=timezone.now())
+
         context = {
             "team": team,
             "leads": leads and team.personal_of_id is None,
             "members": list(team.memberships.select_related("user").order_by("user__username")),
-            "invitations": list(
-                team.invitations.select_related("user", "invited_by").order_by("user__username")
-            ),
-            "links": list(
-                team.links.select_related("created_by").filter(expires_at__gt=timezone.now())
-            ),
+            "invitations": list(invitations.order_by("user__username")),
+            "links": list(links),
             "collections": list(team.collections.visible_to(request.user)),
             "systems": list(team.systems.order_by("slug")),
             "roles": Membership.Role.choices,
             "days": DAYS,
-            "given": request.data if refused else {"role": Membership.Role.MEMBER},
-            "refused": refused,
-            "wrong": refused.fields if refused and request.data.get("action") == "invite" else {},
-            **told,
+            "given": request.data if refusal else {"role": Membership.Role.MEMBER},
+            "refused": refusal,
+            # Other forms of the page have no field to show it at.
+            "wrong": refusal.fields if refusal and request.data.get("action") == "invite" else {},
+            "new_link": new_link,
         }
-        status = refused.status if refused else 201 if "made" in told else 200
+
+        status = refusal.status if refusal else 201 if new_link else 200
         response = render(request._request, "runs/team.html", context, status=status)
         response["Cache-Control"] = "no-store"
         return response
-
-
-def _who(request: Request) -> dict[str, Any]:
-    return {"by": cast(User, request.user), "origin": origin_of(request)}
 
 
 def _act(request: Request, team: Team) -> tuple[str, str]:
@@ -135,6 +131,7 @@ def _act(request: Request, team: Team) -> tuple[str, str]:
     action, username = form.get("action"), str(form.get("username", ""))
     if action != "leave":
         led_team(request, team.slug)
+
     if action == "leave":
         remove_member(membership=_member(team, request.user.get_username()), origin=origin)
         done, address = f"You have left team {team.name}.", reverse("teams-page")
@@ -143,7 +140,8 @@ def _act(request: Request, team: Team) -> tuple[str, str]:
             data={"username": username, "role": form.get("role", "")}
         )
         serializer.is_valid(raise_exception=True)
-        invite(team=team, **_who(request), **serializer.validated_data)
+        by = cast(User, request.user)
+        invite(team=team, by=by, origin=origin, **serializer.validated_data)
         done = f"{username} is invited; the invitation is on the account page of {username}."
     elif action == "role":
         role = RoleSerializer(data={"role": form.get("role", "")})
@@ -156,12 +154,11 @@ def _act(request: Request, team: Team) -> tuple[str, str]:
         remove_member(membership=_member(team, username), origin=origin)
         done = f"{username} removed from the team."
     elif action == "withdraw":
-        found = (
-            team.invitations.select_related("team", "user").filter(user__username=username).first()
-        )
-        if found is None:
+        invitations = team.invitations.select_related("team", "user")
+        invitation = invitations.filter(user__username=username).first()
+        if invitation is None:
             raise NotFound(f"{username!r} is not invited to team {team}")
-        end_invitation(invitation=found, origin=origin)
+        end_invitation(invitation=invitation, origin=origin)
         done = f"Invitation of {username} withdrawn."
     elif action == "revoke":
         revoke_link(team=team, key=str(form.get("key", "")), origin=origin)
@@ -171,11 +168,13 @@ def _act(request: Request, team: Team) -> tuple[str, str]:
         done, address = f"Team {team.name} deleted.", reverse("teams-page")
     else:
         raise InvalidInput("press one of the buttons", pointer="/action")
+
     return done, address
 
 
 def _member(team: Team, username: str) -> Membership:
-    found = team.memberships.select_related("user", "team").filter(user__username=username).first()
-    if found is None:
+    memberships = team.memberships.select_related("user", "team")
+    membership = memberships.filter(user__username=username).first()
+    if membership is None:
         raise NotFound(f"there is no {username!r} in team {team}")
-    return found
+    return membership

@@ -48,32 +48,35 @@ class TokensPage(FormPage):
         except (EvalHubError, APIException) as error:
             status, detail = problem_of(error)
             return _page(request, status, refused=detail)
-        return _page(request, 201, made=token, text=text)
+
+        return _page(request, 201, new_token=token, text=text)
 
 
 def _issue(request: Request) -> tuple[ApiToken, str]:
     days = str(request.data.get("days", ""))
     if days not in _DAYS:
-        raise InvalidInput(
-            f"days must be one of {', '.join(filter(None, _DAYS))}, or empty", pointer="/days"
-        )
+        choices = ", ".join(choice for choice in _DAYS if choice)
+        raise InvalidInput(f"days must be one of {choices}, or empty", pointer="/days")
+
     scopes = request.data.getlist("scopes") if hasattr(request.data, "getlist") else []
     serializer = TokenSerializer(data={"name": request.data.get("name", ""), "scopes": scopes})
     serializer.is_valid(raise_exception=True)
-    until = timezone.now() + timedelta(days=int(days)) if days else None
-    fields = {**serializer.validated_data, "expires_at": until}
+    expires_at = timezone.now() + timedelta(days=int(days)) if days else None
+    fields = {**serializer.validated_data, "expires_at": expires_at}
+
     return issue_token(user=cast(User, request.user), origin=origin_of(request), **fields)
 
 
-def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
+def _page(request: Request, status: int = 200, **result: Any) -> HttpResponse:
     context = {
         "tokens": ApiToken.objects.filter(user=request.user.pk, revoked_at=None),
         "now": timezone.now(),
         "scopes": [(scope, _MEANINGS[scope], scope in DEFAULT_SCOPES) for scope in ALL_SCOPES],
         "days": _DAYS,
         "api": request.build_absolute_uri("/api/v1/"),
-        **told,
+        **result,
     }
+
     response = render(request._request, "runs/tokens.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response

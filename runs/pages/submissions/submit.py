@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -33,29 +34,34 @@ from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
 from runs.web.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
 
-# The endings of the names of run files, which are no part of a tag.
+# The endings of the names of run files, which do not belong to a tag.
 _ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
-_TEXTS = (
-    "tag", "tags", "team", "description", "metadata", "costs", "experiment", "system", "label", "if_taken", "parents",
-    "links",
+_TEXT_FIELDS = (
+    "tag", "tags", "team", "description", "metadata", "costs", "experiment", "system", "label",
+    "if_taken", "parents", "links",
 )  # fmt: skip
-# Those of a single file, and why several are refused with them.
-_OF_ONE = {
-    "tag": "leave the tag empty with several files: each takes the tag in the file, or the name of the file",
+# Fields of a single file, and why several files are refused with them.
+_SINGLE_FILE_FIELDS = {
+    "tag": "leave the tag empty with several files: "
+    "each takes the tag in the file, or the name of the file",
     "label": "a label names a single run; choose one file",
-    "parents": "parents are those of a single run; choose one file, or write them on the page of each run",
-    "links": "links are those of a single run; choose one file, or write them on the page of each run",
+    "parents": "parents are those of a single run; "
+    "choose one file, or write them on the page of each run",
+    "links": "links are those of a single run; "
+    "choose one file, or write them on the page of each run",
 }
-# In the choice of an experiment.
-_OFFERED = 200
+# In the choices of a campaign and of an experiment.
+_MAX_CHOICES = 200
 
 
 class RunFormSerializer(OfForm, RunUploadSerializer):
-    """The same fields as a form sends them: metadata, costs, parents and links as lines, and `tags`, which may take a
-    tag from a file's name."""
+    """The same fields as a form sends them: metadata, costs, parents and links are lines.
 
-    parents = serializers.CharField(required=False, default="", trim_whitespace=False)  # type: ignore[assignment]
-    links = serializers.CharField(required=False, default="", trim_whitespace=False)  # type: ignore[assignment]
+    With `tags=name`, the tag is taken from the file's name.
+    """
+
+    parents: Any = serializers.CharField(required=False, default="", trim_whitespace=False)
+    links: Any = serializers.CharField(required=False, default="", trim_whitespace=False)
 
     def to_internal_value(self, data: Any) -> Any:
         fields = dict(data.items())
@@ -64,11 +70,12 @@ class RunFormSerializer(OfForm, RunUploadSerializer):
         for name in ("metadata", "costs"):
             if fields.get(name):
                 fields[name] = lines_in(fields[name], name)
+
         return super().to_internal_value(fields)
 
 
 def tag_of_name(name: str) -> str:
-    """Return the tag for a run whose file has this name."""
+    """Return the tag of a run for the name of its file."""
     stem, dot, ending = name.rpartition(".")
     while dot and ending.lower() in _ENDINGS:
         name = stem
@@ -77,13 +84,13 @@ def tag_of_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Sent:
-    """What became of one of several files: a stored run, one that can be submitted, or why there is none."""
+class FileResult:
+    """The result for one of several files: a stored run, a checked one, or a refusal."""
 
     name: str
     run: Run | None = None
     checked: Run | None = None
-    refused: Refusal | None = None
+    refusal: Refusal | None = None
     new: bool = True
 
 
@@ -104,7 +111,7 @@ class SubmitPage(FormPage):
         collection = visible_collection(request, slug)
         try:
             if len(request.FILES.getlist("file")) > 1:
-                return _page(request, collection, sent=_send_all(request, collection))
+                return _page(request, collection, results=_submit_all(request, collection))
             with upload_fields(request, RunFormSerializer) as fields:
                 upload = _upload(request, collection, fields)
                 if request.data.get("action") == "check":
@@ -112,6 +119,7 @@ class SubmitPage(FormPage):
                 run, _ = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
         except (EvalHubError, APIException) as error:
             return _page(request, collection, refusal_of(error))
+
         return see(request, reverse("run-page", args=[run.pk]))
 
 
@@ -137,70 +145,83 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
     )
 
 
-def _send_all(request: Request, collection: Collection) -> list[Sent]:
-    """Check or submit each file by itself, so that a refused one stops no other. Raise what is wrong with the form
-    before any file is read."""
-    check_fields(request.data, ("csrfmiddlewaretoken", "action", "file", "known", *_TEXTS))
-    texts = {name: str(request.data[name]) for name in _TEXTS if name in request.data}
+def _submit_all(request: Request, collection: Collection) -> list[FileResult]:
+    """Check or submit each file by itself, so that a refused one does not stop the others.
+
+    Raise what is wrong with the form before any file is read.
+    """
+    check_fields(request.data, ("csrfmiddlewaretoken", "action", "file", "known", *_TEXT_FIELDS))
+    texts = {name: str(request.data[name]) for name in _TEXT_FIELDS if name in request.data}
     with contextlib.ExitStack() as uploads:
         for name in request.FILES:
             for upload in request.FILES.getlist(name):
                 uploads.callback(upload.close)
-        for name, message in _OF_ONE.items():
+
+        for name, message in _SINGLE_FILE_FIELDS.items():
             if texts.get(name):
                 raise InvalidInput(message, pointer=f"/{name}")
+
         if "known" in request.FILES:
             raise InvalidInput(
                 "known documents come with a single run; choose one file", pointer="/known"
             )
+
         files: list[Any] = request.FILES.getlist("file")
-        serializers = []
+        fields = []
         for file in files:
             serializer = RunFormSerializer(
                 data={**texts, "file": file}, context={"request": request}
             )
             serializer.is_valid(raise_exception=True)
-            serializers.append(serializer)
+            fields.append(serializer.validated_data)
+
         return [
-            _send(request, collection, file, serializer.validated_data)
-            for file, serializer in zip(files, serializers, strict=True)
+            _submit_one(request, collection, file, fields_of_file)
+            for file, fields_of_file in zip(files, fields, strict=True)
         ]
 
 
-def _send(
+def _submit_one(
     request: Request, collection: Collection, file: StoredUpload, fields: dict[str, Any]
-) -> Sent:
+) -> FileResult:
     name = file.name or ""
     try:
         upload = _upload(request, collection, fields)
         if request.data.get("action") == "check":
-            return Sent(name, checked=upload.check())
+            return FileResult(name, checked=upload.check())
         run, new = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
     except ClientLeft:
         raise
     except (EvalHubError, APIException) as error:
-        return Sent(name, refused=refusal_of(error))
-    return Sent(name, run=run, new=new)
+        return FileResult(name, refusal=refusal_of(error))
+
+    return FileResult(name, run=run, new=new)
 
 
 def _page(
-    request: Request, collection: Collection, refused: Refusal | None = None, **told: Any
+    request: Request,
+    collection: Collection,
+    refusal: Refusal | None = None,
+    *,
+    checked: Run | None = None,
+    results: Sequence[FileResult] = (),
 ) -> HttpResponse:
-    status, sent = refused.status if refused else 200, told.get("sent", [])
-    if sent and all(one.refused for one in sent):
-        status = sent[0].refused.status
+    # Where all files were refused the page has the status of the first one.
+    refusals = [result.refusal for result in results if result.refusal]
+    all_refused = bool(results) and len(refusals) == len(results)
+    status = refusal.status if refusal else refusals[0].status if all_refused else 200
+
     teams = list(Team.objects.of(request.user))
+    experiments = Experiment.objects.filter(team__in=teams).select_related("team")
+    campaigns = Campaign.objects.filter(
+        phases__collection=collection, state=Campaign.State.PUBLISHED
+    )
+
     context = {
         "collection": collection,
         "teams": teams,
-        "campaigns": list(
-            Campaign.objects.filter(
-                phases__collection=collection, state=Campaign.State.PUBLISHED
-            ).distinct()[:_OFFERED]
-        ),
-        "experiments": list(
-            Experiment.objects.filter(team__in=teams).select_related("team")[:_OFFERED]
-        ),
+        "campaigns": list(campaigns.distinct()[:_MAX_CHOICES]),
+        "experiments": list(experiments[:_MAX_CHOICES]),
         # In a lab's collection, its members submit for the lab.
         "given": request.data if request.method == "POST" else {"team": collection.team.slug},
         "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
@@ -210,8 +231,10 @@ def _page(
         "kinds": KINDS,
         "most_parents": MAX_PARENTS,
         "most_links": MAX_LINKS,
-        "refused": refused,
-        "wrong": refused.fields if refused else {},
-        **told,
+        "refused": refusal,
+        "wrong": refusal.fields if refusal else {},
+        "checked": checked,
+        "results": results,
     }
+
     return render(request._request, "runs/submit.html", context, status=status)

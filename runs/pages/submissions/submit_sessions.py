@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -20,7 +19,7 @@ from runs.pages.tracking.metadata import lines_in
 from runs.services.submissions.session_sets import SessionSetUpload
 from runs.services.submissions.submissions import submit
 from runs.web.access import visible_collection
-from runs.web.forms import FormPage, OfForm, Refusal, refusal_of, see
+from runs.web.forms import FormPage, OfForm, Refusal, refusal_of, render_form, see
 from runs.web.origin import origin_of
 
 _JUDGED_BY = {
@@ -53,21 +52,34 @@ class SubmitSessionsPage(FormPage):
         collection = visible_collection(request, slug)
         try:
             with upload_fields(request, SessionsFormSerializer) as fields:
-                file, _ = fields.pop("file"), fields.pop("dry_run")
-                user, origin = cast(User, request.user), origin_of(request)
+                file = fields.pop("file")
+                # A page checks by its own button.
+                del fields["dry_run"]
                 upload = SessionSetUpload(
-                    collection=collection, user=user, origin=origin, file=file.path, **fields
+                    collection=collection,
+                    user=cast(User, request.user),
+                    origin=origin_of(request),
+                    file=file.path,
+                    **fields,
                 )
+
                 if request.data.get("action") == "check":
                     return _page(request, collection, checked=upload.check())
-                made, _ = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
+
+                session_set, _ = submit(
+                    upload=upload, enqueue=queue_submitted, again=try_damaged_again
+                )
         except (EvalHubError, APIException) as error:
             return _page(request, collection, refusal_of(error))
-        return see(request, reverse("session-set-page", args=[made.pk]))
+
+        return see(request, reverse("session-set-page", args=[session_set.pk]))
 
 
 def _page(
-    request: Request, collection: Collection, refused: Refusal | None = None, **told: Any
+    request: Request,
+    collection: Collection,
+    refusal: Refusal | None = None,
+    checked: SessionSet | None = None,
 ) -> HttpResponse:
     context = {
         "collection": collection,
@@ -76,13 +88,7 @@ def _page(
         "given": request.data if request.method == "POST" else {"team": collection.team.slug},
         "formats": list(FORMATS),
         "ways": _JUDGED_BY,
-        "refused": refused,
-        "wrong": refused.fields if refused else {},
-        **told,
+        "checked": checked,
     }
-    return render(
-        request._request,
-        "runs/submit_sessions.html",
-        context,
-        status=refused.status if refused else 200,
-    )
+
+    return render_form(request, "runs/submit_sessions.html", context, refusal)

@@ -1,14 +1,12 @@
-"""The page of the files beside a run, on which members of its team attach and delete them."""
+"""The page of a run's files, on which members of its team attach and delete them."""
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -21,7 +19,7 @@ from runs.formats.artifacts import TYPES
 from runs.models import Artifact, Run, Scope
 from runs.services.tracking.artifacts import delete_artifact
 from runs.web.access import owned_run
-from runs.web.forms import FormPage, OfForm, Refusal, refusal_of, see
+from runs.web.forms import FormPage, OfForm, Refusal, refusal_of, render_form, see
 from runs.web.origin import origin_of
 
 
@@ -42,45 +40,41 @@ class RunArtifactsPage(FormPage):
         run = owned_run(request, run_id)
         try:
             check_body_size(request)
-            done = (
-                _delete(request, run)
-                if request.data.get("action") == "delete"
-                else _attach(request, run)
-            )
+            act = _delete if request.data.get("action") == "delete" else _attach
+            message = act(request, run)
         except (EvalHubError, APIException) as error:
             return _page(request, run, refusal_of(error))
-        messages.success(request._request, done)
+
+        messages.success(request._request, message)
         return see(request, reverse("run-artifacts-page", args=[run.pk]))
 
 
 def _attach(request: Request, run: Run) -> str:
     with upload_fields(request, ArtifactFormSerializer) as fields:
-        made, new = attach_upload(request, run, fields)
-    return f"{made.name} attached." if new else f"{made.name} was attached before."
+        artifact, new = attach_upload(request, run, fields)
+    return f"{artifact.name} attached." if new else f"{artifact.name} was attached before."
 
 
 def _delete(request: Request, run: Run) -> str:
     name = str(request.data.get("name", ""))
-    found = Artifact.objects.filter(run=run, name=name, deleted_at=None).first()
-    if found is None:
+    artifact = Artifact.objects.filter(run=run, name=name, deleted_at=None).first()
+    if artifact is None:
         raise InvalidInput(
             "this file has been deleted meanwhile; load the page again", pointer="/name"
         )
-    found.run = run
-    delete_artifact(artifact=found, origin=origin_of(request))
+
+    artifact.run = run
+    delete_artifact(artifact=artifact, origin=origin_of(request))
     return f"{name} deleted."
 
 
-def _page(request: Request, run: Run, refused: Refusal | None = None) -> HttpResponse:
-    context: dict[str, Any] = {
+def _page(request: Request, run: Run, refusal: Refusal | None = None) -> HttpResponse:
+    context = {
         "run": run,
         "artifacts": list(Artifact.objects.filter(run=run, deleted_at=None)),
         "types": TYPES,
         "most_bytes": settings.EVALHUB_MAX_ARTIFACT_BYTES,
-        "refused": refused,
-        "wrong": refused.fields if refused else {},
         "deletable": True,
     }
-    return render(
-        request._request, "runs/artifacts.html", context, status=refused.status if refused else 200
-    )
+
+    return render_form(request, "runs/artifacts.html", context, refusal)

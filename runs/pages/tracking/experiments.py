@@ -1,14 +1,13 @@
-"""The page of all experiments: those that the reader sees, and the form that makes one, perhaps of chosen runs."""
+"""The page of the visible experiments, with a form that makes one, perhaps of chosen runs."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.utils.text import slugify
 from rest_framework.exceptions import APIException
@@ -20,24 +19,25 @@ from runs.errors import InvalidInput
 from runs.models import Experiment, Run, Scope, Team, User
 from runs.services.tracking.experiments import MAX_RUNS, change_runs, create_experiment
 from runs.web.access import experiments_of, visible_experiment
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
 from runs.web.origin import origin_of
 from runs.web.parameters import text_of
 
 VISIBILITIES = {
     Experiment.Visibility.TEAM.value: ("Our team", "its members see the experiment and its notes"),
     Experiment.Visibility.COLLECTION.value: (
-        "Shared", "everyone who sees all of its runs; the organisers of their collections can share it",
+        "Shared",
+        "everyone who sees all of its runs; the organisers of their collections can share it",
     ),
-}  # fmt: skip
-_OF_A_PAGE = 50
-# In the choice of one to which runs are added.
-_OFFERED = 200
+}
+_EXPERIMENTS_OF_A_PAGE = 50
+# In the choice of the experiment to which runs are added.
+_MAX_CHOICES = 200
 _FIELDS = ("name", "slug", "team", "goal", "visibility")
 
 
 class ExperimentsPage(FormPage):
-    """The experiments that the reader sees. `runs` are runs to group: into a new experiment, or one that is there."""
+    """The experiments that the reader sees. `runs` are to go into a new one, or an existing one."""
 
     signed_in = False
     scopes = {"POST": Scope.SUBMIT}
@@ -48,102 +48,114 @@ class ExperimentsPage(FormPage):
         return _page(request, text_of(request.query_params).get("runs", ""))
 
     def post(self, request: Request) -> HttpResponse:
-        chosen = str(request.data.get("runs", ""))
+        runs = str(request.data.get("runs", ""))
         try:
-            made = (
-                _add(request, chosen)
-                if request.data.get("action") == "add"
-                else _create(request, chosen)
-            )
+            act = _add if request.data.get("action") == "add" else _create
+            experiment = act(request, runs)
         except (EvalHubError, APIException) as error:
-            return _page(request, chosen, refusal_of(error))
-        return see(request, reverse("experiment-page", args=[made]))
+            return _page(request, runs, refusal_of(error))
+
+        return see(request, reverse("experiment-page", args=[experiment.pk]))
 
 
-def _create(request: Request, chosen: str) -> UUID:
-    given = fields_of(request, *_FIELDS)
-    given["slug"] = given.get("slug") or slugify(given.get("name", ""))[:64].strip("-_")
+def _create(request: Request, runs: str) -> Experiment:
+    form = fields_of(request, *_FIELDS)
+    form["slug"] = form.get("slug") or slugify(form.get("name", ""))[:64].strip("-_")
     serializer = ExperimentSerializer(
-        data={**given, "runs": _ids_in(chosen)}, context={"request": request}
+        data={**form, "runs": _ids_in(runs)}, context={"request": request}
     )
     serializer.is_valid(raise_exception=True)
-    asked = serializer.validated_data
-    fields = {name: asked[name] for name in ("slug", "name", "goal", "visibility")}
-    user, origin = cast(User, request.user), origin_of(request)
-    made = create_experiment(
-        team=asked["team"], user=user, fields=fields, runs=asked["runs"], origin=origin
+
+    body = serializer.validated_data
+    experiment = create_experiment(
+        team=body["team"],
+        user=cast(User, request.user),
+        fields={name: body[name] for name in ("slug", "name", "goal", "visibility")},
+        runs=body["runs"],
+        origin=origin_of(request),
     )
-    messages.success(request._request, f"Experiment {made.name} created.")
-    return made.pk
+
+    messages.success(request._request, f"Experiment {experiment.name} created.")
+    return experiment
 
 
-def _add(request: Request, chosen: str) -> UUID:
+def _add(request: Request, runs: str) -> Experiment:
     try:
         key = UUID(str(request.data.get("experiment", "")))
     except ValueError as error:
         raise InvalidInput("choose an experiment", pointer="/experiment") from error
-    found, runs = visible_experiment(request, key), [UUID(run) for run in _ids_in(chosen)]
-    user, origin = cast(User, request.user), origin_of(request)
-    new, _ = change_runs(experiment=found, user=user, add=runs, pointer="/runs", origin=origin)
-    messages.success(request._request, added(new, len(runs)))
-    return found.pk
 
-
-def added(new: int, wanted: int) -> str:
-    """Return in words how many runs were added, and how many were there already."""
-    there = (
-        f"; {wanted - new:,} {'was' if wanted - new == 1 else 'were'} in it already"
-        if new < wanted
-        else ""
+    experiment = visible_experiment(request, key)
+    ids = [UUID(run) for run in _ids_in(runs)]
+    new, _ = change_runs(
+        experiment=experiment,
+        user=cast(User, request.user),
+        add=ids,
+        pointer="/runs",
+        origin=origin_of(request),
     )
-    return f"{new:,} run{'' if new == 1 else 's'} added{there}."
+
+    messages.success(request._request, describe_added(new, len(ids)))
+    return experiment
+
+
+def describe_added(new: int, total: int) -> str:
+    """Return in words how many runs were added, and how many of them were in it before."""
+    plural = "" if new == 1 else "s"
+    if new == total:
+        return f"{new:,} run{plural} added."
+    verb = "was" if total - new == 1 else "were"
+    return f"{new:,} run{plural} added; {total - new:,} {verb} in it already."
 
 
 def _ids_in(text: str) -> list[str]:
-    """Return the ids in a list with commas. Raise InvalidInput for what is not one, and for too many."""
+    """Return the ids between commas. Raise InvalidInput for too many, and for any other text."""
     parts = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if len(parts) > MAX_RUNS:
         message = f"{len(parts):,} runs; an experiment has at most {MAX_RUNS:,}"
         raise InvalidInput(message, code="too_many_runs", pointer="/runs")
+
     for part in parts:
         try:
             UUID(part)
         except ValueError as error:
             raise InvalidInput(f"{part[:40]!r} is not the id of a run", pointer="/runs") from error
+
     return parts
 
 
-def _page(request: Request, chosen: str, refused: Refusal | None = None) -> HttpResponse:
-    seen = experiments_of(request.user)
+def _page(request: Request, chosen: str, refusal: Refusal | None = None) -> HttpResponse:
     try:
         ids = _ids_in(chosen)
     except InvalidInput as error:
-        ids, refused = [], refused or refusal_of(error)
-    runs = (
-        list(Run.objects.visible_to(request.user).filter(pk__in=ids).only("tag").order_by("tag"))
-        if ids
-        else []
-    )
+        ids, refusal = [], refusal or refusal_of(error)
+
+    runs: list[Run] = []
+    if ids:
+        visible = Run.objects.visible_to(request.user)
+        runs = list(visible.filter(pk__in=ids).only("tag").order_by("tag"))
+
+    # A new experiment belongs to a shared team, if the reader is in one.
     teams = list(Team.objects.of(request.user))
     shared = [team for team in teams if team.personal_of_id is None]
-    proposed = {
+    fields = {
         "team": (shared or teams)[0].slug if teams else "",
         "visibility": Experiment.Visibility.TEAM.value,
     }
-    context: dict[str, Any] = {
-        "page": Paginator(seen, _OF_A_PAGE).get_page(request.query_params.get("page")),
+
+    if refusal and request.method == "POST":
+        fields = fields_of(request, *_FIELDS)
+
+    experiments = experiments_of(request.user)
+    pages = Paginator(experiments, _EXPERIMENTS_OF_A_PAGE)
+    context = {
+        "page": pages.get_page(request.query_params.get("page")),
         "runs": runs,
         "chosen": ",".join(str(run.pk) for run in runs),
-        "own": list(seen.filter(team__in=teams)[:_OFFERED]) if runs else [],
+        "own": list(experiments.filter(team__in=teams)[:_MAX_CHOICES]) if runs else [],
         "teams": teams,
         "visibilities": VISIBILITIES,
-        "given": fields_of(request, *_FIELDS) if refused and request.method == "POST" else proposed,
-        "refused": refused,
-        "wrong": refused.fields if refused else {},
+        "given": fields,
     }
-    return render(
-        request._request,
-        "runs/experiments.html",
-        context,
-        status=refused.status if refused else 200,
-    )
+
+    return render_form(request, "runs/experiments.html", context, refusal)

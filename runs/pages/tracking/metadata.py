@@ -8,15 +8,16 @@ from runs.errors import InvalidInput, Unprocessable
 from runs.formats.parameter_lines import read_lines
 
 
-def lines_in(text: str, what: str) -> Any:
-    """Return the metadata or costs, as `what` says, of lines such as `k1 = 0.9`; the text itself if it is JSON, which a
-    serializer reads.
+def lines_in(text: str, field: str) -> Any:
+    """Return the values in lines such as `k1 = 0.9`, for a field: metadata or costs.
 
-    Raise InvalidInput, with the number of the line, for a line that cannot be read.
+    JSON is returned as it is, because a serializer reads it. Raise InvalidInput, with the number of
+    the line, for a line that cannot be read.
     """
     if text.lstrip().startswith("{"):
         return text
+
     try:
-        return read_lines(text, what)
+        return read_lines(text, field)
     except Unprocessable as error:
-        raise InvalidInput(str(error), pointer=f"/{what}") from error
+        raise InvalidInput(str(error), pointer=f"/{field}") from error

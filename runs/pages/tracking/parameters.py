@@ -28,8 +28,9 @@ from runs.web.forms import FormPage, see
 from runs.web.origin import origin_of
 from runs.web.views import problem_of
 
-_NAMED = 10
-_EDITS = 20
+# Names of values that are not searched.
+_MAX_NAMES = 10
+_MAX_EDITS = 20
 
 
 class RunParametersPage(FormPage):
@@ -49,32 +50,34 @@ class RunParametersPage(FormPage):
             run = owned_run(request, run_id)
             try:
                 if request.data.get("read", RUNS.tag(run)) != RUNS.tag(run):
-                    message = "this run has been changed since you read it; compare with what it has now, below"
+                    message = (
+                        "this run has been changed since you read it; "
+                        "compare with what it has now, below"
+                    )
                     raise ChangedMeanwhile(message)
-                metadata = edited(run.metadata, read_lines(parameters, "parameters"))
-                measured = read_costs(read_lines(costs, "costs"))
-                save_edits(
-                    run.collection,
-                    [edit_of(run, metadata=metadata, costs=measured)],
-                    origin_of(request),
+
+                edit = edit_of(
+                    run,
+                    metadata=edited(run.metadata, read_lines(parameters, "parameters")),
+                    costs=read_costs(read_lines(costs, "costs")),
                 )
+                save_edits(run.collection, [edit], origin_of(request))
             except (Unprocessable, ChangedMeanwhile) as error:
                 return _page(request, run, parameters, costs, error)
+
         return see(request, reverse("run-page", args=[run.pk]) + "#parameters")
 
 
 def shown_edits(run: Run) -> list[tuple[PastEdit, list[tuple[str, str | None, str | None]]]]:
     """Return the latest edits of a run, each with its changes as texts."""
-    return [
-        (edit, [_texts(change) for change in edit.changes]) for edit in history_of(run)[-_EDITS:]
-    ]
+    edits = history_of(run)[-_MAX_EDITS:]
+    return [(edit, [_texts_of(change) for change in edit.changes]) for edit in edits]
 
 
-def _texts(change: Changed) -> tuple[str, str | None, str | None]:
-    """Return the name of a changed value, and the value before and after as lines have it, None where it is not set."""
-    before, after = (
-        None if value is None else written_value(value) for value in (change.before, change.after)
-    )
+def _texts_of(change: Changed) -> tuple[str, str | None, str | None]:
+    """Return the name of a changed value, and the value before and after; None if it was unset."""
+    before = None if change.before is None else written_value(change.before)
+    after = None if change.after is None else written_value(change.after)
     return change.name, before, after
 
 
@@ -89,9 +92,10 @@ def _page(
         "rows": min(25, max(6, parameters.count("\n") + 2)),
         "read": RUNS.tag(run),
         "refused": refused,
-        "kept": flatten(run.metadata).left_out[:_NAMED],
+        "left_out": flatten(run.metadata).left_out[:_MAX_NAMES],
         "edits": shown_edits(run),
     }
+
     if isinstance(error, ChangedMeanwhile):
         context["now"] = write_lines({**shown_values(run.metadata), **run.costs})
     return render(request._request, "runs/parameters.html", context, status=status)

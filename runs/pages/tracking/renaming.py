@@ -1,4 +1,4 @@
-"""The page on which the members of a team rename a key in the parameters of many of its runs."""
+"""The page on which members of a team rename a key in the parameters of many of its runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
@@ -16,31 +15,29 @@ from runs.api.tracking.edits import edit_many
 from runs.errors import InvalidInput
 from runs.models import Collection, Scope
 from runs.web.access import visible_collection
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
 
 _FIELDS = ("filter", "name", "new")
-# Of the runs that a check finds.
-_NAMED = 20
+# Runs that a check lists by their tags.
+_MAX_LISTED = 20
 
 
 class RenameParameterPage(FormPage):
-    """Say which runs would change, which stores nothing, or rename the key in all of them."""
+    """Check which runs would change, or rename the key in all of them."""
 
     scopes = {"POST": Scope.SUBMIT}
     reads = ("name",)
     fields = ("action", *_FIELDS)
 
     def get(self, request: Request, slug: str) -> HttpResponse:
-        given = {"filter": "own:yes", "name": str(request.query_params.get("name", ""))}
-        return _page(request, visible_collection(request, slug), given)
+        fields = {"filter": "own:yes", "name": str(request.query_params.get("name", ""))}
+        return _page(request, visible_collection(request, slug), fields)
 
     def post(self, request: Request, slug: str) -> HttpResponse:
-        collection, checks = (
-            visible_collection(request, slug),
-            request.data.get("action") == "check",
-        )
-        given = {name: text.strip() for name, text in fields_of(request, *_FIELDS).items()}
-        old, new = given.get("name", ""), given.get("new", "")
+        collection = visible_collection(request, slug)
+        dry_run = request.data.get("action") == "check"
+        fields = {name: text.strip() for name, text in fields_of(request, *_FIELDS).items()}
+        old, new = fields.get("name", ""), fields.get("new", "")
         try:
             for field, text in (("name", old), ("new", new)):
                 if not text:
@@ -49,37 +46,32 @@ class RenameParameterPage(FormPage):
                         code="required",
                         pointer=f"/{field}",
                     )
-            asked = {"filter": given.get("filter", ""), "rename": {old: new}, "dry_run": checks}
-            serializer = MetadataEditSerializer(data=asked)
+
+            body = {"filter": fields.get("filter", ""), "rename": {old: new}, "dry_run": dry_run}
+            serializer = MetadataEditSerializer(data=body)
             serializer.is_valid(raise_exception=True)
             runs, edits = edit_many(request, collection, serializer.validated_data)
             if not edits:
                 message = f"none of the {runs:,} runs of your teams that match has {old[:60]}"
                 raise InvalidInput(message, pointer="/name")
         except (EvalHubError, APIException) as error:
-            return _page(request, collection, given, refusal_of(error))
-        if checks:
-            named = [edit.run.tag for edit in edits[:_NAMED]]
-            return _page(request, collection, given, runs=runs, named=named, changed=len(edits))
-        done = f"{old} renamed to {new} in {len(edits):,} run{'' if len(edits) == 1 else 's'}."
-        messages.success(request._request, done)
+            return _page(request, collection, fields, refusal_of(error))
+
+        if dry_run:
+            tags = [edit.run.tag for edit in edits[:_MAX_LISTED]]
+            return _page(request, collection, fields, runs=runs, tags=tags, changed=len(edits))
+
+        plural = "" if len(edits) == 1 else "s"
+        messages.success(request._request, f"{old} renamed to {new} in {len(edits):,} run{plural}.")
         return see(request, request.path)
 
 
 def _page(
     request: Request,
     collection: Collection,
-    given: dict[str, str],
-    refused: Refusal | None = None,
-    **told: Any,
+    fields: dict[str, str],
+    refusal: Refusal | None = None,
+    **result: Any,
 ) -> HttpResponse:
-    context = {
-        "collection": collection,
-        "given": given,
-        "refused": refused,
-        "wrong": refused.fields if refused else {},
-        **told,
-    }
-    return render(
-        request._request, "runs/renaming.html", context, status=refused.status if refused else 200
-    )
+    context = {"collection": collection, "given": fields, **result}
+    return render_form(request, "runs/renaming.html", context, refusal)

@@ -1,4 +1,4 @@
-"""The page on which the members of a team describe a system of theirs, and add and remove its versions."""
+"""The page on which members of a team describe a system, and add and remove its versions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -17,11 +16,11 @@ from runs.api.tracking.systems import change_system_from
 from runs.errors import InvalidInput
 from runs.models import Run, Scope, System
 from runs.web.access import owned_system
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
 from runs.web.naming import named_run
 
-_OFFERED = 100
-_DONE = {"describe": "Changes saved.", "add": "Versions added.", "remove": "Runs taken out."}
+_MAX_CHOICES = 100
+_MESSAGES = {"describe": "Changes saved.", "add": "Versions added.", "remove": "Runs taken out."}
 
 
 class SystemChangePage(FormPage):
@@ -34,52 +33,53 @@ class SystemChangePage(FormPage):
         return _page(request, owned_system(request, team, system))
 
     def post(self, request: Request, team: str, system: str) -> HttpResponse:
-        found, action = owned_system(request, team, system), str(request.data.get("action", ""))
+        owned = owned_system(request, team, system)
+        action = str(request.data.get("action", ""))
         try:
-            if action not in _DONE:
+            if action not in _MESSAGES:
                 raise InvalidInput("press one of the buttons of this page", pointer="/action")
-            chosen = request._request.POST.getlist("runs")
-            others, seen = str(request.data.get("others", "")).split(), _runs_of(request, found)
-            chosen += [str(named_run(name, seen, "/others")) for name in others]
+
+            # The listed runs that were ticked, and others that were typed.
+            runs = request._request.POST.getlist("runs")
+            possible = _possible_runs(request, owned)
+            for name in str(request.data.get("others", "")).split():
+                runs.append(str(named_run(name, possible, "/others")))
+
             if action == "describe":
-                given: dict[str, Any] = fields_of(request, "name", "description")
-            elif not chosen:
+                changes: dict[str, Any] = fields_of(request, "name", "description")
+            elif not runs:
                 raise InvalidInput("select the runs first", pointer="/runs")
             else:
-                given = {action: chosen}
-            change_system_from(request, team, system, given)
+                changes = {action: runs}
+
+            change_system_from(request, team, system, changes)
         except (EvalHubError, APIException) as error:
-            return _page(request, found, refusal_of(error))
-        messages.success(request._request, _DONE[action])
+            return _page(request, owned, refusal_of(error))
+
+        messages.success(request._request, _MESSAGES[action])
         return see(request, reverse("system-page", args=[team, system]))
 
 
-def _runs_of(request: Request, system: System) -> QuerySet[Run]:
+def _possible_runs(request: Request, system: System) -> QuerySet[Run]:
     """Return the runs that can be versions of a system."""
-    return (
-        Run.objects.visible_to(request.user).filter(team=system.team).select_related("collection")
-    )
+    visible = Run.objects.visible_to(request.user)
+    return visible.filter(team=system.team).select_related("collection")
 
 
-def _page(request: Request, system: System, refused: Refusal | None = None) -> HttpResponse:
-    seen = _runs_of(request, system)
-    stored = {"name": system.name, "description": system.description}
+def _page(request: Request, system: System, refusal: Refusal | None = None) -> HttpResponse:
+    fields = {"name": system.name, "description": system.description}
+    if refusal:
+        fields |= fields_of(request, "name", "description", "others")
+
+    runs = _possible_runs(request, system)
+    free = runs.filter(system=None).order_by("-created_at")
+    versions = runs.filter(system=system).order_by("collection__slug", "-version")
     context = {
         "system": system,
-        "given": {**stored, **fields_of(request, "name", "description", "others")}
-        if refused
-        else stored,
-        "free": list(seen.filter(system=None).order_by("-created_at")[:_OFFERED]),
-        "versions": list(
-            seen.filter(system=system).order_by("collection__slug", "-version")[:_OFFERED]
-        ),
-        "most": _OFFERED,
-        "refused": refused,
-        "wrong": refused.fields if refused else {},
+        "given": fields,
+        "free": list(free[:_MAX_CHOICES]),
+        "versions": list(versions[:_MAX_CHOICES]),
+        "most": _MAX_CHOICES,
     }
-    return render(
-        request._request,
-        "runs/system_change.html",
-        context,
-        status=refused.status if refused else 200,
-    )
+
+    return render_form(request, "runs/system_change.html", context, refusal)

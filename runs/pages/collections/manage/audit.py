@@ -16,7 +16,7 @@ _EVENTS_OF_A_PAGE = 50
 
 
 def texts_of(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the names of an event's values with the values as they are read: what is no text as JSON."""
+    """Return the names and values of an event as texts; a value that is not a text becomes JSON."""
 
     def text_of(value: Any) -> str:
         if value is None:
@@ -32,11 +32,11 @@ class AuditPage(Section):
     address, template = "manage-audit-page", "runs/manage/audit.html"
     reads = ("page",)
 
-    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+    def section_context(self, request: Request, collection: Collection) -> dict[str, Any]:
         # Without addresses, which organisers must not see.
         events = AuditEvent.objects.filter(collection=collection).defer("address", "token")
         page = Paginator(events, _EVENTS_OF_A_PAGE).get_page(request.query_params.get("page"))
         return {
             "page": page,
-            "events": [(one, texts_of(one.before), texts_of(one.after)) for one in page],
+            "events": [(event, texts_of(event.before), texts_of(event.after)) for event in page],
         }

@@ -1,4 +1,4 @@
-"""What a collection is called, whom it belongs to, who sees it, and what its levels mean."""
+"""The general settings of a collection: its name, team, visibility and the meaning of levels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GeneralPage(ChangingSection):
     address, template = "manage-page", "runs/manage/general.html"
     fields = ("name", "description", "team", "visibility", "document_url", "level_labels", "seen")
 
-    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+    def section_context(self, request: Request, collection: Collection) -> dict[str, Any]:
         stored = {
             "name": collection.name,
             "description": collection.description,
@@ -31,17 +31,18 @@ class GeneralPage(ChangingSection):
             "document_url": collection.document_url,
             "level_labels": labels_as_lines(collection.level_labels),
         }
+
         teams = list(Team.objects.led_by(request.user))
         if collection.team not in teams:
             # Staff manage collections of teams that they do not own.
             teams.append(collection.team)
+
+        fields = fields_of(request, *stored) if request.method == "POST" else {}
         return {
             "teams": teams,
             "visibilities": VISIBILITIES,
             "seen": tag_of(collection),
-            "given": {**stored, **fields_of(request, *stored)}
-            if request.method == "POST"
-            else stored,
+            "given": {**stored, **fields},
         }
 
     def change(self, request: Request, collection: Collection) -> str:
@@ -51,6 +52,7 @@ class GeneralPage(ChangingSection):
         if fields.get("team") == collection.team.slug:
             # Unchanged: staff may leave a team that is not theirs.
             del fields["team"]
+
         if "level_labels" in request.data:
             fields["level_labels"] = labels_in(str(request.data["level_labels"]))
         change_fields(request, collection, fields, str(request.data.get("seen", "")))
@@ -62,20 +64,28 @@ def labels_as_lines(labels: dict[str, Any]) -> str:
 
 
 def labels_in(text: str) -> dict[str, str]:
-    """Return the labels of lines such as `1 = relevant`. Raise InvalidInput, with the number of the line, for another
-    one."""
+    """Return the labels of lines such as `1 = relevant`.
+
+    Raise InvalidInput, with the number of the line, for a line of another form.
+    """
     labels: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        found = _LEVEL.fullmatch(line)
-        if not found:
-            message = f"line {number}: write a level, an equals sign and what it means, as in: 1 = relevant"
+
+        match = _LEVEL.fullmatch(line)
+        if not match:
+            message = (
+                f"line {number}: write a level, an equals sign and what it means, "
+                "as in: 1 = relevant"
+            )
             raise InvalidInput(message, pointer="/level_labels")
-        level = str(int(found[1]))
+
+        level = str(int(match[1]))
         if level in labels:
             raise InvalidInput(
                 f"line {number}: level {level} is given twice", pointer="/level_labels"
             )
-        labels[level] = found[2]
+        labels[level] = match[2]
+
     return labels

@@ -1,4 +1,4 @@
-"""The versions of a collection's judgements: check and upload a file, activate a version, compare two."""
+"""The versions of a collection's judgements: check, upload, activate and compare them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runs.services.storage.reports import report_as_json
 from runs.web.forms import OfForm
 from runs.web.origin import origin_of
 
-# What the second column of a file may be, in the words of the form.
+# The uses of the second column of a file, in the words of the form.
 _COLUMNS = {
     "": "whatever seems likely",
     Qrels.Iteration.SUBTOPIC.value: "subtopics",
@@ -28,12 +28,13 @@ _COLUMNS = {
 
 
 class QrelsFormSerializer(OfForm, QrelsUploadSerializer):
-    """The same fields as a form sends them: one choice for the use of the second column, which queries may be."""
+    """The same fields as a form sends them, with one choice for the use of the second column."""
 
     def to_internal_value(self, data: Any) -> Any:
         fields = dict(data.items())
         column = fields.pop("column", "")
         fields["keyed_by" if column == Qrels.KeyedBy.QUERY else "iteration"] = column
+
         # A box that is not checked is not sent.
         fields["activate"] = fields.get("activate", "false")
         return super().to_internal_value(fields)
@@ -44,31 +45,32 @@ class JudgementsPage(ChangingSection):
 
     address, template = "manage-judgements-page", "runs/manage/judgements.html"
 
-    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+    def section_context(self, request: Request, collection: Collection) -> dict[str, Any]:
         versions = list(
             collection.qrels.select_related("created_by").defer("topic_ids").order_by("-version")
         )
-        active = next((one for one in versions if one.active), None)
-        given = request.data if request.method == "POST" else {"activate": "true"}
-        with_runs = collection.runs.filter(deleted_at=None).exists()
         return {
             "versions": versions,
-            "active": active,
+            "active": next((version for version in versions if version.active), None),
             "columns": _COLUMNS,
-            "given": given,
-            "with_runs": with_runs,
+            "given": request.data if request.method == "POST" else {"activate": "true"},
+            "with_runs": collection.runs.filter(deleted_at=None).exists(),
         }
 
     def change(self, request: Request, collection: Collection) -> str | HttpResponse:
         if request.data.get("action") == "activate":
             return _activate(request, collection)
+
         with upload_fields(request, QrelsFormSerializer) as fields:
-            path, column = (
-                fields["file"].path,
-                {name: fields[name] for name in ("keyed_by", "iteration")},
-            )
+            path = fields["file"].path
             if request.data.get("action") == "check":
-                summary, source = check_qrels(collection=collection, upload=path, **column)
+                summary, source = check_qrels(
+                    collection=collection,
+                    upload=path,
+                    keyed_by=fields["keyed_by"],
+                    iteration=fields["iteration"],
+                )
+
                 checked = {
                     "sha256": source.sha256,
                     "judgements": len(summary.judgements.levels),
@@ -77,41 +79,48 @@ class JudgementsPage(ChangingSection):
                     "column": _COLUMNS[summary.iteration],
                     "warnings": report_as_json(summary.report),
                 }
+
                 return self.show(request, collection, checked=checked)
+
             qrels, new = import_qrels(
                 collection=collection,
                 user=cast(User, request.user),
                 upload=path,
                 note=fields["note"],
+                keyed_by=fields["keyed_by"],
+                iteration=fields["iteration"],
                 activate=fields["activate"],
                 enqueue=queue_judged,
                 origin=origin_of(request),
-                **column,
             )
-        there = "uploaded" if new else "has the same judgements; nothing was stored"
-        return f"Version {qrels.version} {there}{_effect(collection, qrels)}"
+
+        result = "uploaded" if new else "has the same judgements; nothing was stored"
+        return f"Version {qrels.version} {result}{_effect(collection, qrels)}"
 
 
 def _activate(request: Request, collection: Collection) -> str:
-    version = str(request.data.get("version", ""))
-    qrels = collection.qrels.filter(
-        version=int(version) if version.isdecimal() and len(version) < 7 else 0
-    ).first()
+    text = str(request.data.get("version", ""))
+    version = int(text) if text.isdecimal() and len(text) < 7 else 0
+    qrels = collection.qrels.filter(version=version).first()
     if qrels is None:
-        raise Http404(f"collection {collection.slug} has no qrels version {version[:20]}")
+        raise Http404(f"collection {collection.slug} has no qrels version {text[:20]}")
     activate_qrels(qrels=qrels, enqueue=queue_judged, origin=origin_of(request))
+
     return f"Version {qrels.version} activated{_effect(collection, qrels)}"
 
 
 def _effect(collection: Collection, qrels: Qrels) -> str:
-    counting = collection.active_qrels
-    if counting and counting.reduced_from_id == qrels.pk:
-        return f"; version {counting.version}, without the topics that phases exclude, counts in its place."
+    """Return the end of a sentence: what a version does to the runs of its collection."""
+    active = collection.active_qrels
+    if active and active.reduced_from_id == qrels.pk:
+        return (
+            f"; version {active.version}, without the topics that phases exclude, "
+            "counts in its place."
+        )
     if not qrels.active:
         return "; it is not active."
+
     runs = collection.runs.filter(deleted_at=None).count()
-    return (
-        f"; {runs:,} run{'s are' if runs != 1 else ' is'} evaluated against it."
-        if runs
-        else "; it is active."
-    )
+    if not runs:
+        return "; it is active."
+    return f"; {runs:,} run{'s are' if runs != 1 else ' is'} evaluated against it."

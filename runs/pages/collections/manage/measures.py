@@ -1,4 +1,4 @@
-"""How the runs of a collection are evaluated: its measures, the number of its documents, the precision of scores."""
+"""The evaluation of a collection's runs: measures, number of documents, precision of scores."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SCORES = {
 
 
 class MeasuresPage(ChangingSection):
-    """Add measures to a collection, remove one, put one first; set what else its evaluations depend on."""
+    """Add measures to a collection, remove one, put one first; set documents and precision."""
 
     address, template = "manage-measures-page", "runs/manage/measures.html"
 
-    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+    def section_context(self, request: Request, collection: Collection) -> dict[str, Any]:
         stored = {"documents": collection.documents or "", "scores": collection.scores}
+        names = ("documents", "scores", "add")
+        fields = fields_of(request, *names) if request.method == "POST" else {}
         return {
-            "measures": [_line(name, collection.documents) for name in collection.measures],
+            "measures": [_row(name, collection.documents) for name in collection.measures],
             "precisions": _SCORES,
-            "given": {**stored, **fields_of(request, "documents", "scores", "add")}
-            if request.method == "POST"
-            else stored,
+            "given": {**stored, **fields},
         }
 
     def change(self, request: Request, collection: Collection) -> str:
@@ -40,6 +40,7 @@ class MeasuresPage(ChangingSection):
         # The text field and the button that adds a name may come together, unlike fields that a
         # page declares.
         check_fields(form, ("csrfmiddlewaretoken", "add", "remove", "first", "documents", "scores"))
+
         names = list(collection.measures)
         if "remove" in form or "first" in form:
             name = str(form.get("remove", form.get("first")))
@@ -47,6 +48,7 @@ class MeasuresPage(ChangingSection):
                 raise InvalidInput(
                     f"{name[:100]} is not a measure of this collection; load the page again"
                 )
+
             names.remove(name)
             if "first" in form:
                 names.insert(0, name)
@@ -54,22 +56,23 @@ class MeasuresPage(ChangingSection):
                 raise InvalidInput("a collection has at least one measure; add another one first")
             done = f"{name} is the first measure now." if "first" in form else f"{name} removed."
         elif "add" in form:
-            # What was typed comes before the button that adds a name, where one was pressed.
-            added = split_names(str(form.getlist("add")[-1]))
-            if not added:
+            # The last value is that of the button that adds a name, if it was pressed.
+            new_names = split_names(str(form.getlist("add")[-1]))
+            if not new_names:
                 raise InvalidInput("type the name of a measure, such as nDCG@20", pointer="/add")
-            names, done = [*names, *added], f"{', '.join(added)} added."
+            names += new_names
+            done = f"{', '.join(new_names)} added."
         else:
             documents = str(form.get("documents", "")).strip()
-            change_fields(
-                request, collection, {"documents": documents or None, "scores": form.get("scores")}
-            )
+            fields = {"documents": documents or None, "scores": form.get("scores")}
+            change_fields(request, collection, fields)
             return "Changes saved."
+
         change_fields(request, collection, {"measures": names})
         return done
 
 
-def _line(name: str, documents: int | None) -> tuple[str, Measure | None]:
+def _row(name: str, documents: int | None) -> tuple[str, Measure | None]:
     """Return a stored name with its measure, which a later release may no longer have."""
     try:
         return name, parse_measure(name, documents)

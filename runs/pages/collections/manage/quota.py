@@ -1,4 +1,4 @@
-"""How many submissions a team may make in a day, and how many it has made."""
+"""The number of submissions that a team may make in a day, and has made."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ class QuotaPage(ChangingSection):
     address, template = "manage-quota-page", "runs/manage/quota.html"
     fields = ("daily_submissions",)
 
-    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+    def section_context(self, request: Request, collection: Collection) -> dict[str, Any]:
         since = timezone.now().astimezone(UTC).date() - timedelta(days=_DAYS)
-        used = QuotaCounter.objects.filter(collection=collection, day__gt=since).select_related(
-            "team"
-        )
+        counters = QuotaCounter.objects.filter(collection=collection, day__gt=since)
         stored = collection.daily_submissions or ""
         return {
-            "used": list(used.order_by("-day", "team__slug")[:200]),
+            "used": list(counters.select_related("team").order_by("-day", "team__slug")[:200]),
             "days": _DAYS,
             "given": request.data if request.method == "POST" else {"daily_submissions": stored},
         }

@@ -1,4 +1,4 @@
-"""What the sections of a collection's management share: their navigation, their permission and their refusals."""
+"""The base of the sections of a collection's management: navigation, permission and errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -19,7 +18,7 @@ from runs.models import Collection, Scope
 from runs.services.collections.collections import change_collection
 from runs.web import conditions
 from runs.web.access import managed_collection
-from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.forms import FormPage, Refusal, refusal_of, render_form, see
 from runs.web.origin import origin_of
 from runs.web.permissions import Access
 
@@ -46,12 +45,16 @@ class Section(FormPage):
     def get(self, request: Request, slug: str) -> HttpResponse:
         return self.show(request, managed_collection(request, slug))
 
-    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
-        """Return what the section shows of the collection."""
+    def section_context(self, request: Request, collection: Collection) -> dict[str, Any]:
+        """Return what the template of the section reads, in addition to the base's."""
         return {}
 
     def show(
-        self, request: Request, collection: Collection, refused: Refusal | None = None, **told: Any
+        self,
+        request: Request,
+        collection: Collection,
+        refusal: Refusal | None = None,
+        **results: Any,
     ) -> HttpResponse:
         """Return the page. After a refusal it shows what was typed instead of what is stored."""
         context = {
@@ -61,33 +64,31 @@ class Section(FormPage):
             ],
             "here": reverse(self.address, args=[collection.slug]),
             "title": SECTIONS[self.address],
-            **self.about(request, collection),
-            **told,
-            "refused": refused,
-            "wrong": refused.fields if refused else {},
+            **self.section_context(request, collection),
+            **results,
         }
-        response = render(
-            request._request, self.template, context, status=refused.status if refused else 200
-        )
+
+        response = render_form(request, self.template, context, refusal)
         response["Cache-Control"] = "no-store"
         return response
 
 
 class ChangingSection(Section):
-    """A section with a form. `change` does what the form says, and returns a sentence about it or a page."""
+    """A section with a form. `change` does what it says, and returns a sentence or a page."""
 
     scopes = {"POST": Scope.MANAGE}
 
     def post(self, request: Request, slug: str) -> HttpResponse:
         collection = managed_collection(request, slug)
         try:
-            done = self.change(request, collection)
+            result = self.change(request, collection)
         except (EvalHubError, APIException) as error:
-            # As it is stored, whatever the change has set before it failed.
+            # Read it again: the change may have set fields before it failed.
             return self.show(request, managed_collection(request, slug), refusal_of(error))
-        if isinstance(done, HttpResponse):
-            return done
-        messages.success(request._request, done)
+
+        if isinstance(result, HttpResponse):
+            return result
+        messages.success(request._request, result)
         return see(request, reverse(self.address, args=[slug]))
 
     def change(self, request: Request, collection: Collection) -> str | HttpResponse:
@@ -95,21 +96,28 @@ class ChangingSection(Section):
 
 
 def tag_of(collection: Collection) -> str:
-    """Return the ETag of what can be set of a collection, as the API has it."""
+    """Return the ETag of a collection, as the API has it."""
     return conditions.tag_of(collection, CollectionChangeSerializer.Meta.fields)
 
 
 def change_fields(
-    request: Request, collection: Collection, fields: dict[str, Any], seen: str = ""
+    request: Request, collection: Collection, fields: dict[str, Any], expected_tag: str = ""
 ) -> None:
-    """Change fields of a collection as PATCH does. Raise ChangedMeanwhile if `seen` is the tag of another state."""
+    """Change fields of a collection as PATCH does.
+
+    Raise ChangedMeanwhile if the collection has another ETag than an expected one.
+    """
     with transaction.atomic():
-        found = Collection.objects.select_for_update().select_related("team").get(pk=collection.pk)
-        if seen:
-            conditions.check_same(seen, tag_of(found))
+        row = Collection.objects.select_for_update().select_related("team").get(pk=collection.pk)
+        if expected_tag:
+            conditions.check_same(expected_tag, tag_of(row))
         serializer = CollectionChangeSerializer(
-            found, fields, partial=True, context={"request": request}
+            row, fields, partial=True, context={"request": request}
         )
         serializer.is_valid(raise_exception=True)
-        changes, origin = serializer.validated_data, origin_of(request)
-        change_collection(collection=found, changes=changes, enqueue=queue_judged, origin=origin)
+        change_collection(
+            collection=row,
+            changes=serializer.validated_data,
+            enqueue=queue_judged,
+            origin=origin_of(request),
+        )

@@ -19,7 +19,8 @@ from runs.web.forms import OfForm
 from runs.web.origin import origin_of
 
 _TOPICS_OF_A_PAGE = 100
-_NAMED = 10
+# Topics that a check lists.
+_MAX_LISTED = 10
 
 
 class TopicsFormSerializer(OfForm, TopicsUploadSerializer):
@@ -32,7 +33,7 @@ class TopicsPage(ChangingSection):
     address, template = "manage-topics-page", "runs/manage/topics.html"
     reads = ("page",)
 
-    def about(self, request: Request, collection: Collection) -> dict[str, Any]:
+    def section_context(self, request: Request, collection: Collection) -> dict[str, Any]:
         pages = Paginator(collection.topics.order_by("position"), _TOPICS_OF_A_PAGE)
         return {
             "page": pages.get_page(request.query_params.get("page")),
@@ -44,24 +45,26 @@ class TopicsPage(ChangingSection):
         with upload_fields(request, TopicsFormSerializer) as fields:
             upload = {"upload": fields["file"].path, "format": fields["format"]}
             if request.data.get("action") == "check":
-                return self.show(request, collection, checked=_checked(collection, **upload))
+                return self.show(request, collection, checked=_check(collection, **upload))
             _, number, report = import_topics(
                 collection=collection, origin=origin_of(request), **upload
             )
+
         warnings = sum(report.counts.values())
-        return f"{number:,} topics uploaded{f', with {warnings:,} warnings' if warnings else ''}."
+        warned = f", with {warnings:,} warnings" if warnings else ""
+        return f"{number:,} topics uploaded{warned}."
 
 
-def _checked(collection: Collection, **upload: Any) -> dict[str, Any]:
-    """Return what a file holds, and what it would change."""
-    found, topics, report = check_topics(**upload)
-    there = set(collection.topics.values_list("topic_id", flat=True))
-    ids = {one.topic_id for one in topics}
+def _check(collection: Collection, **upload: Any) -> dict[str, Any]:
+    """Return the contents of a file, and what they would change."""
+    file_format, topics, report = check_topics(**upload)
+    stored_ids = set(collection.topics.values_list("topic_id", flat=True))
+    ids = {topic.topic_id for topic in topics}
     return {
-        "format": found,
+        "format": file_format,
         "topics": len(topics),
-        "new": len(ids - there),
-        "gone": len(there - ids),
-        "first": topics[:_NAMED],
+        "new": len(ids - stored_ids),
+        "removed": len(stored_ids - ids),
+        "first": topics[:_MAX_LISTED],
         "warnings": report_as_json(report),
     }
