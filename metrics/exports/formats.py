@@ -14,15 +14,14 @@ from runs.formats.comma_separated import written
 
 
 def _comma_separated(table: Table) -> Iterator[str]:
-    """Yield a line of names, then the values of the columns that have one, at full precision."""
+    """Yield a line of names, then the values of named columns at full precision."""
     places = [place for place, column in enumerate(table.columns) if column.name]
     names = [table.columns[place].name for place in places]
     return written(names, ([row.values[place] for place in places] for row in table.rows))
 
 
 def _trec_eval(table: Table) -> Iterator[str]:
-    """Yield trec_eval's own lines for a table of runs: for each its name, then its value of every
-    measure."""
+    """Yield trec_eval's own lines for a table of runs: each run's name and its values."""
     for row in table.rows:
         name, columns = "", []
         for column, cell in zip(table.columns, row.values, strict=True):
@@ -30,14 +29,14 @@ def _trec_eval(table: Table) -> Iterator[str]:
                 name = cell
             elif column.direction:
                 columns.append(Column(column.name, None, cell.value))
+
         sheet = Sheet(name, [], [Column("runid", None, name), *columns])
         yield from render_sheets([sheet], by_topic=False, summary=True)
 
 
 @dataclass(frozen=True)
 class Format:
-    """A renderer, its content type, what the name of a file ends in, and what pages call the
-    format."""
+    """A renderer, its content type, the ending of a file, and the name of the format on pages."""
 
     render: Callable[[Table], Iterator[str]]
     content_type: str

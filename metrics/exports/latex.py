@@ -1,5 +1,4 @@
-"""A LaTeX table in the style of booktabs, which the document must load; a long one breaks over
-pages."""
+"""A LaTeX table in the style of booktabs, which the document must load."""
 
 from __future__ import annotations
 
@@ -8,9 +7,10 @@ from collections.abc import Iterator
 from metrics.exports.table import BETTER, WORSE, Cell, Column, Row, Table
 
 _SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "-": "{-}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+    "-": "{-}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
     "\N{BLACK CIRCLE}": r"$\bullet$", "\N{MINUS SIGN}": "$-$",
 }  # fmt: skip
 _MARKS = {BETTER: r"$^{\uparrow}$", WORSE: r"$^{\downarrow}$"}
@@ -20,20 +20,24 @@ _MOST_LINES = 40
 
 
 def render(table: Table) -> Iterator[str]:
-    """Yield a table environment, with the packages it needs in a comment above; a longtable for
-    many rows, which has its own caption and repeats its head on each page."""
+    """Yield a table environment below a comment with the packages that it needs.
+
+    Many rows are a longtable, which repeats its head on each page.
+    """
     headings = table.headings
     # Figures of a measure begin at the left: marks may follow them.
     form = "".join("l" if column.head or column.direction else "r" for column in headings)
     head = _line(escaped(column.heading) for column in headings)
     body = list(_body(table))
     long = len(body) > _MOST_LINES
+
     packages = "booktabs,textcomp,longtable" if long else "booktabs,textcomp"
-    needs = (
-        f"% needs \\usepackage{{{packages}}} and, below LuaLaTeX and XeLaTeX, which letters beyond Latin need, "
-        "\\usepackage[T1]{fontenc}"
+    comment = (
+        f"% needs \\usepackage{{{packages}}} and, below LuaLaTeX and XeLaTeX, which letters beyond "
+        "Latin need, \\usepackage[T1]{fontenc}"
     )
     caption, label = rf"\caption{{{_caption(table)}}}", rf"\label{{tab:{table.name}}}"
+
     if long:
         top = [r"  \toprule", f"  {head}", r"  \midrule"]
         lines = [
@@ -63,7 +67,8 @@ def render(table: Table) -> Iterator[str]:
             r"  \end{tabular}",
             r"\end{table}",
         ]
-    yield "\n".join([needs, *lines, ""])
+
+    yield "\n".join([comment, *lines, ""])
 
 
 def escaped(text: str) -> str:
@@ -80,6 +85,7 @@ def _body(table: Table) -> Iterator[str]:
     for row in table.rows:
         if row.begins_part:
             yield r"\midrule"
+
         cells = zip(table.headings, table.cells(row), strict=True)
         yield _line(_cell(row, column, cell) for column, cell in cells)
 
@@ -90,17 +96,21 @@ def _cell(row: Row, column: Column, cell: Cell) -> str:
         # The p of a row is a variable.
         text = f"{text[:-1]}$p$" if text.endswith(", p") else text
         return rf"\textit{{{text}}}" if row.baseline else text
+
     if column.direction:
         text = text.replace("{-}", "$-$")
-    text = rf"\textbf{{{text}}}" if cell.best else text
-    return text + _mark(column, cell) + (f" {escaped(cell.aside)}" if cell.aside else "")
 
+    if cell.best:
+        text = rf"\textbf{{{text}}}"
 
-def _mark(column: Column, cell: Cell) -> str:
+    mark = ""
     if column.with_marks or cell.mark in _MARKS:
-        return _MARKS.get(cell.mark, _NO_MARK)
-    mark = rf"\mathrm{{{cell.mark}}}" if cell.mark.isalnum() else cell.mark
-    return f"$^{{{mark}}}$" if mark else ""
+        mark = _MARKS.get(cell.mark, _NO_MARK)
+    elif cell.mark:
+        mark = rf"$^{{\mathrm{{{cell.mark}}}}}$" if cell.mark.isalnum() else f"$^{{{cell.mark}}}$"
+
+    aside = f" {escaped(cell.aside)}" if cell.aside else ""
+    return text + mark + aside
 
 
 def _line(cells: Iterator[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from metrics.exports.table import BETTER, WORSE, Cell, Row, Table
 
 _MARKS = {BETTER: "\N{UPWARDS ARROW}", WORSE: "\N{DOWNWARDS ARROW}"}
-# What would be markup, HTML or the end of a cell.
+# Characters of markup and HTML, and the end of a cell.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
 
@@ -31,7 +31,9 @@ def _escaped(text: str) -> str:
 def _row(table: Table, row: Row) -> str:
     texts = []
     for column, cell in zip(table.headings, table.cells(row), strict=True):
-        texts.append(_cell(cell) + " (baseline)" * (column.head and row.baseline))
+        baseline = " (baseline)" if column.head and row.baseline else ""
+        texts.append(_cell(cell) + baseline)
+
     return _line(*texts)
 
 

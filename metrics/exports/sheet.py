@@ -20,7 +20,7 @@ class Sheet:
 
 
 class Render(Protocol):
-    """A format: pieces of text for runs one after another, lines per topic and lines of the run on demand."""
+    """A format, as a function that yields text for runs: lines by topic, of the run, or both."""
 
     def __call__(
         self, sheets: Iterable[Sheet], *, by_topic: bool, summary: bool

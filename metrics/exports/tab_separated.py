@@ -11,8 +11,10 @@ from runs.formats.comma_separated import neutral
 
 
 def render(table: Table) -> Iterator[str]:
-    """Yield the notes after #, a line of names, and a line for each row. A number is the shortest
-    text that reads as the same double; an undefined one is an empty cell."""
+    """Yield the notes after #, a line of names, and a line for each row.
+
+    A number is the shortest text that reads as the same double; an undefined one is an empty cell.
+    """
     yield from (f"# {note}\n" for note in table.notes)
     yield "\t".join(column.name for column in table.columns) + "\n"
     for row in table.rows:
@@ -28,4 +30,5 @@ def _cell(value: Any) -> str:
         return repr(value) if math.isfinite(value) else ""
     if isinstance(value, int):
         return str(value)
+
     return neutral(" ".join(str(value).split()))

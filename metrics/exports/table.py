@@ -1,5 +1,4 @@
-"""Table: what a file or a page has, in whatever format: its columns, its rows, and the sentences
-below it."""
+"""Table: columns, rows, and the sentences below them, for files in any format and for pages."""
 
 from __future__ import annotations
 
@@ -21,14 +20,14 @@ _ARROWS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A value with what readers see of it.
+    """A value as readers see it.
 
-    `best` is the best of its column, and `note` says what the text does not. `mark` is better or
-    worse, or else a text above the line; `aside` follows it.
+    `best` marks the best of its column, and `note` adds to the text. `mark` is better or worse, or
+    else a text above the line; `aside` follows it.
 
-    On a page, `address` is where the text leads, and `spoken` what the link is called there. A
-    `quiet` text is less than a result. After it come a word in a frame (`label`), `html`, such as a
-    drawing of the value, and a `hint`.
+    On a page, `address` is where the text leads, and `spoken` the name of the link. A `quiet` text
+    is less than a result. After it come a word in a frame (`label`), `html`, such as a drawing of
+    the value, and a `hint`.
     """
 
     text: str
@@ -62,14 +61,13 @@ Sorting = Literal["", "ascending", "descending"]
 class Column:
     """A column of a table.
 
-    `name` is that in files of data; without a name the column is for readers only. `title` and
-    `unit` are for readers, who see the name where there is no title; without a `format` the column
-    is for data only. `direction` says which values of a measure are better. The `head` of a row
-    says what the row is of. A column `with_marks` leaves room for the marks of BETTER and WORSE.
+    `name` is its name in files of data; without one the column is for readers only. `title` and
+    `unit` are for readers, who see the name if there is no title; without a `format` the column is
+    for data only. `direction` says which values of a measure are better. The `head` names the row.
+    A column `with_marks` leaves room for the marks of BETTER and WORSE.
 
     On a page, `style` is the class of its cells, and `sorting` says that rows are sorted by it.
-    Where a phone shows a row as a list, `narrow` is what it calls the value, by default its
-    heading.
+    Where a phone shows a row as a list, `narrow` is the name of the value, by default the heading.
     """
 
     name: str
@@ -91,8 +89,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A value or a Cell for each column. A `marked` row is one that can be the best; a rule stands
-    above a row that `begins_part`. On a page, `style` is its class."""
+    """A value or a Cell for each column.
+
+    A `marked` row can be the best. A row that `begins_part` has a rule above it. On a page, `style`
+    is its class.
+    """
 
     values: Sequence[Any]
     baseline: bool = False
@@ -101,17 +102,16 @@ class Row:
     style: str = ""
 
 
-# A column with the text of a value, and its cell where that is more than the text: not in most of
-# some thousand.
+# A column, the text of a value, and its cell, which is None for most values: a page has thousands.
 PageCell = tuple[Column, str, Cell | None]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns, rows, and notes, each a sentence. `name` tells the table from others in a document,
-    and `title` is what a page calls it.
+    """Columns, rows, and notes, each a sentence.
 
-    The rows of a table of data may be an iterator, which is read once.
+    `name` tells the table from others in a document, and `title` is its heading on a page. The rows
+    of a table of data may be an iterator, which is read once.
     """
 
     name: str
@@ -124,12 +124,15 @@ class Table:
     def of_records(
         cls, name: str, records: Iterable[Mapping[str, Any]], names: Sequence[str] = ()
     ) -> Self:
-        """Build a table of data. The columns are those of the first record, which all records have;
-        `names` are those of a table without records."""
+        """Build a table of data from records that all have the columns of the first one.
+
+        `names` are the columns of a table without records.
+        """
         remaining = iter(records)
         first = next(remaining, None)
         if first is None:
             return cls.of_values(name, names, [])
+
         rows = (list(record.values()) for record in chain([first], remaining))
         return cls.of_values(name, first, rows)
 
@@ -150,15 +153,16 @@ class Table:
         return [column for column in self.columns if column.format]
 
     def cells(self, row: Row) -> list[Cell]:
-        """Return the cells of a row that readers see, the first one with the mark of a row that can
-        be the best."""
+        """Return the cells of a row that readers see, the first one with the mark of the best."""
         cells = [
             value if isinstance(value, Cell) else Cell(column.format(value))
             for column, value in zip(self.columns, row.values, strict=True)
             if column.format
         ]
+
         if row.marked:
             cells[0] = Cell(f"{BEST_MARK} {cells[0].text}")
+
         return cells
 
     def parts(self) -> Iterator[list[tuple[Row, list[PageCell]]]]:
@@ -177,8 +181,11 @@ class Table:
                     cells.append((column, value.text, value))
                 else:
                     cells.append((column, column.format(value), None))
+
             if row.marked:
                 column, text, _ = cells[0]
                 cells[0] = (column, f"{BEST_MARK} {text}", None)
+
             part.append((row, cells))
+
         yield part

@@ -1,4 +1,4 @@
-"""trec_eval's own text, byte for byte: measure, topic and value in columns, topic by topic, then the run."""
+"""trec_eval's own text, byte for byte: lines of measure, topic and value, last those of the run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from metrics.engine.trec_eval.columns import Column, Value
 from metrics.exports.sheet import Sheet
 
-# Stands for a topic's id; neither ids nor values contain it.
+# In place of a topic's id; neither ids nor values contain it.
 _TOPIC = "\0"
 
 
@@ -18,16 +18,17 @@ def render(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterato
         for column in sheet.columns:
             if summary and column.figure is not None:
                 lines.append(f"{_head(sheet, column)}all\t{_text(column.figure)}\n")
+
         yield "".join(lines)
 
 
 def _topic_lines(sheet: Sheet) -> Iterator[str]:
-    """Yield the lines of each topic: large runs have hundreds of thousands of values, so that all numbers of a topic
-    are written at once."""
+    """Yield the lines of each topic as one text: large runs have very many values."""
     forms, columns = [], []
     for column in sheet.columns:
         if column.values is None:
             continue
+
         head = _head(sheet, column)
         if {*map(type, column.values)} == {float}:
             forms.append(f"{head.replace('%', '%%')}{_TOPIC}\t%6.4f\n")
@@ -38,6 +39,8 @@ def _topic_lines(sheet: Sheet) -> Iterator[str]:
             ]
             forms.append("%s")
             columns.append([f"{head}{_TOPIC}\t{text}\n" if text else "" for text in texts])
+
+    # All numbers of a topic are written at once.
     if columns:
         form = "".join(forms)
         for topic, values in zip(sheet.topics, zip(*columns, strict=True), strict=True):
@@ -45,7 +48,7 @@ def _topic_lines(sheet: Sheet) -> Iterator[str]:
 
 
 def _head(sheet: Sheet, column: Column) -> str:
-    """Return what a line begins with; Z marks deviations, which texts have none of."""
+    """Return the beginning of a line; Z marks deviations, which texts do not have."""
     texts = any(isinstance(value, str) for value in (column.figure, *(column.values or ())[:1]))
     scaled = sheet.scaled and not texts
     return f"{'Z' if scaled else ''}{column.name:<22}\t"

@@ -1,4 +1,4 @@
-"""A leaderboard as an entry of BibTeX: what it shows, where and when, under which judgements and which engine."""
+"""A leaderboard as an entry of BibTeX, with its judgements and the version of the engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 @dataclass(frozen=True)
 class Citation:
-    """What a citation names; `on` is the day on which the leaderboard was read."""
+    """The content of a citation; `on` is the day on which the leaderboard was read."""
 
     collection: Collection
     qrels: Qrels
@@ -31,7 +31,10 @@ class Citation:
     @property
     def bibtex(self) -> str:
         qrels = self.qrels
-        note = f"Judgements: version {qrels.version}, SHA-256 {qrels.sha256}. Engine: version {self.engine_version}"
+        note = (
+            f"Judgements: version {qrels.version}, SHA-256 {qrels.sha256}. "
+            f"Engine: version {self.engine_version}"
+        )
         fields = {
             "title": f"{{{escaped(self.title)}}}",
             "howpublished": "EvalHub",
@@ -41,11 +44,13 @@ class Citation:
             "urldate": self.on.isoformat(),
             "note": escaped(note),
         }
-        # The name of a month is a macro of BibTeX, which has no braces.
-        lines = [
-            f"  {name} = {text if name == 'month' else f'{{{text}}}'},"
-            for name, text in fields.items()
-        ]
+
+        lines = []
+        for name, text in fields.items():
+            # The name of a month is a macro of BibTeX, which has no braces.
+            value = text if name == "month" else f"{{{text}}}"
+            lines.append(f"  {name} = {value},")
+
         return "\n".join([f"@misc{{{self.key},", *lines, "}", ""])
 
     @property

@@ -1,4 +1,4 @@
-"""The sentences that a leaderboard says of its statistics."""
+"""Sentences about the statistics of a leaderboard."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ def percent(share: float) -> str:
 
 
 def best_sentence(standings: Standings, names: Mapping[int, str]) -> str:
-    """Return which runs can be the best, the first statement of a leaderboard; empty without a set of the best.
+    """Return a sentence on the runs that can be the best; empty without a set of the best.
 
-    `names` are those of evaluations; that of the only run in the set may be missing, as one of
-    another page.
+    `names` are by evaluation. That of the only run in the set may be missing: on another page.
     """
     flags = standings.tiers.best if standings.tiers else None
     if flags is None:
         return ""
+
     best = [names.get(pk) for pk, place in standings.places.items() if flags[place]]
     return best_of_runs(best, len(standings.places), standings.query.alpha)
 
 
 def best_of_runs(best: Sequence[str | None], runs: int, alpha: float) -> str:
-    """Return the same from the names of the runs in the set of the best, None for one that is not shown."""
+    """Return the same from the names of the runs that can be the best, None for one not shown."""
     if len(best) == runs:
         return f"Any of the {runs:,} runs can be the best: no difference is significant."
+
     level = f"With {100 * (1 - alpha):g}% confidence"
     if len(best) > 1:
         return (
@@ -42,40 +43,41 @@ def best_of_runs(best: Sequence[str | None], runs: int, alpha: float) -> str:
         )
     if best[0] is None:
         return f"{level} the best of {runs:,} runs is the one marked {BEST_MARK}."
+
     return f"{level} {best[0]} is the best of {runs:,} runs, marked {BEST_MARK}."
 
 
 def across_sentence(tiers: Tiering) -> str:
-    """Return how many pairs of runs in different tiers do not differ, so that nobody reads tiers as differences."""
+    """Return a sentence on the pairs of runs in different tiers that do not differ."""
     if not tiers.across:
         return ""
+
     pairs = "1 pair" if tiers.across == 1 else f"{tiers.across:,} pairs"
     return f"Of {pairs} in different tiers {tiers.undecided_across:,} do not differ significantly."
 
 
 def outlook_sentence(outlook: Outlook, measure: Measure) -> str:
-    """Return how the run of the best mean is expected to do on other topics."""
+    """Return sentences on the run with the best mean: what is expected of it on other topics."""
     excess = figure(measure, outlook.excess)
-    change = (
-        "keep its mean there"
-        if excess == figure(measure, 0.0)
-        else f"be {excess} worse there, as the best of many runs looks better than it is"
-    )
+    change = f"be {excess} worse there, as the best of many runs looks better than it is"
+    if excess == figure(measure, 0.0):
+        change = "keep its mean there"
+
     return (
-        f"The run with the best mean is expected to {change}. Its estimated chance to be the best there is "
-        f"{percent(max(outlook.chances))}."
+        f"The run with the best mean is expected to {change}. Its estimated chance to be the best "
+        f"there is {percent(max(outlook.chances))}."
     )
 
 
 def missed_sentence(pairs: int, detectable: float, topics: int, measure: Measure) -> str:
-    """Return what so many pairs that are not significant could have shown, so that nobody reads "no difference"."""
+    """Return a sentence on the difference that pairs without significance could have shown."""
     if not detectable > 0:
         return ""
-    which = (
-        "the 1 pair, tested alone,"
-        if pairs == 1
-        else f"half of the {pairs:,} pairs, each tested alone,"
-    )
+
+    which = f"half of the {pairs:,} pairs, each tested alone,"
+    if pairs == 1:
+        which = "the 1 pair, tested alone,"
+
     return (
         f"Not significant does not mean equal: {which} would show a true difference of "
         f"{amount(measure, detectable)} in {power_in_words(topics)} samples of {topics:,} topics."
@@ -83,11 +85,12 @@ def missed_sentence(pairs: int, detectable: float, topics: int, measure: Measure
 
 
 def received_sentence(received: Received) -> str:
-    """Return how many runs of how many teams were tested, and that no p accounts for them."""
+    """Return sentences on the runs that were ever tested, which p values do not account for."""
     runs = f"{received.runs:,} run{'s' * (received.runs != 1)}"
     teams = f"{received.teams:,} team{'s' * (received.teams != 1)}"
     withdrawn = f", {received.withdrawn:,} of them withdrawn" if received.withdrawn else ""
+
     return (
-        f"{runs} of {teams} since {received.since:%Y-%m-%d}{withdrawn}. Teams have seen these scores. p values do not "
-        "correct for repeated submissions."
+        f"{runs} of {teams} since {received.since:%Y-%m-%d}{withdrawn}. Teams have seen these "
+        "scores. p values do not correct for repeated submissions."
     )

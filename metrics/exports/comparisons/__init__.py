@@ -10,7 +10,7 @@ from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import Answer
 from runs.models import Collection
 
-# Each refuses what has no such table.
+# Each raises InvalidInput for a comparison that has no such table.
 EXPORTS: dict[str, Callable[[Collection, Answer, PairSelection], Table]] = {
     "csv": pairs_table,
     "md": paper_table,

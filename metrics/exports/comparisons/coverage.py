@@ -1,4 +1,4 @@
-"""How much was measured of two runs, in sentences for pages and captions."""
+"""Sentences on the coverage of two runs, for pages and captions."""
 
 from __future__ import annotations
 
@@ -14,33 +14,45 @@ from metrics.tables import probability, signed
 
 
 def coverage_sentences(answer: Answer, compared: Compared) -> list[str]:
-    """Return of two runs how much was measured, and the difference on judged documents alone where they are judged
-    unevenly; nothing of more runs, which are too many to name."""
+    """Return sentences on the coverage of two runs; none for more runs, which have too many names.
+
+    Where the two are judged unevenly, they have their difference on judged documents alone.
+    """
     coverage, rows = compared.coverage, rows_of(answer, compared)
     if len(rows) != 2 or compared.pairs.runs != 2 or np.isnan(coverage.judged).all():
         return []
+
     runs = [run_of(answer, compared, row) for row in rows]
     names = dict(zip(rows, names_of(runs).values(), strict=True))
     sentences = [f"{coverage.judged_sentence(names)}."]
     if (coverage.answered < 1).any():
         shares = [f"{name} {percent(coverage.answered[row])}" for row, name in names.items()]
         sentences.insert(0, f"Topics answered: {', '.join(shares)}.")
-    found = coverage.on_judged
-    if found is None or not coverage.uneven(compared.pairs).any():
+
+    on_judged = coverage.on_judged
+    if on_judged is None or not coverage.uneven(compared.pairs).any():
         return sentences
-    result, family = found.families[0].result, found.families[0]
-    p_value, low, high = family.adjusted[0], result.low[0], result.high[0]
-    said = [signed(float(result.difference[0]))]
-    if not np.isnan(low):
-        said.append(
-            f"{100 * answer.query.options.confidence:g}% interval {signed(float(low))} to {signed(float(high))}"
-        )
-    if not np.isnan(p_value):
-        said.append(_p(float(result.p_value[0])))
+
+    # The difference on judged documents by the first test.
+    family = on_judged.families[0]
+    result = family.result
+    figures = [signed(float(result.difference[0]))]
+    if not np.isnan(result.low[0]):
+        level = f"{100 * answer.query.options.confidence:g}%"
+        low, high = signed(float(result.low[0])), signed(float(result.high[0]))
+        figures.append(f"{level} interval {low} to {high}")
+
+    if not np.isnan(family.adjusted[0]):
+        p_value = probability(float(result.p_value[0]))
+        text = f"p {p_value}" if p_value.startswith("<") else f"p = {p_value}"
         if family.size > 1:
-            said[-1] += f" uncorrected, {probability(float(p_value))} corrected"
+            text += f" uncorrected, {probability(float(family.adjusted[0]))} corrected"
+
+        figures.append(text)
+
     verdict = "significant" if family.significant[0] else "not significant"
-    sentences.append(f"On judged documents alone: {', '.join(said)}, {verdict}.")
+    sentences.append(f"On judged documents alone: {', '.join(figures)}, {verdict}.")
+
     depend = [
         TEST_NAMES[family.test]
         for family in compared.families
@@ -48,19 +60,15 @@ def coverage_sentences(answer: Answer, compared: Compared) -> list[str]:
     ]
     if len(compared.families) > 1 and depend:
         sentences.append(f"Tests with a verdict that depends on judging: {', '.join(depend)}.")
+
     return sentences
 
 
-def _p(value: float) -> str:
-    text = probability(value)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
-
-
 def coverage_of_results(answer: Answer) -> list[str]:
-    """Return the same of all measures, with their names where there are several."""
-    named = len(answer.results) > 1
-    return [
-        f"{compared.measure.name}: {sentence}" if named else sentence
-        for compared in answer.results
-        for sentence in coverage_sentences(answer, compared)
-    ]
+    """Return the same for all measures, with their names where there are several."""
+    sentences = []
+    for compared in answer.results:
+        measure = f"{compared.measure.name}: " if len(answer.results) > 1 else ""
+        sentences += [measure + sentence for sentence in coverage_sentences(answer, compared)]
+
+    return sentences

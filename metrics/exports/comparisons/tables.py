@@ -1,5 +1,4 @@
-"""A comparison as tables: every pair at full precision, and for a paper its runs with marks, or its
-differences with the marks of two tests."""
+"""A comparison as tables: every pair at full precision, and runs or differences for a paper."""
 
 from __future__ import annotations
 
@@ -48,8 +47,7 @@ CLEARLY = 0.01
 
 
 def pairs_table(collection: Collection, answer: Answer, selection: PairSelection) -> Table:
-    """Build the table with a row for each measure, pair and test, and all that is needed to make
-    its figures again.
+    """Build the table with a row for each measure, pair and test, and the inputs of its figures.
 
     Raise InvalidInput for more rows than one file has.
     """
@@ -58,8 +56,12 @@ def pairs_table(collection: Collection, answer: Answer, selection: PairSelection
     ]
     rows = sum(len(pairs) * len(compared.families) for compared, pairs in chosen)
     if rows > MOST_ROWS:
-        message = f"{rows:,} rows; a file has at most {MOST_ROWS:,}: name one run with run=, or page through the pairs"
+        message = (
+            f"{rows:,} rows; a file has at most {MOST_ROWS:,}: name one run with run=, or page "
+            "through the pairs"
+        )
         raise InvalidInput(message, code="too_many_rows", pointer="run")
+
     return Table.of_records(collection.slug, _records(collection, answer, chosen))
 
 
@@ -86,19 +88,19 @@ def _records(
         families = {family.test: family for family in compared.families}
         places = {run_of(answer, compared, row): row for row in rows_of(answer, compared)}
         for pair in shown_pairs(answer, compared, chosen):
-            covered = _coverage(compared, places[pair.a], places[pair.b])
+            coverage = _coverage(compared, places[pair.a], places[pair.b])
             for place, verdict in enumerate(pair.verdicts):
                 family = families[verdict.test]
-                corrected = {
+                correction = {
                     "correction": family.correction or "by the test",
                     "family": family.size,
                     "intervals": TESTS[family.test].intervals,
                 }
                 yield {
                     **_pair(compared, pair, verdict),
-                    **covered,
+                    **coverage,
                     **_on_judged(pair, place),
-                    **corrected,
+                    **correction,
                     **inputs,
                 }
 
@@ -147,7 +149,7 @@ def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, An
 
 
 def _coverage(compared: Compared, a: int, b: int) -> dict[str, Any]:
-    """Return how much was measured of the runs in two rows."""
+    """Return the columns of the coverage of the runs in two rows."""
     coverage = compared.coverage
     return {
         "answered_a": float(coverage.answered[a]),
@@ -159,10 +161,13 @@ def _coverage(compared: Compared, a: int, b: int) -> dict[str, Any]:
 
 
 def _on_judged(pair: ShownPair, place: int) -> dict[str, Any]:
-    """Return the columns of judged documents alone, empty where the runs are judged alike; `place`
-    is that of the test."""
+    """Return the columns of judged documents alone; empty if the runs are judged alike.
+
+    `place` is that of the test.
+    """
     on_judged = pair.on_judged
     verdict = on_judged and on_judged.verdicts[place]
+
     return {
         "on_judged_difference": on_judged and on_judged.difference,
         "on_judged_low": verdict and verdict.low,
@@ -173,10 +178,11 @@ def _on_judged(pair: ShownPair, place: int) -> dict[str, Any]:
 
 
 def _equivalence(pair: ShownPair) -> dict[str, Any]:
-    """Return the columns of tost, where it was asked for."""
+    """Return the columns of tost, if it was requested."""
     equivalence = pair.equivalence
     if equivalence is None:
         return {}
+
     claims = {
         "a_not_worse": equivalence.a,
         "b_not_worse": equivalence.b,
@@ -186,11 +192,11 @@ def _equivalence(pair: ShownPair) -> dict[str, Any]:
     for name, claim in claims.items():
         columns |= {f"{name}_p": claim.p_value, f"{name}_p_adjusted": claim.p_adjusted}
         columns[name] = claim.holds
-    return {
-        **columns,
-        "equivalence_withheld": equivalence.withheld,
-        "equivalence_topics": equivalence.topics,
-    }
+
+    columns["equivalence_withheld"] = equivalence.withheld
+    columns["equivalence_topics"] = equivalence.topics
+
+    return columns
 
 
 def _bounded(name: str, figure: Bounded) -> dict[str, float]:
@@ -198,24 +204,23 @@ def _bounded(name: str, figure: Bounded) -> dict[str, float]:
 
 
 def paper_table(collection: Collection, answer: Answer, _: PairSelection) -> Table:
-    """Build the table of runs with the marks of one test, or of differences with those of two kinds
-    of tests."""
+    """Build the table of runs with marks of one test, or of differences for two kinds of tests."""
     build = difference_table if two_kinds(answer.query) else means_table
     return build(collection, answer)
 
 
 def means_table(collection: Collection, answer: Answer) -> Table:
-    """Build the table with a row for each run, a column of means for each measure, and the marks of
-    the one test.
+    """Build the table with a row for each run, a column for each measure, and the marks of a test.
 
     Raise InvalidInput for several tests.
     """
     if len(answer.query.tests) > 1:
         message = (
-            "a table marks the results of one test, or of one of ranks and one of means: name them with tests=, or use "
-            "csv, which has all of them"
+            "a table marks the results of one test, or of one of ranks and one of means: name them "
+            "with tests=, or use csv, which has all of them"
         )
         raise InvalidInput(message, code="one_test_only", pointer="tests")
+
     baseline = answer.query.baseline
     cells = [_means_of_runs(answer, compared) for compared in answer.results]
     runs = [run_of(answer, answer.results[0], row) for row in rows_of(answer, answer.results[0])]
@@ -228,6 +233,7 @@ def means_table(collection: Collection, answer: Answer) -> Table:
         Column("run", "Run", head=True),
         *_measure_columns(answer, with_marks=baseline is not None),
     ]
+
     return Table(collection.slug, columns, rows, _notes(collection, answer, names))
 
 
@@ -242,9 +248,11 @@ def _means_of_runs(answer: Answer, compared: Compared) -> dict[Run, Cell]:
     digits = _digits(compared)
     means = compared.values.mean(axis=1).tolist()
     marks = _letters(family) if compared.pairs.baseline is None else _against(compared, family)
+
     rows = rows_of(answer, compared)
     texts = {row: f"{means[row]:.{digits}f}" for row in rows}
     best = texts[rows[0]] if rows else ""
+
     return {
         run_of(answer, compared, row): Cell(texts[row], texts[row] == best, mark=marks.get(row, ""))
         for row in rows
@@ -252,19 +260,20 @@ def _means_of_runs(answer: Answer, compared: Compared) -> dict[Run, Cell]:
 
 
 def _letters(family: Family) -> dict[int, str]:
-    """Return letters by row, or the tier where groups exceed the letters; nothing where no pair is
-    tested."""
+    """Return letters by row, or tiers if there are too many groups; empty without tests."""
     if family.tiers is None:
         return {}
+
     tiers = family.tiers
     return dict(enumerate(letters_of(tiers) or [str(tier) for tier in tiers.tier.tolist()]))
 
 
 def _against(compared: Compared, family: Family) -> dict[int, str]:
-    """Return which rows are significantly better or worse than the baseline."""
+    """Return the marks of rows that are significantly better or worse than the baseline."""
     rows, _ = compared.pairs.indices()
     better = family.verdicts.better(compared.measure.definition.lower_is_better)
     words = {1: BETTER, -1: WORSE}
+
     return {row: words[way] for row, way in zip(rows.tolist(), better.tolist(), strict=True) if way}
 
 
@@ -286,31 +295,34 @@ def _source(collection: Collection, answer: Answer, names: dict[Run, str]) -> st
     topics = sorted({compared.topics for compared in answer.results})
     span = f"{topics[0]}" if len(topics) == 1 else f"{topics[0]} to {topics[-1]}"
     source = f"{collection.name} (qrels version {answer.entrants.qrels.version})"
+
     return f"Means of {len(names)} runs of {source} on {span} topics"
 
 
 def _few(answer: Answer) -> list[str]:
-    """Return the columns without marks, where others have some."""
+    """Return a sentence on the measures that have too few topics for verdicts, if others do not."""
     few = [compared.measure.name for compared in answer.results if compared.topics < MIN_TOPICS]
     if not few or len(few) == len(answer.results):
         return []
-    return [
-        f"No verdicts by {', '.join(few)}: fewer than {MIN_TOPICS} topics have a value of every run."
-    ]
+
+    measures = ", ".join(few)
+    return [f"No verdicts by {measures}: fewer than {MIN_TOPICS} topics have a value of every run."]
 
 
 def _withheld(answer: Answer) -> list[str]:
-    """Return why pairs have no verdict, of all measures."""
+    """Return the reason of each pair without a verdict, by all measures."""
     families = [family for compared in answer.results for family in compared.families]
     return [REASONS[reason] for family in families for reason in family.verdicts.withheld.tolist()]
 
 
 def _marks(answer: Answer, names: dict[Run, str]) -> str:
+    """Return a sentence on the marks of runs."""
     most = max(compared.topics for compared in answer.results)
     if most < MIN_TOPICS:
         return too_few(most)
     if all(_withheld(answer)):
         return "No pair has a verdict."
+
     if answer.query.baseline is not None:
         baseline = next(
             (name for run, name in names.items() if str(run.pk) == answer.query.baseline),
@@ -319,15 +331,20 @@ def _marks(answer: Answer, names: dict[Run, str]) -> str:
         return (
             f"Marked are runs that are significantly better (up) or worse (down) than {baseline}."
         )
+
     families = [family for compared in answer.results for family in compared.families]
-    tiers = [family.tiers for family in families if family.tiers]
-    if not tiers:
-        return f"No letters: with fewer than {MIN_TIERED_TOPICS} topics runs are compared pair by pair only."
-    if all(letters_of(found) for found in tiers):
+    tierings = [family.tiers for family in families if family.tiers]
+    if not tierings:
+        return (
+            f"No letters: with fewer than {MIN_TIERED_TOPICS} topics runs are compared pair by "
+            "pair only."
+        )
+    if all(letters_of(tiers) for tiers in tierings):
         return "Runs that share a letter are not significantly different."
+
     return (
-        "Superscripts are tiers: runs in a tier do not differ significantly from its best run; runs in "
-        "different tiers may not differ either."
+        "Superscripts are tiers: runs in a tier do not differ significantly from its best run; "
+        "runs in different tiers may not differ either."
     )
 
 
@@ -337,9 +354,10 @@ def two_kinds(query: ComparisonQuery) -> bool:
 
 
 def difference_table(collection: Collection, answer: Answer) -> Table:
-    """Build the table of a comparison by `two_kinds` of tests: parts of runs with their means, of
-    pairs with their differences, and of tests of all runs with p. Raise InvalidInput for more than
-    MOST_PAIRS pairs.
+    """Build the table of a comparison by `two_kinds` of tests.
+
+    Its parts are runs with their means, pairs with their differences, and tests of all runs with p.
+    Raise InvalidInput for more than MOST_PAIRS pairs.
 
     Differences have `**` from the test of ranks and `(##)` from that of means, as in the source:
     Järvelin and Kekäläinen, University of Tampere RN-2002-2, table 1, with measures as columns.
@@ -353,40 +371,30 @@ def difference_table(collection: Collection, answer: Answer) -> Table:
     pairs = [(a, b) for a, b in pairs if a in runs and b in runs]
     if len(pairs) > MOST_PAIRS:
         message = (
-            f"{len(pairs):,} pairs; a table of differences has at most {MOST_PAIRS}: name fewer runs or a baseline, or "
-            "use csv, which has all of them"
+            f"{len(pairs):,} pairs; a table of differences has at most {MOST_PAIRS}: name fewer "
+            "runs or a baseline, or use csv, which has all of them"
         )
         raise InvalidInput(message, code="too_many_rows", pointer="runs")
+
     names = names_of(list(runs.values()))
     means = [_means(compared) for compared in answer.results]
+    rows = [Row([names[run], *(column[place] for column in means)]) for place, run in runs.items()]
+
     differences = [_differences(compared) for compared in answer.results]
+    for index, (a, b) in enumerate(pairs):
+        pair = f"{names[runs[a]]} \N{MINUS SIGN} {names[runs[b]]}"
+        cells = [column[a, b] for column in differences]
+        rows.append(Row([pair, *cells], begins_part=index == 0))
+
     tests = [
         name
         for name in OMNIBUS_NAMES
         if all(name in compared.omnibus for compared in answer.results)
     ]
-    parts: list[list[list[Any]]] = [
-        [[names[run], *(column[place] for column in means)] for place, run in runs.items()],
-        [
-            [
-                f"{names[runs[a]]} \N{MINUS SIGN} {names[runs[b]]}",
-                *(column[a, b] for column in differences),
-            ]
-            for a, b in pairs
-        ],
-        [
-            [
-                f"{OMNIBUS_NAMES[name]}, p",
-                *(probability(compared.omnibus[name].p_value) for compared in answer.results),
-            ]
-            for name in tests
-        ],
-    ]
-    rows = [
-        Row(values, begins_part=number > 0 and place == 0)
-        for number, part in enumerate(parts)
-        for place, values in enumerate(part)
-    ]
+    for index, name in enumerate(tests):
+        p_values = [probability(compared.omnibus[name].p_value) for compared in answer.results]
+        rows.append(Row([f"{OMNIBUS_NAMES[name]}, p", *p_values], begins_part=index == 0))
+
     columns = [Column("run", "Run", head=True), *_measure_columns(answer)]
     return Table(collection.slug, columns, rows, _difference_notes(collection, answer, names))
 
@@ -396,34 +404,32 @@ def _digits(compared: Compared) -> int:
 
 
 def _means(compared: Compared) -> dict[int, str]:
-    """The mean of each entrant by its place."""
-    means = compared.values.mean(axis=1).tolist()
-    return {
-        place: f"{mean:.{_digits(compared)}f}"
-        for place, mean in zip(compared.order, means, strict=True)
-    }
+    """Return the mean of each entrant by its place."""
+    digits, means = _digits(compared), compared.values.mean(axis=1).tolist()
+    return {place: f"{mean:.{digits}f}" for place, mean in zip(compared.order, means, strict=True)}
 
 
 def _differences(compared: Compared) -> dict[tuple[int, int], Cell]:
-    """The difference of each two entrants by their places, whichever is the better one under this
-    measure."""
-    counts = {}
+    """Return the difference of every two entrants by their places, in both directions."""
+    # Marks of every pair: none, one or two.
+    marks = {}
     for family in compared.families:
         clear = family.adjusted < CLEARLY
-        counts[TESTS[family.test].ranks] = np.where(family.significant, 1 + clear, 0).tolist()
+        marks[TESTS[family.test].ranks] = np.where(family.significant, 1 + clear, 0).tolist()
+
+    digits, order = _digits(compared), compared.order
     differences = compared.families[0].result.difference.tolist()
+    first, second = (side.tolist() for side in compared.pairs.indices())
     cells = {}
-    ends = (side.tolist() for side in compared.pairs.indices())
-    for a, b, difference, by_ranks, by_means in zip(
-        *ends, differences, counts[True], counts[False], strict=True
-    ):
-        for one, other, sign in ((a, b, 1), (b, a, -1)):
-            # Adding zero makes a plain one of a negative one.
-            text = f"{round(sign * difference, _digits(compared)) + 0.0:.{_digits(compared)}f}"
-            aside = f"({'#' * by_means})" if by_means else ""
-            cells[compared.order[one], compared.order[other]] = Cell(
-                text, mark="*" * by_ranks, aside=aside
-            )
+    for pair, difference in enumerate(differences):
+        by_ranks, by_means = marks[True][pair], marks[False][pair]
+        aside = f"({'#' * by_means})" if by_means else ""
+        a, b = order[first[pair]], order[second[pair]]
+        for places, signed in (((a, b), difference), ((b, a), -difference)):
+            # Adding zero makes a plain zero of a negative one.
+            text = f"{round(signed, digits) + 0.0:.{digits}f}"
+            cells[places] = Cell(text, mark="*" * by_ranks, aside=aside)
+
     return cells
 
 
@@ -433,32 +439,34 @@ def _difference_notes(collection: Collection, answer: Answer, names: dict[Run, s
     most = max(compared.topics for compared in answer.results)
     if most < MIN_TOPICS:
         return [*notes, too_few(most)]
+
     notes += _few(answer)
-    alpha = answer.query.rule.alpha
-    for number, family in sorted(
-        enumerate(answer.results[0].families), key=lambda one: not _ranks(one[1])
-    ):
-        mark, kind = ("*", "ranks") if _ranks(family) else ("#", "means")
-        once, twice = (mark, mark * 2) if _ranks(family) else (f"({mark})", f"({mark * 2})")
-        levels = (
-            f"{twice} p < {alpha:g}"
-            if alpha <= CLEARLY
-            else f"{once} p < {alpha:g}, {twice} p < {CLEARLY:g}"
-        )
-        notes.append(f"By {kind}: {levels}; {how_tested(answer, family)}.")
-        families = [compared.families[number] for compared in answer.results]
-        withheld = [
-            REASONS[reason] for one in families for reason in one.verdicts.withheld.tolist()
-        ]
+
+    # The test of ranks comes first.
+    alpha, families = answer.query.rule.alpha, answer.results[0].families
+    for index in sorted(range(len(families)), key=lambda at: not TESTS[families[at].test].ranks):
+        if TESTS[families[index].test].ranks:
+            kind, once, twice = "ranks", "*", "**"
+        else:
+            kind, once, twice = "means", "(#)", "(##)"
+
+        levels = f"{once} p < {alpha:g}, {twice} p < {CLEARLY:g}"
+        if alpha <= CLEARLY:
+            levels = f"{twice} p < {alpha:g}"
+
+        notes.append(f"By {kind}: {levels}; {how_tested(answer, families[index])}.")
+
+        withheld = []
+        for compared in answer.results:
+            reasons = compared.families[index].verdicts.withheld.tolist()
+            withheld += [REASONS[reason] for reason in reasons]
+
         notes += [f"By {kind}, {sentence}" for sentence in withheld_pairs(withheld)]
+
     for compared in answer.results:
-        cautions = [caution for family in compared.families for caution in family.result.cautions]
-        messages = [
-            caution.message for caution in cautions if caution.code == "omnibus_not_significant"
-        ]
-        notes += [f"{compared.measure.name}: {message}." for message in messages]
+        for family in compared.families:
+            for caution in family.result.cautions:
+                if caution.code == "omnibus_not_significant":
+                    notes.append(f"{compared.measure.name}: {caution.message}.")
+
     return [*notes, *coverage_of_results(answer)]
-
-
-def _ranks(family: Family) -> bool:
-    return TESTS[family.test].ranks

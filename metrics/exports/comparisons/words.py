@@ -1,4 +1,4 @@
-"""The names of tests and corrections in text, and a phrase on how a comparison was tested."""
+"""The names of tests and corrections, and sentences on how a comparison was tested."""
 
 from __future__ import annotations
 
@@ -76,8 +76,11 @@ WITHHELD = {
 
 
 def too_few(topics: int) -> str:
-    """Return why there is nothing significant, nor not significant, on so few topics."""
-    return f"No verdicts: {topics} topics are too few to tell a difference from chance; {MIN_TOPICS} are needed."
+    """Return a sentence on why a comparison on so few topics has no verdicts."""
+    return (
+        f"No verdicts: {topics} topics are too few to tell a difference from chance; "
+        f"{MIN_TOPICS} are needed."
+    )
 
 
 def verdict_text(significant: bool, withheld: str) -> str:
@@ -85,47 +88,52 @@ def verdict_text(significant: bool, withheld: str) -> str:
     return WITHHELD.get(withheld) or ("yes" if significant else "no")
 
 
-def without_correction(found: OmnibusResult) -> str:
-    """Return the p of an analysis of variance that assumes one variance for all differences, to stand second."""
-    if found.sphericity is None:
+def without_correction(result: OmnibusResult) -> str:
+    """Return the p of an analysis of variance without its correction for sphericity, in words."""
+    if result.sphericity is None:
         return ""
-    plain = probability(found.sphericity.p_uncorrected)
-    equal = "" if plain.startswith("<") else "= "
-    return f"p {equal}{plain} uncorrected, epsilon {found.sphericity.greenhouse_geisser:.2f}"
+
+    p_value = probability(result.sphericity.p_uncorrected)
+    equal = "" if p_value.startswith("<") else "= "
+    return f"p {equal}{p_value} uncorrected, epsilon {result.sphericity.greenhouse_geisser:.2f}"
 
 
 def withheld_pairs(reasons: Iterable[str | None] | Mapping[str, int]) -> list[str]:
-    """Return a sentence with the number of pairs for each reason why they have no verdict, from the reason of each pair
-    or from these numbers."""
+    """Return a sentence on the pairs without a verdict for each reason.
+
+    `reasons` has the reason of each pair, or the number of pairs by reason.
+    """
     counts = Counter(reasons)
-    said = {
+    clauses = {
         NO_SPREAD: "could not be tested, as the differences do not vary",
-        OTHER_DIRECTION: "had no verdict, as the test and the difference of means point in opposite directions",
+        OTHER_DIRECTION: "had no verdict, as the test and the difference of means point in "
+        "opposite directions",
         FEW_TOPICS_ANSWERED: "had no verdict, as a run answered few topics",
         NOTHING_JUDGED: "had no verdict, as nothing that a run found first is judged",
-        DEPENDS_ON_JUDGING: "had no verdict, as it depends on judging: the runs are judged unevenly, and judged "
-        "documents alone give another one",
+        DEPENDS_ON_JUDGING: "had no verdict, as it depends on judging: the runs are judged "
+        "unevenly, and judged documents alone give another one",
     }
+
     return [
-        f"{counts[reason]:,} pair{'s' if counts[reason] != 1 else ''} {words}."
-        for reason, words in said.items()
+        f"{counts[reason]:,} pair{'s' if counts[reason] != 1 else ''} {clause}."
+        for reason, clause in clauses.items()
         if counts[reason]
     ]
 
 
 def how_tested(answer: Answer, family: Family | None = None) -> str:
-    """Test, correction with its family, level, and B and seed of a test that draws; the first test unless one is given.
+    """Return a test in words, by default the first: its correction, level, B and seed.
 
     The families of one test are of one size, whatever the measure.
     """
-    query, family = answer.query, family or answer.results[0].families[0]
-    drawn = (
-        f", B = {query.options.resamples:,}, seed {query.options.seed}"
-        if TESTS[family.test].draws
-        else ""
-    )
+    query, options = answer.query, answer.query.options
+    family = family or answer.results[0].families[0]
     name = test_name(family.test, baseline=answer.entrants.baseline is not None)
-    return f"{name}, {corrected(family)}, alpha = {query.rule.alpha:g}{drawn}"
+    resamples = ""
+    if TESTS[family.test].draws:
+        resamples = f", B = {options.resamples:,}, seed {options.seed}"
+
+    return f"{name}, {corrected(family)}, alpha = {query.rule.alpha:g}{resamples}"
 
 
 def test_name(test: str, *, baseline: bool) -> str:
@@ -139,32 +147,38 @@ def corrected(family: Family) -> str:
 
 
 def corrected_over(correction: str | None, pairs: int) -> str:
-    """Return the correction for this many pairs; without a correction the test itself accounts for all of them."""
+    """Return the correction for this many pairs, None for a test that accounts for all of them."""
     if pairs == 1:
         return "a single pair, no correction needed"
     if correction is None:
         return f"accounting for all {pairs:,} pairs at once"
+
     return f"{CORRECTION_NAMES[correction]} over {pairs:,} pairs"
 
 
 def equivalence_sentence(answer: Answer, compared: Compared) -> str:
-    """Return how many pairs differ by less than the margin; empty where that was not asked for."""
-    found = compared.equivalence
-    if found is None:
+    """Return a sentence on the pairs that differ by less than the margin; empty without one."""
+    equivalence = compared.equivalence
+    if equivalence is None:
         return ""
-    there = visible_pairs(answer, compared)
-    counted, pairs = int(np.count_nonzero(found.both.holds & there)), int(np.count_nonzero(there))
-    differ = "pair differs" if pairs == 1 else "pairs differs" if counted == 1 else "pairs differ"
+
+    visible = visible_pairs(answer, compared)
+    pairs = int(np.count_nonzero(visible))
+    equivalent = int(np.count_nonzero(equivalence.both.holds & visible))
+    verb = "differs" if 1 in (pairs, equivalent) else "differ"
+    correction = corrected_over(equivalence.correction, equivalence.size)
+
     return (
-        f"{counted:,} of {pairs:,} {differ} by less than {found.margin:g} {compared.measure.name} "
-        f"({PRACTICAL_NAMES['tost']}, {corrected_over(found.correction, found.size)}, alpha = "
-        f"{answer.query.rule.alpha:g})."
+        f"{equivalent:,} of {pairs:,} pair{'s' * (pairs != 1)} {verb} by less than "
+        f"{equivalence.margin:g} {compared.measure.name} ({PRACTICAL_NAMES['tost']}, {correction}, "
+        f"alpha = {answer.query.rule.alpha:g})."
     )
 
 
 def named_family(answer: Answer, test: str) -> str:
-    """Return the name of the pairs that were tested together; some tests account for all pairs in any case."""
+    """Return the name of the pairs that were tested together; some tests always account for all."""
     pairs, against = answer.entrants.pairs, ""
     if pairs.baseline is not None and (TESTS[test].of_given_pairs or not TESTS[test].simultaneous):
         against = " with the baseline"
+
     return f"the {family_size(test, pairs):,} pairs of {pairs.runs:,} runs{against}"

@@ -1,4 +1,4 @@
-"""Systems of sessions as tables: a leaderboard or a comparison, at full precision and for a paper."""
+"""Leaderboards and comparisons of systems as tables, at full precision and for a paper."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def board_data_table(
             "statistics_of": standings.measure.name,
             "confidence": standings.query.options.confidence,
         }
-        inputs |= _inputs(compared) if compared else {}
+        if compared:
+            inputs |= _inputs(compared)
+
     records = ({**_row(row, standings), **inputs} for row in board.rows)
     return Table.of_records(f"{collection.slug}-sessions", records)
 
@@ -65,18 +67,23 @@ def _row(row: SystemRow, standings: SessionStandings | None) -> dict[str, Any]:
         if standings and "intervals" in standings.query.parts:
             low, high = standings.intervals.get((evaluation.pk, row.system, measure), (None, None))
             cells |= {f"{measure} low": low, f"{measure} high": high}
+
     standing = standings.of(name) if standings and row.rank is not None else None
     if standings and standings.tiers:
         cells |= {
             "tier": standing and standing.tier,
             "groups": " ".join((standing and standing.groups) or []),
         }
+
     if standings and standings.baseline:
-        # The baseline itself, and a system without a rank, have these columns empty.
-        place = standing.pair if standing else None
-        figures = _figures(standings.baseline, place or 0)
-        figures = dict.fromkeys(figures) if place is None else figures
+        # These columns are empty for the baseline itself, and for a system without a rank.
+        pair = standing.pair if standing else None
+        figures = _figures(standings.baseline, pair or 0)
+        if pair is None:
+            figures = dict.fromkeys(figures)
+
         cells |= {f"baseline_{column}": value for column, value in figures.items()}
+
     return cells
 
 
@@ -96,11 +103,12 @@ def pairs_table(collection: Collection, compared: SessionComparison) -> Table:
             "measure": compared.query.measure.name,
             **{f"{column}_a": value for column, value in _system(compared, a).items()},
             **{f"{column}_b": value for column, value in _system(compared, b).items()},
-            **_figures(compared, at),
+            **_figures(compared, pair),
             **inputs,
         }
-        for at, (a, b) in enumerate(zip(first, second, strict=True))
+        for pair, (a, b) in enumerate(zip(first, second, strict=True))
     )
+
     return Table.of_records(f"{collection.slug}-sessions", records)
 
 
@@ -109,39 +117,47 @@ def _system(compared: SessionComparison, place: int) -> dict[str, Any]:
     return {"system": system.name, "sessions": system.with_value, "mean": system.mean}
 
 
-def _figures(compared: SessionComparison, at: int) -> dict[str, Any]:
+def _figures(compared: SessionComparison, pair: int) -> dict[str, Any]:
     """Return the results of one pair, by its place."""
     result, effects = compared.result, compared.effects
     figures = {
-        "difference": float(result.difference[at]),
-        "low": float(result.low[at]),
-        "high": float(result.high[at]),
-        "statistic": float(result.statistic[at]),
-        "p_value": float(result.p_value[at]),
-        "p_adjusted": float(compared.adjusted[at]),
-        "significant": bool(compared.verdicts.significant[at]),
-        "verdict": {1: BETTER, -1: WORSE}.get(compared.better(at), ""),
-        "withheld": compared.withheld(at),
-        "relative_difference": float(effects.relative[at]),
+        "difference": float(result.difference[pair]),
+        "low": float(result.low[pair]),
+        "high": float(result.high[pair]),
+        "statistic": float(result.statistic[pair]),
+        "p_value": float(result.p_value[pair]),
+        "p_adjusted": float(compared.adjusted[pair]),
+        "significant": bool(compared.verdicts.significant[pair]),
+        "verdict": {1: BETTER, -1: WORSE}.get(compared.better(pair), ""),
+        "withheld": compared.withheld(pair),
+        "relative_difference": float(effects.relative[pair]),
     }
+
     if sizes := effects.paired:
-        figures |= _bounded("cohen_d", sizes.cohen_d, at) | _bounded("hedges_g", sizes.hedges_g, at)
-        figures |= {name: int(getattr(sizes, name)[at]) for name in ("wins", "ties", "losses")}
+        figures |= _bounded("cohen_d", sizes.cohen_d, pair) | _bounded(
+            "hedges_g", sizes.hedges_g, pair
+        )
+        figures |= {name: int(getattr(sizes, name)[pair]) for name in ("wins", "ties", "losses")}
+
     if compared.crossed:
-        _, by_searchers, by_topics = compared.crossed[at].sources
-        figures |= {"freedom": compared.crossed[at].freedom[1]}
+        _, by_searchers, by_topics = compared.crossed[pair].sources
+        figures |= {"freedom": compared.crossed[pair].freedom[1]}
         for name, source in (("by_searchers", by_searchers), ("by_topics", by_topics)):
             figures |= {
                 f"{name}_f": source.statistic,
                 f"{name}_freedom": source.freedom,
                 f"{name}_p": source.p_value,
             }
-    return figures | (_bounded("cliff_delta", effects.delta, at) if effects.delta else {})
+
+    if effects.delta:
+        figures |= _bounded("cliff_delta", effects.delta, pair)
+
+    return figures
 
 
-def _bounded(name: str, size: Estimate, at: int) -> dict[str, Any]:
+def _bounded(name: str, size: Estimate, pair: int) -> dict[str, Any]:
     ends = {name: size.value, f"{name}_low": size.low, f"{name}_high": size.high}
-    return {column: float(values[at]) for column, values in ends.items()}
+    return {column: float(values[pair]) for column, values in ends.items()}
 
 
 def _inputs(compared: SessionComparison) -> dict[str, Any]:
@@ -161,44 +177,48 @@ def _inputs(compared: SessionComparison) -> dict[str, Any]:
 def board_table(
     collection: Collection, board: SessionBoard, standings: SessionStandings | None
 ) -> Table:
-    """Build the table without sets of other judgements; systems with fewer sessions come last,
-    without a rank."""
-    rows = [row for row in board.rows if not row.stale]
-    query, tiers = board.query, standings.tiers if standings else None
-    best = _best(board, rows)
-    lines = [_board_row(board, row, best, standings) for row in rows]
-    names = {system_name(row.evaluation, row.system): row for row in rows}
-    caption = [
+    """Build the table of the systems under the current judgements.
+
+    Systems with fewer sessions come last, without a rank.
+    """
+    current = [row for row in board.rows if not row.stale]
+    query = board.query
+    tiers = standings.tiers if standings else None
+    baseline = standings.baseline if standings else None
+
+    columns = [Column("rank", "Rank"), Column("system", "System", head=True)]
+    for measure in query.measures:
+        with_marks = baseline is not None and measure == query.sort
+        columns.append(Column(measure.name, direction=direction_of(measure), with_marks=with_marks))
+
+    columns.append(Column("sessions", "Sessions"))
+    if tiers and tiers.tiers:
+        columns.append(Column("tier", "Tier"))
+
+    best = _best(board, current)
+    rows = [_board_row(board, row, best, standings) for row in current]
+
+    names = {system_name(row.evaluation, row.system): row for row in current}
+    notes = [
         f"Means of {len(board.ranked)} systems of {collection.name}, judged by {board.judged_by}.",
         f"Ranked by {query.sort.name}, {'highest' if query.descending else 'lowest'} first.",
         *(f"{name} has no rank: {row.reason}." for name, row in names.items() if row.rank is None),
         *(f"{caution.message}." for caution in board.cautions),
         "The best of each column is bold.",
     ]
-    if standings and standings.baseline:
-        caption.append(_marked(standings.baseline, query.sort.name))
+    if baseline:
+        notes.append(_marked(baseline, query.sort.name))
+
     if tiers and tiers.tiers:
-        caption.append(
-            "Systems in a tier do not differ significantly from its best one; those in different tiers may not either."
+        notes.append(
+            "Systems in a tier do not differ significantly from its best one; those in different "
+            "tiers may not either."
         )
-    if compared := (tiers or (standings and standings.baseline)):
-        caption += _tested(compared)
-    against = standings is not None and standings.baseline is not None
-    columns = [
-        Column("rank", "Rank"),
-        Column("system", "System", head=True),
-        *(
-            Column(
-                measure.name,
-                direction=direction_of(measure),
-                with_marks=against and measure == query.sort,
-            )
-            for measure in query.measures
-        ),
-        Column("sessions", "Sessions"),
-        *([Column("tier", "Tier")] if tiers and tiers.tiers else []),
-    ]
-    return Table(f"{collection.slug}-sessions", columns, lines, caption)
+
+    if compared := (tiers or baseline):
+        notes += _how_tested(compared)
+
+    return Table(f"{collection.slug}-sessions", columns, rows, notes)
 
 
 def _best(board: SessionBoard, rows: list[SystemRow]) -> dict[str, str]:
@@ -208,9 +228,9 @@ def _best(board: SessionBoard, rows: list[SystemRow]) -> dict[str, str]:
         means = [row.values[measure.name][0] for row in rows if row.rank is not None]
         defined = [mean for mean in means if mean is not None]
         if defined:
-            best[measure.name] = figure(
-                measure, min(defined) if measure.lower_is_better else max(defined)
-            )
+            choose = min if measure.lower_is_better else max
+            best[measure.name] = figure(measure, choose(defined))
+
     return best
 
 
@@ -222,85 +242,82 @@ def _board_row(
     against, mark = standings.baseline if standings else None, ""
     if against and standing and standing.pair is not None:
         mark = {1: BETTER, -1: WORSE}.get(against.better(standing.pair), "")
+
     cells = []
     for measure in board.query.measures:
         text = figure(measure, row.values[measure.name][0])
         is_best = row.rank is not None and text == best.get(measure.name)
         cells.append(Cell(text, is_best, mark=mark if measure == board.query.sort else ""))
+
     baseline = bool(against and standing and standing.pair is None)
     values: list[Any] = [NOTHING if row.rank is None else row.rank, name, *cells, row.sessions]
     if standings and standings.tiers and standings.tiers.tiers:
         values.append(standing.tier if standing else NOTHING)
+
     return Row(values, baseline=baseline)
 
 
 def comparison_table(collection: Collection, compared: SessionComparison) -> Table:
-    """Build the table of compared systems, best first: their means with marks, and how many
-    sessions have a value."""
+    """Build the table of compared systems, best first, with marks and numbers of sessions."""
     measure, baseline = compared.query.measure, compared.pairs.baseline
     letters = letters_of(compared.tiers) if compared.tiers else None
     marks = dict(enumerate(letters or []))
     if baseline is not None:
-        others = compared.pairs.indices()[0].tolist()
         words = {1: BETTER, -1: WORSE}
-        marks = {
-            place: words[way] for at, place in enumerate(others) if (way := compared.better(at))
-        }
-    texts = [figure(measure, system.mean) for system in compared.systems]
-    caption = [
-        f"Means of {len(texts)} systems of {collection.name}, judged by {compared.judged_by}.",
+        marks = {}
+        for pair, place in enumerate(compared.pairs.indices()[0].tolist()):
+            if direction := compared.better(pair):
+                marks[place] = words[direction]
+
+    rows = []
+    for place, system in enumerate(compared.systems):
+        mean = figure(measure, system.mean)
+        cell = Cell(mean, best=place == 0, mark=marks.get(place, ""))
+        rows.append(Row([system.name, cell, system.with_value], baseline=place == baseline))
+
+    notes = [
+        f"Means of {len(rows)} systems of {collection.name}, judged by {compared.judged_by}.",
         "The best is bold.",
     ]
     if baseline is not None:
-        caption.append(_marked(compared, measure.name))
+        notes.append(_marked(compared, measure.name))
     elif letters:
-        caption.append("Systems that share a letter do not differ significantly.")
-    rows = [
-        Row(
-            [
-                system.name,
-                Cell(texts[place], place == 0, mark=marks.get(place, "")),
-                system.with_value,
-            ],
-            baseline=place == baseline,
-        )
-        for place, system in enumerate(compared.systems)
-    ]
+        notes.append("Systems that share a letter do not differ significantly.")
+
+    notes += _how_tested(compared)
+
     columns = [
         Column("system", "System", head=True),
         Column(measure.name, direction=direction_of(measure), with_marks=baseline is not None),
         Column("sessions", "Sessions"),
     ]
-    return Table(f"{collection.slug}-sessions", columns, rows, [*caption, *_tested(compared)])
+    return Table(f"{collection.slug}-sessions", columns, rows, notes)
 
 
 def _marked(compared: SessionComparison, measure: str) -> str:
     baseline = compared.systems[compared.pairs.baseline or 0].name
-    return f"Marked by {measure} are systems that are significantly better (up) or worse (down) than {baseline}."
-
-
-def _tested(compared: SessionComparison) -> list[str]:
-    """Return the design, the test and the number of pairs without a verdict, in sentences."""
-    query = compared.query
-    drawn = (
-        f", B = {query.options.resamples:,}, seed {query.options.seed}" if compared.draws else ""
+    return (
+        f"Marked by {measure} are systems that are significantly better (up) or worse (down) than "
+        f"{baseline}."
     )
-    corrected = corrected_over(compared.correction, compared.family)
+
+
+def _how_tested(compared: SessionComparison) -> list[str]:
+    """Return sentences on the design, the test and the pairs without a verdict."""
+    options, alpha = compared.query.options, compared.query.rule.alpha
     unit = "sessions" if compared.design == "unpaired" else UNITS[compared.design]
+    correction = corrected_over(compared.correction, compared.family)
+    resamples = f", B = {options.resamples:,}, seed {options.seed}" if compared.draws else ""
     sentences = [
         f"Design: {DESIGN_NAMES[compared.design]}, {compared.cells:,} {unit}.",
-        f"Test: {TEST_NAMES[compared.test]}, {corrected}, alpha = {query.rule.alpha:g}{drawn}.",
+        f"Test: {TEST_NAMES[compared.test]}, {correction}, alpha = {alpha:g}{resamples}.",
     ]
+
     if compared.verdicts.have(TOO_FEW_TOPICS).any():
-        unit = (
-            min((one.fewest, one.fewest_are) for one in compared.crossings)[1]
-            if compared.crossed
-            else unit
-        )
+        if compared.crossed:
+            fewest = [(crossing.fewest, crossing.fewest_are) for crossing in compared.crossings]
+            unit = min(fewest)[1]
         return [*sentences, f"No verdicts: {unit} are too few to tell a difference from chance."]
-    return [
-        *sentences,
-        *withheld_pairs(
-            REASONS[reason] for reason in np.asarray(compared.verdicts.withheld).tolist()
-        ),
-    ]
+
+    withheld = np.asarray(compared.verdicts.withheld).tolist()
+    return [*sentences, *withheld_pairs(REASONS[reason] for reason in withheld)]

@@ -1,5 +1,4 @@
-"""Configurations as a table: a row for each run, a column for each parameter that is set in any of
-them."""
+"""Configurations as a table: a row for each run, a column for each parameter."""
 
 from __future__ import annotations
 
@@ -11,22 +10,27 @@ from runs.models import Collection
 
 
 def configurations_table(
-    collection: Collection, found: Configurations, means: RunMeans | None
+    collection: Collection, configurations: Configurations, means: RunMeans | None
 ) -> Table:
     """Build the table of the runs, the baseline first and then the best.
 
     Parameters that differ come before those that are the same, and last those that do not say how a
     run was made. `means` adds the mean of each run; a parameter that is not set is an empty cell.
     """
-    parameters = [*found.differ, *found.same, *found.ignored]
+    parameters = [*configurations.differ, *configurations.same, *configurations.ignored]
 
     def record(place: int) -> dict[str, Any]:
-        run = found.runs[place]
+        run = configurations.runs[place]
         cells: dict[str, Any] = {"run": str(run.pk), "team": run.team.slug, "tag": run.tag}
-        if found.baseline:
-            cells["changes"] = len(found.changes(place))
+        if configurations.baseline:
+            cells["changes"] = len(configurations.changes(place))
+
         if means:
             cells[means.measure.name] = means.means.get(run.pk, (None, 0))[0]
-        return cells | {f"param:{one.name}": one.values[place] for one in parameters}
 
-    return Table.of_records(collection.slug, map(record, best_first(found, means)))
+        for parameter in parameters:
+            cells[f"param:{parameter.name}"] = parameter.values[place]
+
+        return cells
+
+    return Table.of_records(collection.slug, map(record, best_first(configurations, means)))

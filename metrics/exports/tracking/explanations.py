@@ -1,4 +1,4 @@
-"""What explains values, and effectiveness against cost, as tables."""
+"""Importance of parameters, and effectiveness against cost, as tables."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from runs.models import Collection
 
 MATCHED, ASSOCIATED = "matched", "associated"
 TABLES = (MATCHED, ASSOCIATED)
-# The formats of a table for readers, whose columns are fewer.
+# The formats of a file. Only csv is data; the others are for readers and have fewer columns.
 KINDS = ("csv", "md", "tex")
 
 
 def importance_table(
     collection: Collection, importance: Importance, table: str, kind: str
 ) -> Table:
-    """Build one of TABLES; of what is associated a file of data has the levels of each parameter."""
+    """Build one of TABLES. A file of data has the levels of each associated parameter."""
     name = f"{collection.slug}-importance-{table}"
     if table == MATCHED:
         return _matched_table(name, collection, importance)
+
     build = _levels_table if kind == "csv" else _associated_table
     return build(name, collection, importance)
 
@@ -70,9 +71,11 @@ def _matched_table(name: str, collection: Collection, importance: Importance) ->
     ]
     notes = [
         _source(collection, importance),
-        "Each row: pairs of runs that differ in nothing else; the mean difference over them, with its 95% interval and p "
-        "for other topics and other runs (min F'); p is corrected by Holm over all rows that have one.",
+        "Each row: pairs of runs that differ in nothing else; the mean difference over them, with "
+        "its 95% interval and p for other topics and other runs (min F'); p is corrected by Holm "
+        "over all rows that have one.",
     ]
+
     return Table(name, columns, rows, notes)
 
 
@@ -82,6 +85,7 @@ def _levels_table(name: str, collection: Collection, importance: Importance) -> 
     records = (
         {**level, **inputs} for parameter in importance.associated for level in _levels(parameter)
     )
+
     return Table.of_records(name, records, (*own, *inputs))
 
 
@@ -121,14 +125,15 @@ def _associated_table(name: str, collection: Collection, importance: Importance)
         )
         for parameter in importance.associated
     ]
-    explained = (
-        "Epsilon squared of the run means, its 95% interval over the topics, and p against the largest of all "
-        f"parameters over permutations. {CHOSEN}"
+    explanation = (
+        "Epsilon squared of the run means, its 95% interval over the topics, and p against the "
+        f"largest of all parameters over permutations. {CHOSEN}"
     )
     notes = [
         _source(collection, importance),
-        explained if importance.associated else importance.message,
+        explanation if importance.associated else importance.message,
     ]
+
     return Table(name, columns, rows, notes)
 
 
@@ -166,7 +171,7 @@ def frontier_table(collection: Collection, frontier: Frontier) -> Table:
         "scores": frontier.scores,
         "topics": frontier.topics,
     }
-    # For readers a run has its name, and a cost its interval.
+    # Readers see the name of a run, and a cost with its interval.
     columns = [
         Column("run", format=None),
         Column("", "Run", head=True),
@@ -213,9 +218,10 @@ def frontier_table(collection: Collection, frontier: Frontier) -> Table:
     apart = "" if frontier.query.across else " Runs on different hardware are compared apart."
     notes = [
         f"{len(frontier.runs)} of {frontier.total} runs of {source} on {frontier.topics} topics.",
-        "Surely dominated: another run is better at no higher cost, by a one-sided paired t test, corrected by Holm "
-        f"over {frontier.pairs:,} pairs.{apart}",
+        "Surely dominated: another run is better at no higher cost, by a one-sided paired t test, "
+        f"corrected by Holm over {frontier.pairs:,} pairs.{apart}",
     ]
+
     return Table(f"{collection.slug}-frontier", columns, rows, notes)
 
 

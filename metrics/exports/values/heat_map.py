@@ -1,5 +1,4 @@
-"""Topics against runs as a table: a row for each topic, the hardest first, and a column for each
-run, the best first."""
+"""Topics against runs as a table, the hardest topic and the best run first."""
 
 from __future__ import annotations
 
@@ -8,27 +7,30 @@ from collections import Counter
 from metrics.exports.table import Table
 from metrics.services.boards.heat_map import HeatMap
 
+# Names of columns that no run can have.
 _OWN = ("topic", "runs", "mean", "spread", "disagreement")
 
 
-def heat_map_table(found: HeatMap) -> Table:
+def heat_map_table(heat_map: HeatMap) -> Table:
     """Build the table; with a baseline the cells of runs are differences from it."""
-    taken = Counter([*_OWN, *(run.tag for run in found.runs)])
+    tags = Counter([*_OWN, *(run.tag for run in heat_map.runs)])
     names = [
-        run.tag if taken[run.tag] == 1 else f"{run.team}/{run.tag} {run.id}" for run in found.runs
+        run.tag if tags[run.tag] == 1 else f"{run.team}/{run.tag} {run.id}" for run in heat_map.runs
     ]
-    table, shares = found.values.table, found.values.disagreement(found.topics).tolist()
+
+    table = heat_map.values.table
+    shares = heat_map.values.disagreement(heat_map.topics).tolist()
+    cells = heat_map.cells.T.tolist()
     records = (
         {
-            "topic": name,
+            "topic": heat_map.topic_ids[row],
             "runs": int(table.runs[topic]),
             "mean": float(table.mean[topic]),
             "spread": float(table.spread[topic]),
-            "disagreement": share,
-            **dict(zip(names, column, strict=True)),
+            "disagreement": shares[row],
+            **dict(zip(names, cells[row], strict=True)),
         }
-        for name, topic, share, column in zip(
-            found.topic_ids, found.topics, shares, found.cells.T.tolist(), strict=True
-        )
+        for row, topic in enumerate(heat_map.topics)
     )
+
     return Table.of_records("heat-map", records)

@@ -1,4 +1,7 @@
-"""MATRIX_EXPORTS: how a table of values is written for R, pandas and spreadsheets. A new format is a line here."""
+"""MATRIX_EXPORTS: how a table of values is written for R, pandas and spreadsheets.
+
+A new format is a line here.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Columns = dict[str, list[Any]]
 
 
 def columns_of(matrix: ValueMatrix, layout: str) -> Columns:
-    """Return the columns of the table by name, in one of LAYOUTS; a value that is undefined is NaN."""
+    """Return the columns of the table by name, in one of LAYOUTS; an undefined value is NaN."""
     topics = matrix.topic_ids
     if layout == "wide":
         (values,) = matrix.values.values()
@@ -28,6 +31,7 @@ def columns_of(matrix: ValueMatrix, layout: str) -> Columns:
             _TOPIC: topics,
             **{name: row.tolist() for name, row in zip(names, values, strict=True)},
         }
+
     runs = [evaluation.run for evaluation in matrix.evaluations]
     return {
         "run": [str(run.pk) for run in runs for _ in topics],
@@ -39,10 +43,10 @@ def columns_of(matrix: ValueMatrix, layout: str) -> Columns:
 
 
 def _column_names(matrix: ValueMatrix) -> list[str]:
-    """Return a name for each run that no other column has: its tag, with the team or the id where that is needed."""
-    named = names_of([evaluation.run for evaluation in matrix.evaluations])
-    taken = Counter([_TOPIC, *named.values()])
-    return [name if taken[name] == 1 else f"{name} {run.pk}" for run, name in named.items()]
+    """Return a unique name for each run: its tag, if necessary with the team or the id."""
+    names = names_of([evaluation.run for evaluation in matrix.evaluations])
+    counts = Counter([_TOPIC, *names.values()])
+    return [name if counts[name] == 1 else f"{name} {run.pk}" for run, name in names.items()]
 
 
 def _csv(columns: Columns) -> bytes:
@@ -51,16 +55,21 @@ def _csv(columns: Columns) -> bytes:
 
 
 def _parquet(columns: Columns) -> bytes:
-    # An extra, and slow to load: a server that nobody asks for Parquet does without it.
+    # An optional dependency, which is slow to load.
     try:
         import pyarrow as arrow
         from pyarrow import parquet
     except ImportError as error:
-        message = "this server writes no Parquet: pyarrow is not installed there (the extra `parquet`); use csv"
+        message = (
+            "this server writes no Parquet: pyarrow is not installed there (the extra `parquet`); "
+            "use csv"
+        )
         raise InvalidInput(message, code="format_not_installed", pointer="kind") from error
+
     arrays = {name: arrow.array(values, from_pandas=True) for name, values in columns.items()}
     buffer = io.BytesIO()
     parquet.write_table(arrow.table(arrays), buffer, compression="zstd")
+
     return buffer.getvalue()
 
 

@@ -1,4 +1,7 @@
-"""Records of run, measure, topic and value at full precision, the figure of a run under the topic `all`: TSV, JSON."""
+"""Records of run, measure, topic and value at full precision, as TSV and JSON.
+
+The figure of a run has the topic `all`.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ def render_json(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> It
         for record in _records(sheet, by_topic, summary):
             yield before + json.dumps(dict(zip(_FIELDS, record, strict=True)), ensure_ascii=False)
             before = ",\n"
+
     yield "\n]\n" if before == ",\n" else "[]\n"
 
 
@@ -38,6 +42,7 @@ def _records(sheet: Sheet, by_topic: bool, summary: bool) -> Iterator[Record]:
         for column in sheet.columns:
             if column.values is not None:
                 yield sheet.run, column.name, topic, column.values[row]
+
     for column in sheet.columns if summary else []:
         if column.has_figure:
             yield sheet.run, column.name, "all", column.figure

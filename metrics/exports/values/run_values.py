@@ -26,18 +26,22 @@ def _csv(run: Run, values: RunValues) -> Iterator[str]:
 
 
 def _trec_eval(run: Run, values: RunValues) -> Iterator[str]:
-    """Yield the lines of each topic, then those of the run; an undefined value has none. Counts are whole numbers."""
+    """Yield the lines of each topic, then those of the run; an undefined value has none."""
     columns = [Column("runid", None, run.tag)]
     for measure in values.measures:
+        # Counts are whole numbers.
         whole = measure.definition.aggregate is Aggregate.SUM
-        figures: list[Value] = [
-            None if value is None or math.isnan(value) else round(value) if whole else value
-            for value in [*values.vectors[measure.name].tolist(), values.means[measure.name][0]]
-        ]
+        figures: list[Value] = []
+        for value in (*values.vectors[measure.name].tolist(), values.means[measure.name][0]):
+            if value is None or math.isnan(value):
+                figures.append(None)
+            else:
+                figures.append(round(value) if whole else value)
+
         columns.append(Column(measure.name, figures[:-1], figures[-1]))
-    return trec_eval.render(
-        [Sheet(run.tag, values.topic_ids, columns)], by_topic=True, summary=True
-    )
+
+    sheet = Sheet(run.tag, values.topic_ids, columns)
+    return trec_eval.render([sheet], by_topic=True, summary=True)
 
 
 RUN_VALUE_EXPORTS: dict[str, Callable[[Run, RunValues], Iterator[str]]] = {
