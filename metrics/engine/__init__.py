@@ -1,4 +1,5 @@
-"""The numeric core: rankings and judgements in, exact values out. NumPy and SciPy, nothing of ours above it.
+"""The numeric core: rankings and judgements in, exact values out. NumPy and SciPy, nothing of ours
+above it.
 
 `evaluate` is its front door, for programs that want values and no service.
 """

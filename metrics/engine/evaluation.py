@@ -1,4 +1,5 @@
-"""The engine as a library: compute values of measures from judgements and a run, without a server or a database."""
+"""The engine as a library: compute values of measures from judgements and a run, without a server
+or a database."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def evaluate(
     documents: int | None = None,
     iteration: Iteration | None = None,
 ) -> Evaluated:
-    """Evaluate a run: exactly the values that the service gives, per topic and in the mean over all judged topics.
+    """Evaluate a run: exactly the values that the service gives, per topic and in the mean over all
+    judged topics.
 
     `qrels` maps topics to documents to levels (whole numbers), `run` topics to documents to scores;
     either may be the path of a TREC file instead, plain or gzip. `measures` is a list of names, or
@@ -164,8 +166,8 @@ def _id(name: Any, what: str) -> bytes:
 
 
 def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
-    """Return the judgements in arrays; a document that is judged in several iterations has the highest of its
-    levels."""
+    """Return the judgements in arrays; a document that is judged in several iterations has the
+    highest of its levels."""
     topic_ids = [topic for topic, judged in rows.items() if judged]
     if not topic_ids:
         raise InputError("the judgements are empty")
@@ -196,7 +198,8 @@ def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
 def _subtopics(
     rows: list[dict[tuple[bytes, bytes], int]], levels: list[dict[bytes, int]]
 ) -> Subtopics | None:
-    """Return the level of each document in each iteration, or None if every topic has one iteration only."""
+    """Return the level of each document in each iteration, or None if every topic has one iteration
+    only."""
     # Iterations are numbered in the order in which they occur, over all topics.
     numbers: dict[bytes, int] = {}
     found: list[tuple[int, int, int, int]] = []

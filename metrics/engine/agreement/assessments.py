@@ -1,4 +1,5 @@
-"""Two sets of judgements side by side: which levels they give to the same documents, and how far they agree."""
+"""Two sets of judgements side by side: which levels they give to the same documents, and how far
+they agree."""
 
 from __future__ import annotations
 
@@ -38,12 +39,14 @@ class Assessments:
 
     @property
     def row_shares(self) -> Floats:
-        """Return `both` over the sums of its rows: shape (levels, levels), NaN in a row of nothing."""
+        """Return `both` over the sums of its rows: shape (levels, levels), NaN in a row of
+        nothing."""
         return self._over(self.both.sum(axis=1, keepdims=True))
 
     @property
     def column_shares(self) -> Floats:
-        """Return `both` over the sums of its columns: shape (levels, levels), NaN in a column of nothing."""
+        """Return `both` over the sums of its columns: shape (levels, levels), NaN in a column of
+        nothing."""
         return self._over(self.both.sum(axis=0, keepdims=True))
 
     @property
@@ -81,7 +84,8 @@ class Assessments:
         return shares
 
     def _kappa(self, weights: Floats) -> float:
-        """1 minus the disagreement found over the disagreement expected of two independent judges."""
+        """1 minus the disagreement found over the disagreement expected of two independent
+        judges."""
         total = self.both.sum()
         expected = np.outer(self.both.sum(axis=1), self.both.sum(axis=0)) * weights
         return (

@@ -12,7 +12,8 @@ _DIGITS = 12
 
 
 def discordance(values: Matrix, ranks: Floats) -> Floats:
-    """Return for each topic the share of pairs of systems that stand there in the other order than in `ranks`.
+    """Return for each topic the share of pairs of systems that stand there in the other order than
+    in `ranks`.
 
     A pair counts where both systems have a value (NaN is none) and a rank (NaN is none), and where
     neither ties. NaN where no pair counts.
@@ -58,7 +59,8 @@ def _dense(rows: Matrix) -> Ints:
 
 
 def _tied(ordered: Ints, counted: Flags) -> Ints:
-    """Return the number of pairs of equal neighbours and their neighbours in each row, among those counted."""
+    """Return the number of pairs of equal neighbours and their neighbours in each row, among those
+    counted."""
     index = np.arange(ordered.shape[1])
     opens = np.ones(ordered.shape, np.bool_)
     opens[:, 1:] = ordered[:, 1:] != ordered[:, :-1]

@@ -23,7 +23,8 @@ DEFAULTS = Options(resamples=2_000)
 
 @dataclass(frozen=True)
 class RankIntervals:
-    """One entry per run: its rank, the interval it has over resamples of topics, and its share of first places."""
+    """One entry per run: its rank, the interval it has over resamples of topics, and its share of
+    first places."""
 
     rank: Ints
     low: Ints
@@ -72,7 +73,8 @@ def rank_intervals(
 
 
 def stretch_of(topics: int, confidence: float) -> float:
-    """Return how much further than in resamples means lie from the true ones, at the ends of an interval."""
+    """Return how much further than in resamples means lie from the true ones, at the ends of an
+    interval."""
     level = (1 + confidence) / 2
     student = float(special.stdtrit(topics - 1, level) / special.ndtri(level))
     return student * float(np.sqrt(topics / (topics - 1)))
@@ -80,7 +82,8 @@ def stretch_of(topics: int, confidence: float) -> float:
 
 @dataclass(frozen=True)
 class Agreements:
-    """Every coefficient between two orders a and b; for `tau_ap` a is the truth, for `tau_ap_reversed` b."""
+    """Every coefficient between two orders a and b; for `tau_ap` a is the truth, for
+    `tau_ap_reversed` b."""
 
     tau: Agreement
     tau_ap: Agreement
@@ -96,7 +99,8 @@ def order_agreements(
     lower_is_better: Flags,
     options: Options,
 ) -> list[Agreements]:
-    """Return how far some pairs of orders of the same runs agree, by measures or by qrels; topics are drawn together.
+    """Return how far some pairs of orders of the same runs agree, by measures or by qrels; topics
+    are drawn together.
 
     Each order is drawn once, however many pairs it is in.
 
@@ -134,7 +138,8 @@ def _agreements(a: Ints, b: Ints, drawn_a: Any, drawn_b: Any, confidence: float)
 
 
 def _agreement(observed: Floats, found: Floats, confidence: float, least: float) -> Agreement:
-    """Return a coefficient, at least `least` and at most 1, with the hull of its percentile and its basic interval.
+    """Return a coefficient, at least `least` and at most 1, with the hull of its percentile and its
+    basic interval.
 
     Ranks of a resample carry the noise twice, so that orders of many runs agree less than those
     observed: percentiles lie too low, as far as the basic interval, 2 observed - percentiles, is

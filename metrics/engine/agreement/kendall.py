@@ -35,7 +35,8 @@ def rank_correlations(ranks: Ints | Floats) -> Matrix:
 
 
 def tau(first: Ints, second: Ints) -> Floats:
-    """Kendall's tau-b of each row of the one with the same row of the other; NaN where a row is one tie.
+    """Kendall's tau-b of each row of the one with the same row of the other; NaN where a row is one
+    tie.
 
     Formula: sum of s t / sqrt(sum of s^2 x sum of t^2) over pairs of systems, s and t being -1, 0
     or 1 as the one stands before, beside or after the other in the first and in the second order

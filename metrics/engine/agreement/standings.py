@@ -23,7 +23,8 @@ KERNELS = (_count_ranks,)
 
 
 def standings(means: Matrix, lower_is_better: Flags) -> Ints:
-    """Ranks 1, 2, 2, 4 of the systems under each combination, those without a mean (NaN) sharing the last.
+    """Ranks 1, 2, 2, 4 of the systems under each combination, those without a mean (NaN) sharing
+    the last.
 
     A mean ties with the first of a rank where it is within TIE of it, as a share of it or in all.
     Held against the first, not the one before: a long row of ever so little lower means does not
@@ -48,8 +49,8 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
 
 
 def _places_of_one(ordered: Matrix) -> Ints:
-    """Return the ranks of one combination: a loop over ten thousand numbers, which arrays of one number each make
-    longer."""
+    """Return the ranks of one combination: a loop over ten thousand numbers, which arrays of one
+    number each make longer."""
     ends = _end_of_tie(ordered[:, 0]).tolist()
     first, places = 0, []
     for place, cost in enumerate(ordered[:, 0].tolist()):
@@ -81,7 +82,8 @@ def _ranks_in_order(costs: Sequence[float]) -> list[int]:
 
 
 def add_ranks(means: Matrix, counts: Ints, *, lower_is_better: bool) -> None:
-    """Add to `counts`, of shape (systems, ranks), in how many combinations each system has each of the `standings`.
+    """Add to `counts`, of shape (systems, ranks), in how many combinations each system has each of
+    the `standings`.
 
     Shapes: `means` (combinations, systems), all of them numbers; ranks count from 0 here.
     """
@@ -90,7 +92,8 @@ def add_ranks(means: Matrix, counts: Ints, *, lower_is_better: bool) -> None:
 
 
 def count_first(means: Matrix, *, lower_is_better: bool) -> Ints:
-    """Return in how many combinations each system has the first rank of the `standings`; `means` as for `add_ranks`."""
+    """Return in how many combinations each system has the first rank of the `standings`; `means` as
+    for `add_ranks`."""
     cost = means if lower_is_better else -means
     first: Ints = np.count_nonzero(cost <= _end_of_tie(cost.min(axis=1, keepdims=True)), axis=0)
     return first
@@ -111,7 +114,8 @@ def has_ties(ranks: Ints) -> Flags:
 def comparable(
     topics: Sequence[int], judged: int, covered: Callable[[list[int]], Sequence[bytes]]
 ) -> list[bool]:
-    """Return which systems have means that compare like with like: those over the same topics, and over the most.
+    """Return which systems have means that compare like with like: those over the same topics, and
+    over the most.
 
     `topics` counts the topics of each system's mean, out of those `judged`. Where none has them
     all, `covered` says for some systems which topics they are; of different ones as many, those of

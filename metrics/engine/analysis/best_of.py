@@ -1,4 +1,5 @@
-"""The best of several versions: what its mean would be on other topics, and what as many equal versions reach."""
+"""The best of several versions: what its mean would be on other topics, and what as many equal
+versions reach."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _PIECE = 200_000
 
 
 def expected_best(values: Matrix, *, lower_is_better: bool = False, seed: int = 0) -> float:
-    """Return the mean that the best version can be expected to have on topics on which it was not chosen.
+    """Return the mean that the best version can be expected to have on topics on which it was not
+    chosen.
 
     Shape: `values` (versions, topics). The version is chosen on a random half of the topics and
     read on the other one, 200 times. NaN with fewer than two topics.
@@ -46,7 +48,8 @@ def reach_of_equals(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Floats:
-    """Return for each version the best mean that as many versions equal to the first one reach by chance.
+    """Return for each version the best mean that as many versions equal to the first one reach by
+    chance.
 
     Shape: `values` (versions, topics). The differences of each version from the first are centred,
     so that all versions are equal, and the topics are resampled; the result is the first mean and,

@@ -1,4 +1,5 @@
-"""Two systems topic by topic: the difference of their values, and on how many topics either one is ahead."""
+"""Two systems topic by topic: the difference of their values, and on how many topics either one is
+ahead."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Differences:
-    """`values` is a minus b, shape (topics,), NaN where one of them has no value; those topics count nowhere."""
+    """`values` is a minus b, shape (topics,), NaN where one of them has no value; those topics
+    count nowhere."""
 
     values: Floats
     wins: int
@@ -25,8 +27,8 @@ class Differences:
 
     @property
     def influence(self) -> Floats:
-        """By how much the mean difference changes if a topic is left out; NaN for one that does not count, and where no
-        other does.
+        """By how much the mean difference changes if a topic is left out; NaN for one that does not
+        count, and where no other does.
 
         Formula: (mean(d) - d_i) / (n - 1)
         """

@@ -29,8 +29,8 @@ class Costs:
 
 @dataclass(frozen=True)
 class Frontier:
-    """One entry per run: one of STATUSES, the run that is better at no higher cost (-1 for none), and the corrected p
-    of this. `pairs` is the number of pairs for which the p values count."""
+    """One entry per run: one of STATUSES, the run that is better at no higher cost (-1 for none),
+    and the corrected p of this. `pairs` is the number of pairs for which the p values count."""
 
     status: list[str]
     by: Ints
@@ -41,7 +41,8 @@ class Frontier:
 def frontier(
     values: Matrix, costs: Costs, groups: Ints, *, lower_is_better: bool = False
 ) -> Frontier:
-    """Which runs are on the frontier of effectiveness against cost, which are surely dominated, and which perhaps.
+    """Which runs are on the frontier of effectiveness against cost, which are surely dominated, and
+    which perhaps.
 
     Groups: a run is surely dominated if another one is not dearer, with intervals apart where there
     are any, and better: the one-sided p of `paired_t` is below 0.05, by Holm over all pairs of

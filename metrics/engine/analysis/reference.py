@@ -13,7 +13,8 @@ from metrics.engine.judgement.steps import Matrix
 
 @dataclass(frozen=True)
 class TopicFigures:
-    """Figures of each topic over the runs that have a value there, each of shape (topics,); NaN where none has.
+    """Figures of each topic over the runs that have a value there, each of shape (topics,); NaN
+    where none has.
 
     `median` is the mean of the two middle values where their number is even, `median_upper` the
     higher one of them, which is the (floor(n/2)+1)-th smallest: the median of TREC. `q1` and `q3`
@@ -31,7 +32,8 @@ class TopicFigures:
 
 
 def topic_figures(values: Matrix) -> TopicFigures:
-    """Return the figures of every topic; `values` has shape (runs, topics), NaN where a run has no value."""
+    """Return the figures of every topic; `values` has shape (runs, topics), NaN where a run has no
+    value."""
     n: Ints = np.count_nonzero(np.isfinite(values), axis=0)
     if not len(values):
         nothing = np.full(values.shape[1], np.nan)
@@ -60,9 +62,9 @@ def topic_figures(values: Matrix) -> TopicFigures:
 
 
 def ranks_among(own: Floats, others: Matrix, *, lower_is_better: bool) -> Floats:
-    """Return the rank of a run on each topic among others, which may have it among them: 1 and the number of those that
-    are better by more than rounding. NaN where it has no value; shapes (topics,), (runs, topics),
-    (topics,)."""
+    """Return the rank of a run on each topic among others, which may have it among them: 1 and the
+    number of those that are better by more than rounding. NaN where it has no value; shapes
+    (topics,), (runs, topics), (topics,)."""
     sign = -1.0 if lower_is_better else 1.0
     ahead = sign * (others - own)
     better = np.count_nonzero(ahead > TIE * np.maximum(1.0, np.abs(own)), axis=0)

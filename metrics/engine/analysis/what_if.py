@@ -33,7 +33,8 @@ USERS = ("impatient", "patient")
 
 @dataclass(frozen=True)
 class Grid:
-    """Values of each parameter, whose product is the combinations. A depth of None is the whole ranking."""
+    """Values of each parameter, whose product is the combinations. A depth of None is the whole
+    ranking."""
 
     families: tuple[str, ...] = ("nDCG",)
     gains: tuple[GainMap, ...] = (LINEAR,)
@@ -42,8 +43,8 @@ class Grid:
     depths: tuple[int | None, ...] = (10,)
 
     def measures(self) -> list[Measure]:
-        """Return every combination once. Raise MeasureError if they are too many. Bases only apply to discounts that
-        have one."""
+        """Return every combination once. Raise MeasureError if they are too many. Bases only apply
+        to discounts that have one."""
         discounts = [
             (dis, base)
             for dis in self.discounts

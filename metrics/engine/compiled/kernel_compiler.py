@@ -1,4 +1,5 @@
-"""Compile a kernel to its object file: Numba generates LLVM's language, LLVM machine code. Loaded only for this."""
+"""Compile a kernel to its object file: Numba generates LLVM's language, LLVM machine code. Loaded
+only for this."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def compile_kernel(kernel: Kernel) -> bytes:
 
 
 def _entry(kernel: Kernel, native: str) -> str:
-    """Return a function in C's calling convention around Numba's own, which takes seven numbers for an array and
-    returns its result by reference.
+    """Return a function in C's calling convention around Numba's own, which takes seven numbers for
+    an array and returns its result by reference.
 
     Numba counts references to arrays; here there are none to count, which the optimiser then sees.
     It also learns that no two arrays overlap.
@@ -74,8 +75,8 @@ def _entry(kernel: Kernel, native: str) -> str:
 
 
 def _argument(name: str, argument: Argument) -> tuple[list[str], list[str], list[str]]:
-    """Return the parameters that the entry takes for an argument, the values it passes on, and the code that computes
-    them."""
+    """Return the parameters that the entry takes for an argument, the values it passes on, and the
+    code that computes them."""
     if not argument.dimensions:
         kind = _TYPES[argument.kind]
         return [f"{kind} {name}"], [f"{kind} {name}"], []

@@ -1,4 +1,5 @@
-"""EvalHub's functions as machine code: compiled once, kept as object files, and loaded without the compiler.
+"""EvalHub's functions as machine code: compiled once, kept as object files, and loaded without the
+compiler.
 
 Numba compiles them (`metrics.engine.compiled.kernel_compiler`), which takes seconds. Numba's own
 cache still needs all of Numba, half a second and 80 MB. An object file needs LLVM alone, 40 ms and
@@ -39,7 +40,8 @@ _lock = RLock()
 
 
 class Kernel:
-    """A function of a module of kernels, with one signature in Numba's notation: `uint64(uint8[::1], int64)`.
+    """A function of a module of kernels, with one signature in Numba's notation:
+    `uint64(uint8[::1], int64)`.
 
     Call it with NumPy arrays and numbers. An array must have the type, the number of axes and, for
     `::1`, the memory order of the signature, else TypeError is raised; an array that is written to
@@ -112,7 +114,8 @@ def _digest(*texts: str) -> str:
 
 
 class Argument:
-    """An argument of a kernel: a number, or an array with the values that its shape adds to the call."""
+    """An argument of a kernel: a number, or an array with the values that its shape adds to the
+    call."""
 
     def __init__(self, kind: str, axes: str) -> None:
         self.kind = kind
@@ -127,8 +130,8 @@ class Argument:
             self.types += [ctypes.c_int64] * self.dimensions
 
     def put(self, passed: list[Any], value: Any) -> None:
-        """Add the values that are passed for an argument: the number, or the array's address, its shape, and its
-        strides if they are free."""
+        """Add the values that are passed for an argument: the number, or the array's address, its
+        shape, and its strides if they are free."""
         if not self.dimensions:
             passed.append(value if self.kind == "float64" else int(value))
             return
@@ -156,7 +159,8 @@ def target_machine() -> Any:
 
 
 def _processor() -> tuple[str, str]:
-    """Return LLVM's name of this processor with its features, or the one that the environment names."""
+    """Return LLVM's name of this processor with its features, or the one that the environment
+    names."""
     if name := os.environ.get(PROCESSOR):
         return name, ""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
@@ -169,7 +173,8 @@ def _machine() -> tuple[str, ...]:
 
 @cache
 def sources(module: str) -> list[str]:
-    """Return the text of a module and of the EvalHub modules that it imports, from which its machine code is made."""
+    """Return the text of a module and of the EvalHub modules that it imports, from which its
+    machine code is made."""
     texts: dict[str, str] = {}
     waiting = [module, _COMPILER]
     while waiting:
@@ -189,7 +194,8 @@ def _source(module: str) -> tuple[str, list[str]]:
 
 @cache
 def _folders() -> tuple[str, ...]:
-    """Return the folders for object files: the named one, or else beside the code and in the user's cache."""
+    """Return the folders for object files: the named one, or else beside the code and in the user's
+    cache."""
     if named := os.environ.get(FOLDER):
         return (named,)
     of_user = os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
@@ -197,8 +203,8 @@ def _folders() -> tuple[str, ...]:
 
 
 def _content(path: str) -> bytes | None:
-    """Return an object file, or None if it does not exist, is truncated or altered, or another user could have put it
-    there."""
+    """Return an object file, or None if it does not exist, is truncated or altered, or another user
+    could have put it there."""
     try:
         with open(path, "rb") as file:
             owned = os.fstat(file.fileno())
@@ -213,7 +219,8 @@ def _content(path: str) -> bytes | None:
 
 
 def _store(paths: list[str], object_code: bytes) -> None:
-    """Write the object file to the first writable folder; without one, the next process compiles again."""
+    """Write the object file to the first writable folder; without one, the next process compiles
+    again."""
     for path in map(Path, paths):
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

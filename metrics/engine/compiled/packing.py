@@ -1,5 +1,5 @@
-"""Named arrays as bytes to store: a header in JSON, then the arrays, whole numbers in the narrowest type that holds
-them."""
+"""Named arrays as bytes to store: a header in JSON, then the arrays, whole numbers in the narrowest
+type that holds them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def pack(numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]) -> bytes:
 
 
 def unpack(stored: bytes, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the header, with its `format`, and the arrays, int64 or float64, that `pack` wrote. Raise ValueError if
-    they are of a later version."""
+    """Return the header, with its `format`, and the arrays, int64 or float64, that `pack` wrote.
+    Raise ValueError if they are of a later version."""
     size = int.from_bytes(stored[:_HEADER], "little")
     header = json.loads(stored[_HEADER : _HEADER + size])
     if header["format"] not in (FIRST, FORMAT):
@@ -56,7 +56,8 @@ def _from_planes(array: Any) -> Any:
 
 
 def _smallest(array: Any) -> Any:
-    """Return the same numbers in the narrowest integer type that holds them; floats stay as they are."""
+    """Return the same numbers in the narrowest integer type that holds them; floats stay as they
+    are."""
     if array.dtype.kind == "f":
         return array
     if array.size == 0:

@@ -43,7 +43,8 @@ class _Topics:
         return np.repeat(values, self.sizes)
 
     def steps(self, column: Ints) -> tuple[Ints, Ints]:
-        """Return a column's first value in each topic, and how much each row adds to the one above, 0 in the first."""
+        """Return a column's first value in each topic, and how much each row adds to the one above,
+        0 in the first."""
         added = np.zeros_like(column)
         np.subtract(column[1:], column[:-1], out=added[1:])
         added[self.starts] = 0
@@ -55,7 +56,8 @@ class _Topics:
 
 
 def shrink(columns: dict[str, Any], n_topics: int) -> dict[str, Any]:
-    """Return the columns of COLUMNS as arrays that take fewer bytes; `grow` gives the same columns back, each bit."""
+    """Return the columns of COLUMNS as arrays that take fewer bytes; `grow` gives the same columns
+    back, each bit."""
     topic, rank, level, judgement, score, tie_first, tie_size = (columns[name] for name in COLUMNS)
     counts = np.bincount(topic, minlength=n_topics)
     topics = _Topics.of(counts)
@@ -117,8 +119,8 @@ def _grow_scores(arrays: dict[str, Any], topics: _Topics) -> Floats:
 
 
 def _as_whole(score: Floats, decimals: int) -> Ints | None:
-    """Return the scores as multiples of the last of so many digits, or None if these do not give the same bits: a zero
-    with a sign, for example, has none."""
+    """Return the scores as multiples of the last of so many digits, or None if these do not give
+    the same bits: a zero with a sign, for example, has none."""
     unit = 10.0**decimals
     # A very large score, multiplied, is infinite.
     with np.errstate(over="ignore"):

@@ -8,7 +8,8 @@ from metrics.engine.arrays import Floats, Ints
 
 
 def running_sum(topic: Ints, values: Floats) -> Floats:
-    """Sum of the values of a topic's rows up to and including each row, added in their order; topics must be sorted.
+    """Sum of the values of a topic's rows up to and including each row, added in their order;
+    topics must be sorted.
 
     Each topic's total is taken off again after its last row, so no topic's figures depend on those
     before it.

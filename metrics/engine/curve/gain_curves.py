@@ -93,8 +93,8 @@ class GainCurves:
         return all(own[name] == value for name, value in wanted.items() if name != "norm")
 
     def curve(self, measure: Measure, depth: int) -> Curve:
-        """Return the curve that `metrics.engine.curve.curves.curve` computes from the judged run, each
-        bit of it."""
+        """Return the curve that `metrics.engine.curve.curves.curve` computes from the judged run,
+        each bit of it."""
         name, parameters = measure.definition.name, measure.parameters
         del parameters["judged_only"]
         drawn = CURVES[name](self, depth, **parameters)
@@ -103,8 +103,8 @@ class GainCurves:
         return replace(drawn, averages=self.means[FAMILY.index(name), :depth])
 
     def readings(self, measure: Measure, depth: int) -> Readings:
-        """Return the readings of the curve, as `metrics.engine.curve.readings.readings` does, except
-        `reached`."""
+        """Return the readings of the curve, as `metrics.engine.curve.readings.readings` does,
+        except `reached`."""
         drawn = self.curve(measure, depth)
         missed, percent = missed_of(drawn.mean, drawn.ideal_mean)
         if not drawn.cumulates:

@@ -1,4 +1,5 @@
-"""Intervals of means over topics: the topics are taken for a sample of those a system could meet."""
+"""Intervals of means over topics: the topics are taken for a sample of those a system could
+meet."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _ROUNDING = 1e-12
 
 
 def column_band(values: Matrix, confidence: float) -> Band | None:
-    """Student's t interval of every column's mean over its rows: lower and upper end; None with fewer than two rows."""
+    """Student's t interval of every column's mean over its rows: lower and upper end; None with
+    fewer than two rows."""
     rows = len(values)
     if rows < 2:
         return None
@@ -30,7 +32,8 @@ def column_band(values: Matrix, confidence: float) -> Band | None:
 def row_intervals(
     values: Matrix, confidence: float, bounds: tuple[float, float] = UNBOUNDED
 ) -> Band:
-    """The t interval of every row's mean over the columns where it has a value; NaN with fewer than two of them.
+    """The t interval of every row's mean over the columns where it has a value; NaN with fewer than
+    two of them.
 
     Formula: m +- t(n - 1) e, e the standard error of the mean m. For values between finite bounds
     on the scale of the logit, log((m - low) / (high - m)) +- t(n - 1) e (high - low) / ((m - low)
@@ -69,13 +72,15 @@ def row_intervals(
 
 
 def within(band: Band, bounds: tuple[float, float]) -> Band:
-    """Return the part of each interval that lies within a measure's range, of which Student's t knows nothing."""
+    """Return the part of each interval that lies within a measure's range, of which Student's t
+    knows nothing."""
     low, high = band
     return np.clip(low, *bounds), np.clip(high, *bounds)
 
 
 def mean_band(steps: Steps, confidence: float) -> Band:
-    """Student's t interval of the mean over topics at every rank; two arrays of shape (depth,), for 2 topics or more.
+    """Student's t interval of the mean over topics at every rank; two arrays of shape (depth,), for
+    2 topics or more.
 
     The spread comes from sums and sums of squares, so that no value per topic and rank is ever
     written down.
@@ -90,7 +95,8 @@ def mean_band(steps: Steps, confidence: float) -> Band:
 
 
 def ratio_band(above: Steps, below: Steps, confidence: float) -> Band:
-    """Return the band for the ratio of two means, both on the same rows: by the residuals of the ratio estimator.
+    """Return the band for the ratio of two means, both on the same rows: by the residuals of the
+    ratio estimator.
 
     With r the ratio of the means, the variance is that of the mean of above - r below, over the
     square of the mean of below (Cochran, Sampling Techniques, 1977, chapter 6). Where all topics

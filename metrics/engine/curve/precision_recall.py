@@ -1,4 +1,5 @@
-"""The recall-precision graph: interpolated precision at even points of recall, one curve per level or gain map."""
+"""The recall-precision graph: interpolated precision at even points of recall, one curve per level
+or gain map."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ MAX_POINTS = 101
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """Documents of level `rel` and above taken for relevant, or of this level `alone`, or each worth its `gains`:
-    precision of every topic, shape (topics, points)."""
+    """Documents of level `rel` and above taken for relevant, or of this level `alone`, or each
+    worth its `gains`: precision of every topic, shape (topics, points)."""
 
     topics: Matrix
     rel: int = 1
@@ -58,8 +59,8 @@ def precision_recall(
     interp: Interpolation = "ceiling",
     rounding: Rounding = "10",
 ) -> PrecisionRecall:
-    """The curve of one level and all above it, or of the level alone; IPrec at every point, but with interp='interval'
-    from each point to the next one.
+    """The curve of one level and all above it, or of the level alone; IPrec at every point, but
+    with interp='interval' from each point to the next one.
 
     Source: Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4; trec_eval
     m_iprec_at_recall
@@ -76,7 +77,8 @@ def precision_recall(
 
 
 def graded_precision_recall(run: JudgedRun, gains: GainMap, *, points: int = 11) -> PrecisionRecall:
-    """The curve of generalised precision over generalised recall: the highest GP at each point of GR or above it.
+    """The curve of generalised precision over generalised recall: the highest GP at each point of
+    GR or above it.
 
     Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """

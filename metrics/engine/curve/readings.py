@@ -96,7 +96,8 @@ def missed_of(actual: Floats, ideal: Floats) -> tuple[Floats, Floats]:
 
 
 def ranks_needed(reached: Floats, wanted: Floats) -> Ints:
-    """Return the first rank at which a curve that never falls has each value, 0 where it never has."""
+    """Return the first rank at which a curve that never falls has each value, 0 where it never
+    has."""
     before = np.searchsorted(reached, wanted * (1 - _ROUNDING))
     return np.where(before < len(reached), before + 1, 0)
 

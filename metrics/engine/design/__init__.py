@@ -1,1 +1,2 @@
-"""Which differences a test collection can detect: discriminative power, swap rates, and the number of topics needed."""
+"""Which differences a test collection can detect: discriminative power, swap rates, and the number
+of topics needed."""

@@ -1,4 +1,5 @@
-"""The share of pairs of runs that a measure separates on these topics, and the difference needed for it."""
+"""The share of pairs of runs that a measure separates on these topics, and the difference needed
+for it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, all_pai
 
 @dataclass(frozen=True)
 class DiscriminativePower:
-    """The curve of achieved significance levels: every pair's p in descending order; nothing is corrected.
+    """The curve of achieved significance levels: every pair's p in descending order; nothing is
+    corrected.
 
     `share` of the pairs has p below alpha. `needed` is the largest difference that any pair needs
     to get there, and `typical` the one that half of the pairs need at most.

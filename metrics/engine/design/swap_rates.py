@@ -15,7 +15,8 @@ from metrics.engine.significance.resampling import generator_of
 
 @dataclass(frozen=True)
 class SwapRates:
-    """The number of comparisons with a difference in each bin, and the number that a second topic set reversed.
+    """The number of comparisons with a difference in each bin, and the number that a second topic
+    set reversed.
 
     Shapes: `sizes` (sizes,), topics of each of both sets; `edges` (bins,), where each bin begins,
     the last one being open; `compared` and `swapped` (sizes, bins).
@@ -33,7 +34,8 @@ class SwapRates:
         return np.divide(self.swapped, self.compared, out=nothing, where=self.compared > 0)
 
     def needed(self, rate: float = 0.05) -> Floats:
-        """For each size the difference from which on no bin was turned round more often; infinite where none is."""
+        """For each size the difference from which on no bin was turned round more often; infinite
+        where none is."""
         too_often = np.nan_to_num(self.rates, nan=0.0) > rate
         last = np.where(
             too_often.any(axis=1), len(self.edges) - np.argmax(too_often[:, ::-1], axis=1), 0
@@ -50,7 +52,8 @@ def swap_rates(
     width: float = 0.01,
     bins: int = 21,
 ) -> SwapRates:
-    """Swap rates for topic sets of some sizes: both sets are drawn apart, `trials` times, without replacement.
+    """Swap rates for topic sets of some sizes: both sets are drawn apart, `trials` times, without
+    replacement.
 
     Formula: of the comparisons whose difference of means on the first set falls into a bin, the
     share in which the second set has the runs the other way round

@@ -23,7 +23,8 @@ _LARGEST_SHIFT = 300.0
 
 
 def variance_of(values: Matrix) -> float:
-    """Return the variance of one run's values that topics do not explain: V_E2 of the two-way analysis of variance.
+    """Return the variance of one run's values that topics do not explain: V_E2 of the two-way
+    analysis of variance.
 
     That of the difference of two runs is twice as much.
     """
@@ -70,7 +71,8 @@ def power_of_anova(
 def power_of_non_inferiority(
     topics: int, margin: float, variance: float, alpha: float = 0.05
 ) -> float:
-    """The chance that `tost` shows of a run that it is not worse than another one from which it does not differ.
+    """The chance that `tost` shows of a run that it is not worse than another one from which it
+    does not differ.
 
     Formula: P(t' > t(n - 1, 1 - alpha)), t' noncentral with n - 1 degrees of freedom and margin
     sqrt(n / v), v the variance of the differences, twice `variance`
@@ -86,8 +88,9 @@ def power_of_non_inferiority(
 
 
 def power_of_equivalence(topics: int, margin: float, variance: float, alpha: float = 0.05) -> float:
-    """The chance that `tost` shows of two runs that do not differ at all that they are equivalent: `power_of_tost` with
-    the shift margin sqrt(n / v), v the variance of the differences, twice `variance`."""
+    """The chance that `tost` shows of two runs that do not differ at all that they are equivalent:
+    `power_of_tost` with the shift margin sqrt(n / v), v the variance of the differences, twice
+    `variance`."""
     _check_size(topics, margin, variance)
     if not 0 < alpha < 0.5:
         message = f"equivalence needs an alpha below 0.5, not {alpha:g}: its interval is one of 1 - 2 alpha"
@@ -120,22 +123,24 @@ def topics_for_t(
 def topics_for_anova(
     runs: int, difference: float, variance: float, alpha: float = 0.05, power: float = 0.8
 ) -> int:
-    """Return the fewest topics with which an analysis of variance of so many runs finds the difference with this
-    power."""
+    """Return the fewest topics with which an analysis of variance of so many runs finds the
+    difference with this power."""
     return _fewest(lambda n: power_of_anova(n, runs, difference, variance, alpha) >= power)
 
 
 def topics_for_non_inferiority(
     margin: float, variance: float, alpha: float = 0.05, power: float = 0.8
 ) -> int:
-    """Return the fewest topics with which a run that is no worse than another is shown to be so with this power."""
+    """Return the fewest topics with which a run that is no worse than another is shown to be so
+    with this power."""
     return _fewest(lambda n: power_of_non_inferiority(n, margin, variance, alpha) >= power)
 
 
 def topics_for_equivalence(
     margin: float, variance: float, alpha: float = 0.05, power: float = 0.8
 ) -> int:
-    """Return the fewest topics with which two runs that do not differ are shown to be equivalent with this power."""
+    """Return the fewest topics with which two runs that do not differ are shown to be equivalent
+    with this power."""
     # Equivalent means that neither is worse: where one is shown not to be with power p, both are
     # with 2 p - 1 or more.
     found = topics_for_non_inferiority(margin, variance, alpha, (1 + power) / 2)
@@ -145,14 +150,16 @@ def topics_for_equivalence(
 
 
 def topics_for_interval(width: float, variance: float, confidence: float = 0.95) -> int:
-    """Return the fewest topics with which the interval of a difference is expected to be no wider."""
+    """Return the fewest topics with which the interval of a difference is expected to be no
+    wider."""
     return _fewest(lambda n: half_width(n, variance, confidence) <= width / 2)
 
 
 def detectable_difference(
     topics: int, variance: float, alpha: float = 0.05, power: float = 0.8
 ) -> float:
-    """Return the smallest difference of two runs that a paired t test finds with this power on so many topics."""
+    """Return the smallest difference of two runs that a paired t test finds with this power on so
+    many topics."""
     _check_size(topics, 1.0, variance)
     unit = np.sqrt(2 * variance)
     found = brentq(lambda d: power_of_t(topics, d * unit, variance, alpha) - power, 1e-9, 1e3)

@@ -1,4 +1,5 @@
-"""How much of the spread of run means goes with a setting, beside what chance would give the luckiest of all."""
+"""How much of the spread of run means goes with a setting, beside what chance would give the
+luckiest of all."""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ def has_spread(values: Matrix) -> bool:
 
 
 def _shares(indicators: Matrix, number: Ints, means: Matrix) -> Matrix:
-    """Return epsilon squared of each setting in each column of means (runs, columns); `number` are its levels."""
+    """Return epsilon squared of each setting in each column of means (runs, columns); `number` are
+    its levels."""
     runs, largest = len(means), float(np.abs(means).max()) or 1.0
     centred = (means - means.mean(axis=0)) / largest
     total = np.square(centred).sum(axis=0)

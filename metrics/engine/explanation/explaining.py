@@ -1,4 +1,5 @@
-"""What explains the values of runs whose settings are known: two answers, and silence where there is none."""
+"""What explains the values of runs whose settings are known: two answers, and silence where there
+is none."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def explain(
     seed: int = 0,
     watch: Watch = unwatched,
 ) -> Explanation:
-    """Return what changing a setting changed where nothing else did, and which settings go with the means.
+    """Return what changing a setting changed where nothing else did, and which settings go with the
+    means.
 
     Shapes: `values` (runs, topics), two topics or more; each setting has the value of every run.
     """
@@ -104,7 +106,8 @@ def explain(
 
 
 def _groups(strength: Matrix) -> list[list[int]]:
-    """Return the parameters that change together, by their places: each is with one of its group, at least."""
+    """Return the parameters that change together, by their places: each is with one of its group,
+    at least."""
     left = list(range(len(strength)))
     groups = []
     while left:
@@ -119,7 +122,8 @@ def _groups(strength: Matrix) -> list[list[int]]:
 
 
 def _linked(strength: Matrix, groups: Sequence[Sequence[int]]) -> list[tuple[int, int, float]]:
-    """Return the pairs of groups of which two parameters often change together, the strongest first."""
+    """Return the pairs of groups of which two parameters often change together, the strongest
+    first."""
     found = []
     for place, group in enumerate(groups):
         for after, other in enumerate(groups[place + 1 :], place + 1):

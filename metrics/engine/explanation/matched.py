@@ -1,4 +1,5 @@
-"""Pairs of runs that differ in one setting and in nothing else: by how much they differ, for other runs and topics."""
+"""Pairs of runs that differ in one setting and in nothing else: by how much they differ, for other
+runs and topics."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class Change:
 def changes_of(
     values: Matrix, settings: Sequence[Setting], others: Sequence[Setting]
 ) -> list[Change]:
-    """Every change of a value for which there are pairs of runs that are equal in every other setting.
+    """Every change of a value for which there are pairs of runs that are equal in every other
+    setting.
 
     Formula: d, the difference averaged over the pairs; t = d / sqrt(V1 + V2), so that t^2 = min F'
     of runs and topics, with (V1 + V2)^2 / (V1^2 / n1 + V2^2 / n2) degrees of freedom; Holm over all
@@ -121,7 +123,8 @@ def untested(changes: Sequence[Change]) -> list[Caution]:
 
 
 def _blocks(codes: Sequence[Ints], runs: int) -> Ints:
-    """Return for each run the number of its block: runs of a block are equal in all these settings."""
+    """Return for each run the number of its block: runs of a block are equal in all these
+    settings."""
     if not codes:
         return np.zeros(runs, np.int64)
     known: dict[bytes, int] = {}
@@ -130,7 +133,8 @@ def _blocks(codes: Sequence[Ints], runs: int) -> Ints:
 
 
 def _spread(means: Floats, blocks: Ints, is_after: Flags) -> tuple[float, int]:
-    """Return the mean square of what blocks and value leave of the run means, and its degrees of freedom.
+    """Return the mean square of what blocks and value leave of the run means, and its degrees of
+    freedom.
 
     NaN, and 1, where nothing is left. Every block has runs of both values.
     """
@@ -152,8 +156,9 @@ def _spread(means: Floats, blocks: Ints, is_after: Flags) -> tuple[float, int]:
 
 
 def _steps(setting: Setting) -> Iterator[tuple[int, int]]:
-    """Yield the changes of value to compare: from the lower number to the next, from the most frequent value to every
-    other one that is not a number, and to the most frequent number if it is not one itself."""
+    """Yield the changes of value to compare: from the lower number to the next, from the most
+    frequent value to every other one that is not a number, and to the most frequent number if it is
+    not one itself."""
     often = [place for place, count in enumerate(setting.counts.tolist()) if count >= LEAST_RUNS]
     numbers = sorted(
         (place for place in often if setting.numbers_of(place)), key=setting.numbers_of

@@ -1,4 +1,5 @@
-"""Settings of runs as codes: the values of each parameter, the levels they fall into, and which change together."""
+"""Settings of runs as codes: the values of each parameter, the levels they fall into, and which
+change together."""
 
 from __future__ import annotations
 
@@ -65,8 +66,8 @@ class Setting:
 
     @property
     def names_runs(self) -> bool:
-        """Return whether the value is different in every run that has one, as a seed or a commit is. Numbers with a
-        fraction may be searched at random, and are settings nevertheless."""
+        """Return whether the value is different in every run that has one, as a seed or a commit
+        is. Numbers with a fraction may be searched at random, and are settings nevertheless."""
         values = [value for (value, *_) in self.values if value is not None]
         given = int(self.counts[: len(values)].sum())
         fractions = any(isinstance(value, float) and not value.is_integer() for value in values)
@@ -74,7 +75,8 @@ class Setting:
 
 
 def encode(name: str, given: Sequence[Plain]) -> Setting:
-    """Return one parameter; `given` has the value of each run. Texts are equal without regard to case."""
+    """Return one parameter; `given` has the value of each run. Texts are equal without regard to
+    case."""
     keys = [_key(value) for value in given]
     shown: dict[tuple[int, float, str], Plain] = {}
     for key, value in zip(keys, given, strict=True):
@@ -113,8 +115,8 @@ class Levels:
 
 
 def levels_of(settings: Sequence[Setting]) -> Levels:
-    """Return the levels of parameters that change together: many numbers in thirds by rank, and values of fewer than
-    three runs pooled."""
+    """Return the levels of parameters that change together: many numbers in thirds by rank, and
+    values of fewer than three runs pooled."""
     parts, codes = zip(*(_in_thirds(setting) for setting in settings), strict=True)
     rows, joint = _joint(codes)
     often = np.bincount(joint) >= LEAST_RUNS
@@ -167,7 +169,8 @@ def _joint(codes: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 def _in_thirds(setting: Setting) -> tuple[list[Plain | Range], Ints]:
-    """Return the values of one parameter and their codes, more than six numbers as ranges by rank."""
+    """Return the values of one parameter and their codes, more than six numbers as ranges by
+    rank."""
     values: list[Plain | Range] = [value for (value,) in setting.values]
     numbers = [number for place in range(len(values)) for number in setting.numbers_of(place)]
     if len(numbers) <= MOST_NUMBERS:

@@ -8,7 +8,8 @@ from metrics.engine.judgement.judged import JudgedRun
 
 
 def judged_depth(run: JudgedRun) -> int:
-    """Return the largest k with every document of the ranks 1..k judged on every topic that the run answers.
+    """Return the largest k with every document of the ranks 1..k judged on every topic that the run
+    answers.
 
     A topic with fewer documents than k is judged that deep if all of its documents are. A run of a
     pool of depth k has a judged depth of at least k.

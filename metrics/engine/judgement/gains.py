@@ -42,7 +42,8 @@ class GainMap:
 
     @property
     def lowest(self) -> int:
-        """Return the level below which no level gains: 0 if the map gives level 0 a gain, else 1."""
+        """Return the level below which no level gains: 0 if the map gives level 0 a gain, else
+        1."""
         return 0 if dict(self.pairs).get(0) else 1
 
     def of(self, level: Ints) -> Floats:
@@ -66,8 +67,8 @@ class GainMap:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the map that `text` describes: a name, gain-gain-... or level:gain,... Raise MeasureError
-        otherwise."""
+        """Return the map that `text` describes: a name, gain-gain-... or level:gain,... Raise
+        MeasureError otherwise."""
         if text in NAMED:
             return cls(text)
         if _SCHEME.fullmatch(text):

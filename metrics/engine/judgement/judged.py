@@ -321,7 +321,8 @@ class JudgedRun:
         return RankedGains(self.topic[rows], self.rank[rows], gain[chosen], self.n_topics)
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
-        """Return the ideal ranking: every judged document with a gain, in descending order of gain."""
+        """Return the ideal ranking: every judged document with a gain, in descending order of
+        gain."""
         base = self.recall_base
         return base.once(("ideal", gains), lambda: best_order(base, gains))
 

@@ -32,7 +32,8 @@ _LONG_ID = 64
 
 @dataclass(frozen=True)
 class Judgements:
-    """A qrels version in arrays: one row per (topic, document), rows grouped by topic in the file's order of topics.
+    """A qrels version in arrays: one row per (topic, document), rows grouped by topic in the file's
+    order of topics.
 
     Shapes: `topics`, `levels`, `doc_starts`, `doc_ends`, `doc_hashes` have one entry per judged
     document; doc ids are spans of `data`; `doc_hashes` use `seed`. `subtopics` is None if every
@@ -61,8 +62,8 @@ class Judgements:
 
     @property
     def short_spans(self) -> tuple[Positions, Positions]:
-        """Return where each document begins and ends in `data` in the four bytes that kernels read. Raise ValueError if
-        `data` has more than 2 GB."""
+        """Return where each document begins and ends in `data` in the four bytes that kernels read.
+        Raise ValueError if `data` has more than 2 GB."""
         if len(self.data) > np.iinfo(np.int32).max:
             raise ValueError("the document ids of the judgements have more than 2 GB")
         starts, ends = (
@@ -107,8 +108,8 @@ class Judgements:
         return made
 
     def find(self, block: RankedBlock, topic_of: Ints) -> tuple[Ints, Ints]:
-        """Return the rows of `block` that are judged and the judgement of each; `topic_of` gives the topic of each of
-        its topics here, or -1.
+        """Return the rows of `block` that are judged and the judgement of each; `topic_of` gives
+        the topic of each of its topics here, or -1.
 
         A hash only proposes a match: every match is compared byte by byte, and a wrong one is
         looked up exactly.
@@ -146,8 +147,9 @@ def _topic_keys(topics: Ints) -> Hashes:
 
 @dataclass(frozen=True)
 class Found:
-    """The judged rows of a block and the judgement of each. `ties` has first position and size of the tie group of
-    each, if the block's topics are in descending order of score and the search found the ties."""
+    """The judged rows of a block and the judgement of each. `ties` has first position and size of
+    the tie group of each, if the block's topics are in descending order of score and the search
+    found the ties."""
 
     rows: Ints
     judgements: Ints
@@ -354,7 +356,8 @@ class _Places:
 
 
 def _descending(block: RankedBlock, scores: Floats, rises: Ints) -> Ints:
-    """Return the rows in descending order of score, touching only the topics in which a score rises."""
+    """Return the rows in descending order of score, touching only the topics in which a score
+    rises."""
     order = np.arange(len(scores))
     unsorted = np.unique(block.topics_of(rises))
     rows = block.rows_of(unsorted)
@@ -364,7 +367,8 @@ def _descending(block: RankedBlock, scores: Floats, rises: Ints) -> Ints:
 
 
 def _rank_in_ties(block: RankedBlock, places: _Places, rows: Ints, first: Ints, size: Ints) -> Ints:
-    """Return the positions of judged rows within their tie groups: each group is sorted by doc_id descending, once."""
+    """Return the positions of judged rows within their tie groups: each group is sorted by doc_id
+    descending, once."""
     group_first, index = np.unique(first, return_index=True)
     group_size = size[index]
     offsets = np.cumsum(group_size) - group_size

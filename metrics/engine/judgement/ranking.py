@@ -43,7 +43,8 @@ class RankedBlock:
 
 
 def span_words(data: Bytes, starts: Positions, ends: Positions, index: int) -> Hashes:
-    """Return the index-th eight bytes of every span as one little-endian number, zeros past a span's end."""
+    """Return the index-th eight bytes of every span as one little-endian number, zeros past a
+    span's end."""
     words = np.zeros(len(starts), np.uint64)
     last = len(data) - 1
     for offset in range(WORD):
@@ -54,8 +55,8 @@ def span_words(data: Bytes, starts: Positions, ends: Positions, index: int) -> H
 
 
 def hash_spans(data: Bytes, starts: Positions, ends: Positions, seed: int) -> Hashes:
-    """Return a seeded 64-bit hash of every span, computed in steps of eight bytes; the scanning kernel computes the
-    same."""
+    """Return a seeded 64-bit hash of every span, computed in steps of eight bytes; the scanning
+    kernel computes the same."""
     lengths = ends - starts
     hashes = np.full(len(starts), np.uint64(seed))
     for index in range(-(-int(lengths.max(initial=0)) // WORD)):
@@ -66,7 +67,8 @@ def hash_spans(data: Bytes, starts: Positions, ends: Positions, seed: int) -> Ha
 
 
 def descending_id_keys(data: Bytes, starts: Positions, ends: Positions) -> list[Hashes]:
-    """Return sort keys, most significant first, that order spans bytewise descending under an ascending sort.
+    """Return sort keys, most significant first, that order spans bytewise descending under an
+    ascending sort.
 
     Ids contain no NUL byte, so padding with zeros on the right orders a prefix before its
     continuations.

@@ -45,8 +45,8 @@ def search_compiled(
 
 
 def _tables(judgements: Judgements) -> tuple[Ints, Ints, Positions, Positions]:
-    """Return a hash table of its judgements for every topic, at most half full, so that one topic's stays in the cache;
-    and where the documents begin and end."""
+    """Return a hash table of its judgements for every topic, at most half full, so that one topic's
+    stays in the cache; and where the documents begin and end."""
     sizes = np.bincount(judgements.topics, minlength=len(judgements.topic_ids))
     room = 2 ** np.ceil(np.log2(np.maximum(2 * sizes, 2))).astype(np.int64)
     places = np.append(0, np.cumsum(room))

@@ -31,14 +31,16 @@ class Steps:
 
     @classmethod
     def cumulated(cls, ranked: RankedGains, depth: int, worth: Floats | None = None) -> Self:
-        """Return gains summed down to each rank, times the `worth` of their ranks (shape (depth,)) if that is given."""
+        """Return gains summed down to each rank, times the `worth` of their ranks (shape (depth,))
+        if that is given."""
         seen = ranked.within(depth)
         gain = seen.gain if worth is None else seen.gain * worth[seen.rank - 1]
         return cls(seen.topic, seen.rank, running_sum(seen.topic, gain), seen.n_topics, depth)
 
     @classmethod
     def of_every_rank(cls, values: Matrix) -> Self:
-        """Return values that change from each rank to the next; shape of `values` (topics, depth)."""
+        """Return values that change from each rank to the next; shape of `values` (topics,
+        depth)."""
         n_topics, depth = values.shape
         topic, rank = (
             np.repeat(np.arange(n_topics), depth),
@@ -69,8 +71,8 @@ class Steps:
 
 @dataclass(frozen=True)
 class SameRows:
-    """Rows where an actual or an ideal step function has one, sorted by topic and rank, and the rows of both that give
-    the values there.
+    """Rows where an actual or an ideal step function has one, sorted by topic and rank, and the
+    rows of both that give the values there.
 
     Shapes: one entry per row in each. `actual` counts its rows from 1: 0 is none yet.
     """
@@ -88,8 +90,8 @@ class SameRows:
 
 
 def same_rows(actual: Steps, ideal: Steps) -> SameRows:
-    """Return the rows of both. The ideal's rows are at ranks 1, 2, 3, ... of a topic, without a gap, and every topic of
-    actual rows has some.
+    """Return the rows of both. The ideal's rows are at ranks 1, 2, 3, ... of a topic, without a
+    gap, and every topic of actual rows has some.
 
     An actual row is one of these, or follows the last of its topic.
     """

@@ -36,7 +36,8 @@ class Coverage:
 
     @classmethod
     def of(cls, topic: Ints, subtopic: Ints, rank: Ints, n_topics: int) -> Self:
-        """Return the relevant rows that have a rank; rank 0 is that of a document that the ranking does not contain."""
+        """Return the relevant rows that have a rank; rank 0 is that of a document that the ranking
+        does not contain."""
         cells, cell = _number(topic, subtopic)
         subtopics = np.bincount(topic[cells], minlength=n_topics)
         size = np.bincount(cell)[cell]
@@ -50,7 +51,8 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Subtopics:
-    """The judgements by subtopic, retrieved or not: rows sorted by topic, then by doc_id descending.
+    """The judgements by subtopic, retrieved or not: rows sorted by topic, then by doc_id
+    descending.
 
     Shapes: one entry per judged (document, subtopic) in `topic`, `judgement` (row of the qrels),
     `subtopic` (counted from 0 within the topic) and `level`.
@@ -63,7 +65,8 @@ class Subtopics:
 
     @property
     def count(self) -> int:
-        """Return how many subtopics there are in all topics, with a relevant document or without."""
+        """Return how many subtopics there are in all topics, with a relevant document or
+        without."""
         return len(_number(self.topic, self.subtopic)[0])
 
     def coverage(self, judgement: Ints, rank: Ints, rel: int, n_topics: int) -> Coverage:
@@ -76,8 +79,8 @@ class Subtopics:
         )
 
     def ideal(self, rel: int, alpha: float, depth: int, n_topics: int) -> Coverage:
-        """Return the coverage of the greedy ideal ranking: at each rank the document that gains most after those above
-        it.
+        """Return the coverage of the greedy ideal ranking: at each rank the document that gains
+        most after those above it.
 
         Among documents with the same gain the one with the highest doc_id comes first, as in
         ndeval.
@@ -91,16 +94,16 @@ class Subtopics:
 
 
 def _number(topic: Ints, subtopic: Ints) -> tuple[Ints, Ints]:
-    """Return a row of each subtopic, sorted by topic and subtopic, and for every row the number of its subtopic among
-    them."""
+    """Return a row of each subtopic, sorted by topic and subtopic, and for every row the number of
+    its subtopic among them."""
     key = topic * (subtopic.max(initial=0) + 1) + subtopic
     _, rows, cell = np.unique(key, return_index=True, return_inverse=True)
     return rows, cell
 
 
 def _greedy_ranks(topic: Ints, judgement: Ints, cell: Ints, decay: float, depth: int) -> Ints:
-    """Return the rank of each row's document in the greedy ideal ranking, 0 below `depth`; each round ranks one
-    document per topic."""
+    """Return the rank of each row's document in the greedy ideal ranking, 0 below `depth`; each
+    round ranks one document per topic."""
     new = np.ones(len(topic), np.bool_)
     new[1:] = judgement[1:] != judgement[:-1]
     starts, document = np.flatnonzero(new), np.cumsum(new) - 1
@@ -116,7 +119,8 @@ def _greedy_ranks(topic: Ints, judgement: Ints, cell: Ints, decay: float, depth:
 
 
 def _best(gain: Floats, rank: Ints, starts: Ints, first: Ints, owner: Ints) -> Ints:
-    """Return the document of each topic with the highest gain among those without a rank, the first of several."""
+    """Return the document of each topic with the highest gain among those without a rank, the first
+    of several."""
     worth = np.add.reduceat(gain, starts)
     worth[rank > 0] = -1.0
     best = np.maximum.reduceat(worth, first)

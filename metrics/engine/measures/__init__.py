@@ -1,4 +1,5 @@
-"""MEASURES: every measure EvalHub knows, in display order. A new one is a function in a family and a line here."""
+"""MEASURES: every measure EvalHub knows, in display order. A new one is a function in a family and
+a line here."""
 
 from __future__ import annotations
 

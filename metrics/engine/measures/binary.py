@@ -1,4 +1,5 @@
-"""Measures of relevant or not: precision, recall and what is built from the ranks of relevant documents."""
+"""Measures of relevant or not: precision, recall and what is built from the ranks of relevant
+documents."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def average_precision(
 
 
 def gm_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
-    """Average precision whose figure for a run is the geometric mean over topics, which weak topics pull down.
+    """Average precision whose figure for a run is the geometric mean over topics, which weak topics
+    pull down.
 
     Formula: AP per topic; for the run, exp of the mean of ln(max(AP, 0.00001))
     Range: 0 to 1
@@ -66,7 +68,8 @@ def gm_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -
 
 
 def yet_another_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
-    """Average precision on a scale whose mean over topics makes more sense: the log-odds of a relevant document.
+    """Average precision on a scale whose mean over topics makes more sense: the log-odds of a
+    relevant document.
 
     Formula: yaap = ln((1 + s) / (1 + R - s)), s the sum of P@i over the ranks i of relevant
     documents

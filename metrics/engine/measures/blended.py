@@ -1,4 +1,5 @@
-"""The measures of NTCIR: precision blended with cumulated gain, for users who stop at relevant documents."""
+"""The measures of NTCIR: precision blended with cumulated gain, for users who stop at relevant
+documents."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ Stop = Literal["rb", "gu"]
 
 @dataclass(frozen=True)
 class _Blended:
-    """The relevant documents a run retrieved: which of its topic's each is, and the blended ratio there."""
+    """The relevant documents a run retrieved: which of its topic's each is, and the blended ratio
+    there."""
 
     topic: Ints
     rank: Ints
@@ -29,7 +31,8 @@ class _Blended:
     ratio: Floats
 
     def up_to_best(self) -> Ints:
-        """Return the rows of each topic down to the first one of the highest level that was retrieved."""
+        """Return the rows of each topic down to the first one of the highest level that was
+        retrieved."""
         order = np.lexsort((self.rank, -self.level, self.topic))
         topics, first = np.unique(self.topic[order], return_index=True)
         last = np.zeros(topics.max(initial=-1) + 1, np.int64)
@@ -71,7 +74,8 @@ def q_measure(
     gains: GainMap = LINEAR,
     rel: int = 1,
 ) -> Floats:
-    """Q-measure: average precision whose precision is blended with the share of the ideal's cumulated gain.
+    """Q-measure: average precision whose precision is blended with the share of the ideal's
+    cumulated gain.
 
     Formula: Q = (1 / R) sum of BR(i) over the ranks i of relevant documents; BR(i) = (C(i) + beta
     CG@i) / (i + beta CG@i of the ideal ranking), C(i) relevant documents in ranks 1..i. Q@k takes
@@ -101,7 +105,8 @@ def normalised_cumulative_utility(
     gains: GainMap = LINEAR,
     rel: int = 1,
 ) -> Floats:
-    """Normalised cumulative utility: the blended ratio where users stop, of whom some stop at each relevant document.
+    """Normalised cumulative utility: the blended ratio where users stop, of whom some stop at each
+    relevant document.
 
     Formula: NCU = sum of p(i) BR(i) over the ranks i of relevant documents, BR as for Q; p(i) =
     gamma^(C(i) - 1) / sum of gamma^j for j = 0..R-1 for stop='rb', C(i) relevant documents in ranks
@@ -127,7 +132,8 @@ def normalised_cumulative_utility(
 def p_plus(
     run: JudgedRun, *, cutoff: None = None, beta: float = 1.0, gains: GainMap = LINEAR, rel: int = 1
 ) -> Floats:
-    """P-plus: the blended ratio averaged over the relevant documents down to the first of the best that were found.
+    """P-plus: the blended ratio averaged over the relevant documents down to the first of the best
+    that were found.
 
     Formula: PPlus = mean of BR(i) over the ranks i <= r of relevant documents, BR as for Q and r
     the first rank that holds a document of the highest level retrieved; 0 where nothing relevant is
@@ -166,7 +172,8 @@ def p_measure(
 def o_measure(
     run: JudgedRun, *, cutoff: None = None, beta: float = 1.0, gains: GainMap = LINEAR, rel: int = 1
 ) -> Floats:
-    """O-measure: the blended ratio at the first relevant document: a reciprocal rank that sees levels.
+    """O-measure: the blended ratio at the first relevant document: a reciprocal rank that sees
+    levels.
 
     Formula: OMeasure = (1 + beta G[i]) / (i + beta CG@i of the ideal ranking), i the rank of the
     first relevant document; 0 where none is retrieved

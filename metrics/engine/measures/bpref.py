@@ -1,4 +1,5 @@
-"""Measures that leave unjudged documents out of the count instead of taking them for non-relevant."""
+"""Measures that leave unjudged documents out of the count instead of taking them for
+non-relevant."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def bpref(run: JudgedRun, *, cutoff: None = None, rel: int = 1, norm: Norm = "mi
 
 
 def _preferences(num_rel: Ints, num_nonrel: Ints, norm: Norm) -> tuple[Ints, Ints]:
-    """Return how many non-relevant documents count at most, and what their number is divided by; per topic."""
+    """Return how many non-relevant documents count at most, and what their number is divided by;
+    per topic."""
     if norm == "min":
         return num_rel, np.minimum(num_rel, num_nonrel)
     first = num_rel if norm == "R" else num_rel + 10
@@ -44,7 +46,8 @@ def _preferences(num_rel: Ints, num_nonrel: Ints, norm: Norm) -> tuple[Ints, Int
 
 
 def gm_bpref(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
-    """Binary preference whose figure for a run is the geometric mean over topics, which weak topics pull down.
+    """Binary preference whose figure for a run is the geometric mean over topics, which weak topics
+    pull down.
 
     Formula: Bpref per topic; for the run, exp of the mean of ln(max(Bpref, 0.00001))
     Range: 0 to 1

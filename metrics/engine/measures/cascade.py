@@ -1,4 +1,5 @@
-"""Cascade measures: the user looks down the ranking and may stop at every document, the sooner the better it is."""
+"""Cascade measures: the user looks down the ranking and may stop at every document, the sooner the
+better it is."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from metrics.engine.measures.weighting import DEPTH, goal_weight, scaled_gains, 
 def err(
     run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = EXP, max_rel: int = 4
 ) -> Floats:
-    """Expected reciprocal rank: one over the rank at which a user who may stop at every document stops.
+    """Expected reciprocal rank: one over the rank at which a user who may stop at every document
+    stops.
 
     Formula: ERR@k = sum of s[i] / i times the product of 1 - s[j] for j < i, over i = 1..k; s = g /
     (g_max + 1), g_max being the highest gain of a level from 0 to max_rel, which is (2^level - 1) /
@@ -61,13 +63,15 @@ def _highest(gains: GainMap, max_rel: int) -> float:
 
 
 def _expected_reciprocal_rank(topic: Ints, rank: Ints, stop: Floats, n_topics: int) -> Floats:
-    """Return the mean of 1 / rank over users who stop at each listed document with its probability; shape (topics,)."""
+    """Return the mean of 1 / rank over users who stop at each listed document with its probability;
+    shape (topics,)."""
     reach = before(topic, running_product(topic, 1.0 - stop), 1.0)
     return sum_by_topic(topic, reach * stop / rank, n_topics)
 
 
 def nerr8(run: JudgedRun, *, cutoff: int, max_rel: int, min_rel: int = 0) -> Floats:
-    """Nearly expected reciprocal rank, equation 8: gain per document for a user whom gain stops, at rank k at last.
+    """Nearly expected reciprocal rank, equation 8: gain per document for a user whom gain stops, at
+    rank k at last.
 
     Formula: sum of W[i] g[i], W[i] proportional to the product of C[1..i-1]; C[i] = 1 - g[i] for i
     < k, 0 from k on; g = (level - min_rel) / (max_rel - min_rel), the level clipped to that
@@ -96,7 +100,8 @@ def nerr9(run: JudgedRun, *, cutoff: int, max_rel: int, min_rel: int = 0) -> Flo
 def nerr10(
     run: JudgedRun, *, max_rel: int, cutoff: None = None, p: float = 0.9, min_rel: int = 0
 ) -> Floats:
-    """Nearly expected reciprocal rank, equation 10: gain stops the user, and so does impatience as in RBP.
+    """Nearly expected reciprocal rank, equation 10: gain stops the user, and so does impatience as
+    in RBP.
 
     Formula: as NERR8 with C[i] = p (1 - g[i]), over ranks 1..1000
     Range: 0 to 1
@@ -115,7 +120,8 @@ def nerr11(
     T: float = 1.0,  # noqa: N803 - the papers' letter
     min_rel: int = 0,
 ) -> Floats:
-    """Nearly expected reciprocal rank, equation 11: gain stops the user, and so does effort as in INSQ.
+    """Nearly expected reciprocal rank, equation 11: gain stops the user, and so does effort as in
+    INSQ.
 
     Formula: as NERR8 with C[i] = ((i + 2T - 1) / (i + 2T))^2 (1 - g[i]), over ranks 1..1000
     Range: 0 to 1

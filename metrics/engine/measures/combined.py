@@ -1,4 +1,5 @@
-"""Precision and recall in one figure, and how well a ranking tells relevant from non-relevant documents."""
+"""Precision and recall in one figure, and how well a ranking tells relevant from non-relevant
+documents."""
 
 from __future__ import annotations
 

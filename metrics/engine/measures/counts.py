@@ -24,7 +24,8 @@ def judged(run: JudgedRun, *, cutoff: int | None = None) -> Floats:
 
 
 def num_q(run: JudgedRun, *, cutoff: None = None) -> Floats:
-    """Number of topics: 1 for every judged topic, answered or not; the figure of a run is their sum.
+    """Number of topics: 1 for every judged topic, answered or not; the figure of a run is their
+    sum.
 
     Formula: NumQ = 1
     Range: 1

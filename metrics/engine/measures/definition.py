@@ -1,4 +1,5 @@
-"""The definition of a measure: its function, its parameters, and how its values become one value of the run."""
+"""The definition of a measure: its function, its parameters, and how its values become one value of
+the run."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ _SECTION = re.compile(r"^(Formula|Range|Source|Elsewhere|Undefined): ", re.MULTI
 
 
 class Cutoff(Enum):
-    """The form of a cutoff: whether a measure's name ends in @k, or in @r for a level of recall or a share of R."""
+    """The form of a cutoff: whether a measure's name ends in @k, or in @r for a level of recall or
+    a share of R."""
 
     NONE = "none"
     OPTIONAL = "optional"
@@ -63,7 +65,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class MeasureDefinition:
-    """One line of the MEASURES table. `compute(judged_run, cutoff=..., **parameters)` gives shape (topics,)."""
+    """One line of the MEASURES table. `compute(judged_run, cutoff=..., **parameters)` gives shape
+    (topics,)."""
 
     name: str
     compute: Callable[..., Floats]
@@ -98,7 +101,8 @@ class MeasureDefinition:
     def values(
         self, given: Mapping[str, Any], documents: int | None = None
     ) -> tuple[tuple[str, Any], ...]:
-        """Return every parameter with its value; MeasureError where one is missing or they contradict each other.
+        """Return every parameter with its value; MeasureError where one is missing or they
+        contradict each other.
 
         `documents` is the size of the collection, for a measure that needs it and was not given
         another.
@@ -128,7 +132,8 @@ class MeasureDefinition:
         return tuple(values.items())
 
     def sections(self) -> dict[str, str]:
-        """Return the function's docstring by section: summary, formula, range, source, elsewhere, undefined."""
+        """Return the function's docstring by section: summary, formula, range, source, elsewhere,
+        undefined."""
         parts = _SECTION.split(inspect.cleandoc(self.compute.__doc__ or ""))
         named = {
             key.lower(): " ".join(text.split())
@@ -138,7 +143,8 @@ class MeasureDefinition:
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
-        """Between which ends a topic's value lies, as the function's docstring says; infinite where it has none."""
+        """Between which ends a topic's value lies, as the function's docstring says; infinite where
+        it has none."""
         found = _RANGE.match(self.sections().get("range", ""))
         low, high = found.group("low", "high") if found else (None, None)
         return float(low) if low else -math.inf, float(high) if high else math.inf
@@ -170,7 +176,8 @@ def read_integer(low: int, high: int) -> Callable[[str, str], int]:
 
 
 def read_number(low: float, high: float, *, ends: bool = False) -> Callable[[str, str], float]:
-    """Return a reader of finite numbers between low and high; `ends` says whether these two are among them."""
+    """Return a reader of finite numbers between low and high; `ends` says whether these two are
+    among them."""
     bounds = f"from {low:g} to {high:g}" if ends else f"above {low:g} and below {high:g}"
 
     def read(name: str, text: str) -> float:

@@ -1,4 +1,5 @@
-"""trec_eval's experimental measures: G and binG, and nDCG averaged over ranks that matter for the topic."""
+"""trec_eval's experimental measures: G and binG, and nDCG averaged over ranks that matter for the
+topic."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from metrics.engine.measures.ratio import ratio
 
 
 def binary_g(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
-    """Binary G: each relevant document counts less the more documents that are not relevant stand above it.
+    """Binary G: each relevant document counts less the more documents that are not relevant stand
+    above it.
 
     Formula: binG = (1 / R) sum over the relevant documents retrieved of 1 / log2(2 + documents
     above it that are not relevant)

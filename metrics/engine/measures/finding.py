@@ -12,8 +12,8 @@ from metrics.engine.measures.definition import MeasureDefinition
 def find_measures(
     text: str, known: Iterable[MeasureDefinition] = MEASURES.values()
 ) -> list[MeasureDefinition]:
-    """Return the measures in which every word of the text occurs: those whose name it begins first, all for no
-    words."""
+    """Return the measures in which every word of the text occurs: those whose name it begins first,
+    all for no words."""
     words = re.findall(r"\w+", text.lower())
     found = [one for one in known if all(word in _text_of(one) for word in words)]
     return sorted(found, key=lambda one: _place(one, words))
@@ -35,8 +35,8 @@ def _text_of(definition: MeasureDefinition) -> str:
 
 
 def _place(definition: MeasureDefinition, words: list[str]) -> int:
-    """0 where a name is the first word, 1 where one begins with it, 2 where one has it, 3 where the summary has every
-    word, else 4."""
+    """0 where a name is the first word, 1 where one begins with it, 2 where one has it, 3 where the
+    summary has every word, else 4."""
     names = [name.lower() for name in names_of(definition)]
     first = words[0] if words else ""
     summary = definition.sections()["summary"].lower()

@@ -94,7 +94,8 @@ def bpm(
     T: float = 1.0,  # noqa: N803 - the papers' letter
     min_rel: int = 0,
 ) -> Floats:
-    """Bejeweled player model, static: gain per document for a user who stops at a gain of T or at rank k.
+    """Bejeweled player model, static: gain per document for a user who stops at a gain of T or at
+    rank k.
 
     Formula: BPM@k = sum of g[1..s] / s; s is the first rank at which g[1] + ... + g[s] >= T, or k
     if that comes first; g = (level - min_rel) / (max_rel - min_rel), the level clipped to that

@@ -1,4 +1,5 @@
-"""The grammar of measure names: ir_measures' form, and trec_eval's and ndeval's names as second spellings.
+"""The grammar of measure names: ir_measures' form, and trec_eval's and ndeval's names as second
+spellings.
 
     Name(parameter=value, ...)@cutoff      nDCG@10   P(rel=2)@5   nDCG(gains='0:0,1:1,2:10,3:100',dis='jk',b=2)@10
     trec_eval names                        ndcg_cut_10   P_5   map   map_cut.100   recip_rank
@@ -74,7 +75,8 @@ _IR_MEASURES: dict[tuple[str, str], tuple[str, str] | None] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure with all its parameters; `str()` is the canonical name, which parses back to an equal measure."""
+    """A measure with all its parameters; `str()` is the canonical name, which parses back to an
+    equal measure."""
 
     definition: MeasureDefinition
     cutoff: int | float | None
@@ -106,20 +108,22 @@ class Measure:
 
     @property
     def lower_is_better(self) -> bool:
-        """Return whether lower values are better; a measure made of another one follows that one."""
+        """Return whether lower values are better; a measure made of another one follows that
+        one."""
         inner = self.parameters.get("of")
         return (
             inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
         )
 
     def compute(self, run: JudgedRun) -> Floats:
-        """Return the measure's value for every topic, NaN where it is undefined; shape (topics,)."""
+        """Return the measure's value for every topic, NaN where it is undefined; shape
+        (topics,)."""
         run, parameters = self.as_called(run)
         return self.definition.compute(run, **parameters)
 
     def why_undefined(self, run: JudgedRun, values: Floats) -> list[str | None]:
-        """Return for each topic without a value the reason, a key of REASONS; `values` are the computed values of the
-        run."""
+        """Return for each topic without a value the reason, a key of REASONS; `values` are the
+        computed values of the run."""
         run, parameters = self.as_called(run)
         return why_undefined(self.definition.name, run, values, parameters)
 
@@ -133,7 +137,8 @@ class Measure:
 
     @cached_property
     def pools(self) -> bool:
-        """Return whether the value of a run is not computed from its values per topic: norm='average'."""
+        """Return whether the value of a run is not computed from its values per topic:
+        norm='average'."""
         return self.definition.pooled is not None and self.parameters["norm"] == "average"
 
     def cautions(self, levels: Iterable[int]) -> list[Caution]:
@@ -152,7 +157,8 @@ class Measure:
         return "pooled ratio" if self.pools else self.definition.aggregate.value
 
     def aggregate(self, values: Floats, run: JudgedRun | None = None) -> tuple[float | None, int]:
-        """Return one value over the topics that have a value, and how many have one; `run` is needed if it `pools`."""
+        """Return one value over the topics that have a value, and how many have one; `run` is
+        needed if it `pools`."""
         defined = values[~np.isnan(values)]
         if not len(defined):
             return None, 0
@@ -176,7 +182,8 @@ class Measure:
 
 @lru_cache(maxsize=10_000)
 def parse_measure(text: str, documents: int | None = None) -> Measure:
-    """Return the measure that `text` names, in either spelling; MeasureError says what is wrong with it.
+    """Return the measure that `text` names, in either spelling; MeasureError says what is wrong
+    with it.
 
     `documents` is the size of the collection: a measure that needs it and names none uses it, and
     has it in its name.
@@ -192,7 +199,8 @@ def parse_measure(text: str, documents: int | None = None) -> Measure:
 
 
 def name_in_collection(text: str) -> str:
-    """Return the canonical name of a measure that uses the number of documents of its collection, if it names none."""
+    """Return the canonical name of a measure that uses the number of documents of its collection,
+    if it names none."""
     measure = parse_measure(text, 1)
     if measure == parse_measure(text, 2):
         return measure.name
@@ -205,8 +213,8 @@ def name_in_collection(text: str) -> str:
 def read_measure(
     definition: MeasureDefinition, arguments: str, cutoff: str | None, documents: int | None = None
 ) -> Measure:
-    """Return the measure of a definition with parameters and cutoff as written. Raise MeasureError if they do not
-    fit."""
+    """Return the measure of a definition with parameters and cutoff as written. Raise MeasureError
+    if they do not fit."""
     values = _read_arguments(definition, arguments, documents)
     measure = Measure(definition, _read_cutoff(definition, cutoff), values)
     if len(measure.name) > MAX_NAME:
@@ -217,8 +225,8 @@ def read_measure(
 
 
 def take_apart(text: str) -> tuple[str, str, str | None] | None:
-    """Return name, parameters and cutoff as they are written, or None if `text` has another form. Raise MeasureError if
-    it is too long."""
+    """Return name, parameters and cutoff as they are written, or None if `text` has another form.
+    Raise MeasureError if it is too long."""
     if len(text) > MAX_NAME:
         raise MeasureError(
             f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}"
@@ -228,14 +236,14 @@ def take_apart(text: str) -> tuple[str, str, str | None] | None:
 
 
 def parse_measures(text: str, documents: int | None = None) -> list[Measure]:
-    """Return the measures of a list separated by commas or blanks, in order without repetitions; MeasureError names the
-    invalid one."""
+    """Return the measures of a list separated by commas or blanks, in order without repetitions;
+    MeasureError names the invalid one."""
     return list(dict.fromkeys(parse_measure(name, documents) for name in split_names(text)))
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names of a list separated by commas or blanks outside brackets. Raise MeasureError for a list that is
-    too long."""
+    """Return the names of a list separated by commas or blanks outside brackets. Raise MeasureError
+    for a list that is too long."""
     if len(text) > MAX_LIST:
         message = (
             f"a list of measures has at most {MAX_LIST:,} characters; this one has {len(text):,}"
@@ -353,8 +361,8 @@ def _parse_trec_eval(text: str) -> Measure:
 
 
 def trec_eval_measure(name: str, cutoff: int | float | None, given: Mapping[str, Any]) -> Measure:
-    """Return the measure that trec_eval calls `name`; `given` sets those of its parameters that have these names,
-    unchecked.
+    """Return the measure that trec_eval calls `name`; `given` sets those of its parameters that
+    have these names, unchecked.
 
     This makes measures available that trec_eval computes and the grammar has no form for.
     """

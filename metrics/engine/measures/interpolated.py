@@ -28,7 +28,8 @@ def interpolated_precision(
     interp: Interpolation = "ceiling",
     rounding: Rounding = "10",
 ) -> Floats:
-    """Interpolated precision at recall r: the highest precision from the point on where that recall is reached.
+    """Interpolated precision at recall r: the highest precision from the point on where that recall
+    is reached.
 
     Formula: IPrec@r = max P@i over the ranks i with at least c relevant documents down to i; c = r
     R rounded half up for rounding='10', floor(r R + 0.9) for '9', r R rounded up for 'exact', which
@@ -96,7 +97,8 @@ def precision_at_recall(
 
 
 def graded_precision_at_recall(run: JudgedRun, points: Floats, *, gains: GainMap) -> Matrix:
-    """Interpolated generalised precision of every topic at every point of generalised recall; shape (topics, points).
+    """Interpolated generalised precision of every topic at every point of generalised recall; shape
+    (topics, points).
 
     At recall r it is the highest GP@i over the ranks i with GR@i of r or more, 0 where there is
     none. With gains 'binary' it is precision at recall, rounding='exact'.
@@ -117,7 +119,8 @@ def graded_precision_at_recall(run: JudgedRun, points: Floats, *, gains: GainMap
 
 
 def _highest(topic: Ints, precision: Floats, first: Ints, last: Ints) -> Matrix:
-    """Return the highest precision of each topic from its first-th to its last-th row, 0 where there is none.
+    """Return the highest precision of each topic from its first-th to its last-th row, 0 where
+    there is none.
 
     Shapes: `topic` and `precision` have an entry per row; `first`, `last` and the result have a row
     per topic, and count from 1.

@@ -1,4 +1,5 @@
-"""Measures against what the user knew and expected: coverage, novelty, relative recall, recall effort."""
+"""Measures against what the user knew and expected: coverage, novelty, relative recall, recall
+effort."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def novelty(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Float
 def relative_recall(
     run: JudgedRun, *, cutoff: int | None = None, expected: int | None = None, rel: int = 1
 ) -> Floats:
-    """Relative recall: the relevant documents found, relative to how many the user expected to find.
+    """Relative recall: the relevant documents found, relative to how many the user expected to
+    find.
 
     Formula: RelativeRecall = relevant documents in ranks 1..k / expected
     Range: 0 and above; above 1 where more is found than was expected
@@ -68,7 +70,8 @@ def relative_recall(
 def recall_effort(
     run: JudgedRun, *, cutoff: None = None, expected: int | None = None, rel: int = 1
 ) -> Floats:
-    """Recall effort: how many relevant documents the user expected, relative to how many had to be examined for them.
+    """Recall effort: how many relevant documents the user expected, relative to how many had to be
+    examined for them.
 
     Formula: RecallEffort = expected / rank at which the expected number of relevant documents is
     reached
@@ -89,7 +92,8 @@ def recall_effort(
 
 
 def _known_relevant(run: JudgedRun, known: Known, rel: int) -> Floats:
-    """Relevant documents the user knew, retrieved or not, NaN where there are none; shape (topics,)."""
+    """Relevant documents the user knew, retrieved or not, NaN where there are none; shape
+    (topics,)."""
     counts = known.base.sum_where(known.base.level >= rel)
     return np.where(counts > 0, counts, np.nan)
 
@@ -103,7 +107,8 @@ def _retrieved_known(run: JudgedRun, known: Known, cutoff: int | None, rel: int)
 
 
 def _expected(run: JudgedRun, expected: int | None) -> Floats:
-    """Return how many relevant documents were expected, NaN where no number was given; shape (topics,)."""
+    """Return how many relevant documents were expected, NaN where no number was given; shape
+    (topics,)."""
     if expected is not None:
         return np.full(run.n_topics, float(expected))
     if run.known is None:

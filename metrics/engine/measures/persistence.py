@@ -1,4 +1,5 @@
-"""Rank-biased measures: the user goes on to the next document with probability p, whatever came before."""
+"""Rank-biased measures: the user goes on to the next document with probability p, whatever came
+before."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def rbp(
     rel: int | None = None,
     gains: GainMap = LINEAR,
 ) -> Floats:
-    """Rank-biased precision: gain per document for a user who goes on to the next one with probability p.
+    """Rank-biased precision: gain per document for a user who goes on to the next one with
+    probability p.
 
     Formula: RBP = (1 - p) sum of g[i] p^(i - 1), down to the cutoff; with rel, g = 1 at that level
     or above and 0 below; without, g is the gain divided by the largest gain in the topic's recall
@@ -36,7 +38,8 @@ def rbp(
 
 
 def rbp_residual(run: JudgedRun, *, cutoff: int | None = None, p: float = 0.8) -> Floats:
-    """Residual of rank-biased precision: how much RBP could gain if all that is unknown were of the highest level.
+    """Residual of rank-biased precision: how much RBP could gain if all that is unknown were of the
+    highest level.
 
     Formula: p^n + (1 - p) sum of p^(i - 1) over the unjudged documents in ranks 1..n, where n is
     the number retrieved, k at most; a level below 0 counts as unjudged; 1 for a topic the run did
@@ -66,7 +69,8 @@ def _graded(run: JudgedRun, gains: GainMap) -> RankedGains:
 def compat(
     run: JudgedRun, *, cutoff: None = None, p: float = 0.95, normalize: bool = True
 ) -> Floats:
-    """Compatibility: the rank-biased overlap of the ranking with the ideal ranking that is most like it.
+    """Compatibility: the rank-biased overlap of the ranking with the ideal ranking that is most
+    like it.
 
     Formula: Compat = sum of p^(i - 1) X[i] / i for i = 1..D, divided by what the ideal ranking has
     with itself (normalize=True) or by the sum of p^(i - 1); X[i] counts the documents that are in
@@ -95,7 +99,8 @@ def compat(
 
 
 def _ideal_rank(run: JudgedRun) -> Ints:
-    """Return where the ideal ranking of Compat has each retrieved judged document; same shape as `run.level`."""
+    """Return where the ideal ranking of Compat has each retrieved judged document; same shape as
+    `run.level`."""
     base = run.recall_base
     levels, code = np.unique(base.level, return_inverse=True)
     better = np.cumsum(base.counts) - base.counts

@@ -86,7 +86,8 @@ def expected_search_length(
     missing: Missing = "undefined",
     documents: int | None = None,
 ) -> Floats:
-    """Expected search length: how many documents a user examines in vain before the n-th relevant one, or in all.
+    """Expected search length: how many documents a user examines in vain before the n-th relevant
+    one, or in all.
 
     Formula: ESL = j + i s / (r + 1): documents of equal score are in random order; the group of
     equal scores that holds the n-th relevant document has r relevant and i non-relevant ones, s of
@@ -115,7 +116,8 @@ def expected_search_length(
 
 
 def _expected(run: JudgedRun, rel: int, relevant: Relevant) -> Floats:
-    """Expected non-relevant documents before each relevant one counts as found; one entry per relevant document."""
+    """Expected non-relevant documents before each relevant one counts as found; one entry per
+    relevant document."""
     kept = run.level >= rel
     first, size = run.tie_first[kept], run.tie_size[kept]
     change = np.ones(len(first), np.bool_)
@@ -138,7 +140,8 @@ def normalised_recall(
     rel: int = 1,
     missing: Missing = "undefined",
 ) -> Floats:
-    """Normalised recall: the area between the run's recall curve and the ideal one, as a share of the worst case.
+    """Normalised recall: the area between the run's recall curve and the ideal one, as a share of
+    the worst case.
 
     Formula: NormRecall = 1 - (sum of the ranks of the relevant documents - sum of 1..R) / (R
     (documents - R)). Those that are not retrieved are left out of the sum and of R for
@@ -178,24 +181,28 @@ def _unseen(run: JudgedRun, rel: int) -> Ints:
 
 
 def _fits(run: JudgedRun, rel: int, documents: int) -> Flags:
-    """Return whether a collection of this size can hold what the topic's run and recall base hold."""
+    """Return whether a collection of this size can hold what the topic's run and recall base
+    hold."""
     return documents >= np.maximum(run.num_ret, run.num_rel(rel))
 
 
 def _last(run: JudgedRun, rel: int, documents: int | None) -> Floats:
-    """Return the last rank of the collection, NaN where it is too small or nothing is relevant; shape (topics,)."""
+    """Return the last rank of the collection, NaN where it is too small or nothing is relevant;
+    shape (topics,)."""
     size = documents or 0
     return np.where(_fits(run, rel, size) & (run.num_rel(rel) > 0), float(size), np.nan)
 
 
 def _rest(run: JudgedRun, rel: int, documents: int | None) -> Floats:
-    """Count the documents of the collection that are not retrieved, NaN where it is too small; shape (topics,)."""
+    """Count the documents of the collection that are not retrieved, NaN where it is too small;
+    shape (topics,)."""
     rest = (documents or 0) - run.num_ret
     return np.where(rest >= _unseen(run, rel), rest.astype(np.float64), np.nan)
 
 
 def _mean_rank(run: JudgedRun, rel: int, missing: Missing, documents: int | None) -> Floats:
-    """Return the mean rank of the relevant documents not retrieved, NaN where they have none; shape (topics,)."""
+    """Return the mean rank of the relevant documents not retrieved, NaN where they have none; shape
+    (topics,)."""
     if missing == "next":
         return run.num_ret + (_unseen(run, rel) + 1) / 2
     if missing == "random":
@@ -206,8 +213,9 @@ def _mean_rank(run: JudgedRun, rel: int, missing: Missing, documents: int | None
 def _nonrelevant_before(
     run: JudgedRun, rel: int, n: int, missing: Missing, documents: int | None
 ) -> Floats:
-    """Count the non-relevant documents before the n-th relevant one where that is not retrieved; NaN where nothing
-    says how many they are, or the topic has no relevant document; shape (topics,)."""
+    """Count the non-relevant documents before the n-th relevant one where that is not retrieved;
+    NaN where nothing says how many they are, or the topic has no relevant document; shape
+    (topics,)."""
     unseen, found = _unseen(run, rel), run.relevant(rel).count()
     before: Floats = np.full(run.n_topics, np.nan)
     if missing == "last":

@@ -46,7 +46,8 @@ def set_f(run: JudgedRun, *, cutoff: None = None, rel: int = 1, beta: float = 1.
 
 
 def set_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
-    """Set average precision: AP where every relevant document retrieved has the precision of the whole set.
+    """Set average precision: AP where every relevant document retrieved has the precision of the
+    whole set.
 
     Formula: SetAP = SetP SetR
     Range: 0 to 1

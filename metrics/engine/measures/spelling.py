@@ -23,7 +23,8 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def meant(word: str, known: Iterable[str], among: str) -> str:
-    """Return the end of a refusal: the name that was meant, or else all of them, after what `among` calls them."""
+    """Return the end of a refusal: the name that was meant, or else all of them, after what `among`
+    calls them."""
     names = list(known)
     near = closest(word, names)
     if near:
@@ -41,7 +42,8 @@ _LIKENESS = 0.7
 
 
 def meant_measure(text: str, names: Mapping[str, str], read: Callable[[str], object]) -> str | None:
-    """Return the measure that an unknown name may mean, as `read` takes it; `names` has the spellings of each.
+    """Return the measure that an unknown name may mean, as `read` takes it; `names` has the
+    spellings of each.
 
     The parameters and the cutoff stay where they fit; a measure that must have a cutoff gets one.
     """

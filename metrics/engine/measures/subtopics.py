@@ -1,4 +1,5 @@
-"""Measures of novelty and diversity: how much of a topic's subtopics a ranking covers, and how early.
+"""Measures of novelty and diversity: how much of a topic's subtopics a ranking covers, and how
+early.
 
 Every iteration of a topic that has a relevant judgement is one of its subtopics, all of the same
 weight. Where a topic has one iteration only, or the iterations are no subtopics, the topic is its
@@ -25,7 +26,8 @@ OF_SUBTOPICS = (
 
 
 def subtopic_recall(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
-    """Subtopic recall at k, also known as instance recall: the share of the subtopics found in the first k documents.
+    """Subtopic recall at k, also known as instance recall: the share of the subtopics found in the
+    first k documents.
 
     Formula: StRecall@k = subtopics with a relevant document in ranks 1..k / N; N is the number of
     the topic's subtopics that have a relevant document at all
@@ -72,7 +74,8 @@ def alpha_ndcg(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1)
 
 
 def err_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> Floats:
-    """Intent-aware expected reciprocal rank: ERR of every subtopic, averaged, as a share of what it could be at most.
+    """Intent-aware expected reciprocal rank: ERR of every subtopic, averaged, as a share of what it
+    could be at most.
 
     Formula: ERR_IA@k = sum of G[i] / i for i = 1..k / (N sum of (1 - alpha)^(i - 1) / i), G and N
     as in alpha_DCG: a relevant document stops a user who is after its subtopic with probability
@@ -90,7 +93,8 @@ def err_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> 
 
 
 def nerr_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> Floats:
-    """Normalised intent-aware expected reciprocal rank: ERR_IA as a share of that of the greedy ideal ranking.
+    """Normalised intent-aware expected reciprocal rank: ERR_IA as a share of that of the greedy
+    ideal ranking.
 
     Formula: nERR_IA@k = sum of G[i] / i for i = 1..k / the same of the ideal ranking, which is that
     of alpha_nDCG
@@ -105,7 +109,8 @@ def nerr_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) ->
 def nrbp(
     run: JudgedRun, *, cutoff: None = None, alpha: float = 0.5, beta: float = 0.5, rel: int = 1
 ) -> Floats:
-    """Novelty- and rank-biased precision: rank-biased gain of new subtopics, as a share of what it could be at most.
+    """Novelty- and rank-biased precision: rank-biased gain of new subtopics, as a share of what it
+    could be at most.
 
     Formula: NRBP = (1 - (1 - alpha) beta) / N sum of G[i] beta^(i - 1) over all ranks, G and N as
     in alpha_DCG
@@ -119,7 +124,8 @@ def nrbp(
 def nnrbp(
     run: JudgedRun, *, cutoff: None = None, alpha: float = 0.5, beta: float = 0.5, rel: int = 1
 ) -> Floats:
-    """Normalised novelty- and rank-biased precision: NRBP as a share of that of the greedy ideal ranking.
+    """Normalised novelty- and rank-biased precision: NRBP as a share of that of the greedy ideal
+    ranking.
 
     Formula: nNRBP = NRBP / NRBP of the ideal ranking, which is that of alpha_nDCG
     Range: 0 to 1, above 1 where a ranking beats the greedy ideal

@@ -1,4 +1,5 @@
-"""Why a topic has no value: each measure that can be undefined, with its reasons in the order they are looked for."""
+"""Why a topic has no value: each measure that can be undefined, with its reasons in the order they
+are looked for."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ _Values = Mapping[str, Any]
 def why_undefined(
     name: str, run: JudgedRun, values: Floats, parameters: _Values
 ) -> list[str | None]:
-    """Return the reason of each topic without a value, a key of REASONS, and None for a topic with one.
+    """Return the reason of each topic without a value, a key of REASONS, and None for a topic with
+    one.
 
     `parameters` are those of the measure, its cutoff among them; `values` what it made of the run.
     """
@@ -73,7 +75,8 @@ def _normalised_recall(run: JudgedRun, values: _Values) -> _Found:
 
 
 def _too_small(run: JudgedRun, values: _Values) -> Flags | bool:
-    """Return whether the collection cannot hold what is retrieved, and what is relevant where that is put into it."""
+    """Return whether the collection cannot hold what is retrieved, and what is relevant where that
+    is put into it."""
     if values["documents"] is None:
         return False
     num_rel, retrieved = run.num_rel(values["rel"]), run.num_ret

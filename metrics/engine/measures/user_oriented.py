@@ -14,7 +14,8 @@ from metrics.engine.measures.ratio import ratio
 def satisfaction(
     run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gains: GainMap = LINEAR
 ) -> Floats:
-    """Satisfaction: how early the relevant documents of the list come, against the best order of the same list.
+    """Satisfaction: how early the relevant documents of the list come, against the best order of
+    the same list.
 
     Formula: sum of (n + 1 - i) s[i] over the relevant documents at ranks i of a list of n / the
     same sum for the list in descending order of s; s is the gain divided by the largest gain of any
@@ -38,7 +39,8 @@ def satisfaction(
 def frustration(
     run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gains: GainMap = LINEAR
 ) -> Floats:
-    """Frustration: how early the non-relevant documents of the list come, against the worst order of the same list.
+    """Frustration: how early the non-relevant documents of the list come, against the worst order
+    of the same list.
 
     Formula: sum of (n + 1 - i) (1 - s[i]) over the non-relevant documents at ranks i of a list of n
     / the same sum with the non-relevant documents first, in ascending order of s; s and n as for
@@ -84,7 +86,8 @@ def total(
 def _listed(
     run: JudgedRun, cutoff: int | None, rel: int, gains: GainMap
 ) -> tuple[Ints, Ints, Ints, Floats, Flags]:
-    """Length of each topic's list, and of its judged documents: topic, rank, scaled gain, whether relevant."""
+    """Length of each topic's list, and of its judged documents: topic, rank, scaled gain, whether
+    relevant."""
     size = run.num_ret if cutoff is None else np.minimum(run.num_ret, cutoff)
     kept = run.rank <= size[run.topic]
     level = run.level[kept]
@@ -98,7 +101,8 @@ def _earliness(run: JudgedRun, size: Ints, topic: Ints, rank: Ints, worth: Float
 
 
 def _worst_credit(run: JudgedRun, size: Ints, others: Ints, topic: Ints, s: Floats) -> Floats:
-    """Return what partly relevant documents take off the worst order, where they end the non-relevant ones."""
+    """Return what partly relevant documents take off the worst order, where they end the
+    non-relevant ones."""
     ordered = s[np.lexsort((s, topic))]
     partly = np.bincount(topic, minlength=run.n_topics)
     rank = (others - partly)[topic] + place(topic) + 1
@@ -106,7 +110,8 @@ def _worst_credit(run: JudgedRun, size: Ints, others: Ints, topic: Ints, s: Floa
 
 
 def relative_relevance(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINEAR) -> Floats:
-    """Relative relevance: the cosine between the system's scores and the assessed gains over the retrieved documents.
+    """Relative relevance: the cosine between the system's scores and the assessed gains over the
+    retrieved documents.
 
     Formula: sum of score[i] G[i] / sqrt(sum of score[i]^2 times sum of G[i]^2), unjudged documents
     having no gain; 0 where nothing with a gain is retrieved or every score is 0

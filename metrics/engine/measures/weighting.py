@@ -19,24 +19,28 @@ DEPTH = 1000
 
 
 def scaled_levels(level: Ints, min_rel: int, max_rel: int) -> Ints:
-    """Levels clipped to [min_rel, max_rel], negative ones taken as 0, and counted from min_rel; same shape."""
+    """Levels clipped to [min_rel, max_rel], negative ones taken as 0, and counted from min_rel;
+    same shape."""
     return np.clip(np.maximum(level, 0), min_rel, max_rel) - min_rel
 
 
 def scaled_gains(run: JudgedRun, min_rel: int, max_rel: int, depth: int) -> RankedGains:
-    """Return the retrieved documents down to `depth` with a gain above 0: min_rel gains 0, max_rel gains 1."""
+    """Return the retrieved documents down to `depth` with a gain above 0: min_rel gains 0, max_rel
+    gains 1."""
     gain = scaled_levels(run.level, min_rel, max_rel) / (max_rel - min_rel)
     kept = (gain > 0) & (run.rank <= depth)
     return RankedGains(run.topic[kept], run.rank[kept], gain[kept], run.n_topics)
 
 
 def goal_weight(goal: float) -> Floats:
-    """Weights of ranks 1..1000 for a user with goal T who goes on with probability ((i + 2T - 1) / (i + 2T))^2."""
+    """Weights of ranks 1..1000 for a user with goal T who goes on with probability ((i + 2T - 1) /
+    (i + 2T))^2."""
     return np.square(2 * goal / (np.arange(DEPTH, dtype=np.float64) + 2 * goal))
 
 
 def weighted_gain(ranked: RankedGains, weight: Floats, *, stops: bool) -> Floats:
-    """Average gain under weights by rank; shape (topics,). With `stops` a gain g ends the search with probability g."""
+    """Average gain under weights by rank; shape (topics,). With `stops` a gain g ends the search
+    with probability g."""
     topic, gain, at = ranked.topic, ranked.gain, ranked.rank - 1
     if not stops:
         return sum_by_topic(topic, gain * weight[at], ranked.n_topics) / float(weight.sum())

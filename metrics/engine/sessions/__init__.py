@@ -1,4 +1,5 @@
-"""Sessions of several queries: a searcher's ordered queries for one topic with one system, each with its ranking.
+"""Sessions of several queries: a searcher's ordered queries for one topic with one system, each
+with its ranking.
 
 blocks       what a reader yields          judging     sessions meet the judgements
 judged       the sparse judged view        settings    what may be chosen: bases, depth, short lists, duplicates

@@ -1,5 +1,5 @@
-"""Analyses of sets of sessions: mean curves, last against other queries, lengths, reformulations that gained or
-lost."""
+"""Analyses of sets of sessions: mean curves, last against other queries, lengths, reformulations
+that gained or lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ Which = Literal["last", "others", "best", "all"]
 
 @dataclass(frozen=True)
 class MeanCurves:
-    """The mean of the vectors of each group at every component, and of how many sessions or queries it is.
+    """The mean of the vectors of each group at every component, and of how many sessions or queries
+    it is.
 
     Shapes: `values` (groups, width), 0 where a group has none; `count` (groups,).
     """
@@ -55,7 +56,8 @@ class LengthTable:
 
 @dataclass(frozen=True)
 class Reformulations:
-    """By how much each query gains more than the one before it in its session; NaN for first queries; (queries,)."""
+    """By how much each query gains more than the one before it in its session; NaN for first
+    queries; (queries,)."""
 
     change: Floats
 
@@ -88,7 +90,8 @@ def mean_session_curves(
     least: int = 1,
     length: int | None = None,
 ) -> MeanCurves:
-    """The mean session curve of each group of sessions, such as a system's; one that has stopped is held constant.
+    """The mean session curve of each group of sessions, such as a system's; one that has stopped is
+    held constant.
 
     `group` has shape (sessions,), -1 for sessions that take no part. Sessions of fewer than `least`
     queries take none, nor do those that nobody judged and, where normalised, those without anything
@@ -122,7 +125,8 @@ def mean_session_curves(
 
 
 def have_vectors(view: JudgedSessions, setting: Setting, *, normalised: bool) -> Flags:
-    """Return which sessions have a vector: those that are judged and, where normalised, have something to gain."""
+    """Return which sessions have a vector: those that are judged and, where normalised, have
+    something to gain."""
     if not normalised:
         return view.is_judged
     return np.bincount(view.session, ideal_contributions(view, setting), view.n_sessions) > 0
@@ -138,8 +142,8 @@ def mean_ideal_curves(
     least: int = 1,
     length: int | None = None,
 ) -> MeanCurves:
-    """Return the mean curve of the ideal sessions beside each group's own, each held constant where its session has
-    stopped.
+    """Return the mean curve of the ideal sessions beside each group's own, each held constant where
+    its session has stopped.
 
     The arguments are those of `mean_session_curves`, and so are the sessions that take part.
     """
@@ -162,7 +166,8 @@ def _mean_curves(
     make: Callable[[JudgedSessions], SessionVectors],
     length: int | None,
 ) -> MeanCurves:
-    """Return the means of the vectors that `make` gives; what is held is a few numbers for each component."""
+    """Return the means of the vectors that `make` gives; what is held is a few numbers for each
+    component."""
     length = width(view, setting) if length is None else length
     chosen = np.flatnonzero(group >= 0)
     total, ended, begin = np.zeros((groups, length)), np.zeros((groups, length)), 0
@@ -188,7 +193,8 @@ def _add(total: Matrix, row: Ints, column: Ints, values: Floats) -> None:
 def mean_query_curves(
     view: JudgedSessions, setting: Setting, which: Which, group: Ints, groups: int
 ) -> MeanCurves:
-    """The mean sDCG(q) vector at ranks 1..X of the last queries of each group's sessions, the others, or the best.
+    """The mean sDCG(q) vector at ranks 1..X of the last queries of each group's sessions, the
+    others, or the best.
 
     The best query of a session is that which adds most to it, the first of several. `group` is as
     for `mean_session_curves`. Source: Järvelin et al., ECIR 2008, figure 1.
@@ -221,7 +227,8 @@ def _choose(view: JudgedSessions, setting: Setting, which: Which) -> Flags:
 
 
 def length_table(view: JudgedSessions, group: Ints, groups: int) -> LengthTable:
-    """Sessions of each group by their number of queries, and the mean. Source: Järvelin et al., ECIR 2008, table 2."""
+    """Sessions of each group by their number of queries, and the mean. Source: Järvelin et al.,
+    ECIR 2008, table 2."""
     chosen = group >= 0
     most = int(view.queries[chosen].max(initial=0))
     cell = group[chosen] * (most + 1) + view.queries[chosen]

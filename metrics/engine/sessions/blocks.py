@@ -10,7 +10,8 @@ from metrics.engine.judgement.ranking import RankedBlock
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Whose session it is. What the file does not say is empty; the topic is then the session itself.
+    """Whose session it is. What the file does not say is empty; the topic is then the session
+    itself.
 
     `attributes` are what is known of the searcher, a JSON object of numbers and texts without tabs
     or line ends.
@@ -59,7 +60,8 @@ class SessionBlock:
     known: RankedBlock | None = None
 
     def as_rankings(self) -> RankedBlock:
-        """Return every query as a topic of its own, in the order of the file; the ids of these topics are empty."""
+        """Return every query as a topic of its own, in the order of the file; the ids of these
+        topics are empty."""
         return RankedBlock(
             self.data, [b""] * len(self.queries), self.document_starts, self.scores, self.doc_starts, self.doc_ends,
             self.doc_hashes,

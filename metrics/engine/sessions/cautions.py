@@ -29,8 +29,8 @@ _CODES: dict[Design, str] = {"paired": "few_cells", "unpaired": "few_sessions"}
 def of_sessions(
     cautions: Iterable[Caution], design: Design, units: str = ""
 ) -> tuple[Caution, ...]:
-    """Return the cautions of a test with sessions or cells of a design, or these units, instead of topics, and systems
-    instead of runs."""
+    """Return the cautions of a test with sessions or cells of a design, or these units, instead of
+    topics, and systems instead of runs."""
     units = units or UNITS[design]
     many, *rest = units.split(" ", 1)
     unit = " ".join([many.removesuffix("s"), *rest])
@@ -49,7 +49,8 @@ def of_sessions(
 def dependent_cells(
     cells: int, topic: Ints, searcher: Ints, factors: Factors, design: Design, crossed: bool
 ) -> tuple[Caution, ...]:
-    """Return the caution of topics or searchers that recur, in a test that takes its cells for independent.
+    """Return the caution of topics or searchers that recur, in a test that takes its cells for
+    independent.
 
     `topic` and `searcher` are those of each cell, -1 where there is none; `factors` have their
     names, and `crossed` says whether the sessions can be compared by searchers and topics.
@@ -83,8 +84,8 @@ def dependent_cells(
 
 
 def left_out(crossings: list[Crossing]) -> tuple[Caution, ...]:
-    """Return the caution of searchers and topics that a crossed analysis does not take; of those of pairs, the one with
-    the most."""
+    """Return the caution of searchers and topics that a crossed analysis does not take; of those of
+    pairs, the one with the most."""
     most = max(crossings, key=lambda one: one.searchers_left_out + one.topics_left_out)
     told = [
         f"{counted(number, noun)} with {'only some of the' if crosses else 'several'} systems"

@@ -1,4 +1,5 @@
-"""Sessions of several systems made ready for a test: which design they have, and the values as the tests want them."""
+"""Sessions of several systems made ready for a test: which design they have, and the values as the
+tests want them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ Design = Literal["crossed", "paired", "latin_square", "two_way", "unpaired"]
 
 @dataclass(frozen=True)
 class Factors:
-    """Topic, searcher and system of every session, as indices into their names, in order of first appearance.
+    """Topic, searcher and system of every session, as indices into their names, in order of first
+    appearance.
 
     Shapes: `topic`, `searcher` and `system` have one entry per session; an index of -1 stands where
     the file says nothing.
@@ -55,7 +57,8 @@ class Factors:
 
 @dataclass(frozen=True)
 class PairedValues:
-    """Values ready for a test of paired runs: `values` (systems, cells), NaN nowhere; the cells in order.
+    """Values ready for a test of paired runs: `values` (systems, cells), NaN nowhere; the cells in
+    order.
 
     `topic` and `searcher` have one entry per cell; searcher is -1 where cells are topics.
     """
@@ -67,8 +70,8 @@ class PairedValues:
 
 @dataclass(frozen=True)
 class Crossing:
-    """What a crossed analysis takes: `sessions`, in which every searcher has all systems or every one a single system,
-    and so every topic.
+    """What a crossed analysis takes: `sessions`, in which every searcher has all systems or every
+    one a single system, and so every topic.
 
     `searchers` and `topics` are those taken, `searchers_left_out` and `topics_left_out` the others.
     `fewest` is the smaller number of both, counted for each system where they have one;
@@ -128,7 +131,8 @@ def crossing_of(values: Floats, factors: Factors) -> Crossing:
 
 
 def crossings_of(values: Floats, factors: Factors, first: Ints, second: Ints) -> list[Crossing]:
-    """Return what a crossed analysis of all systems takes; where there is none, what that of each pair takes.
+    """Return what a crossed analysis of all systems takes; where there is none, what that of each
+    pair takes.
 
     Raise StatisticsError where some pair has none either, or there are too many.
     """
@@ -172,23 +176,27 @@ def recognise(factors: Factors) -> Design:
 
 
 def paired_values(values: Floats, factors: Factors) -> PairedValues:
-    """Values paired by (topic, searcher): cells in which every system has a value; several sessions are averaged."""
+    """Values paired by (topic, searcher): cells in which every system has a value; several sessions
+    are averaged."""
     return _paired(values, factors, factors.searcher)
 
 
 def topic_values(values: Floats, factors: Factors) -> PairedValues:
-    """Values paired by topic: the mean of each system's sessions on a topic, where every system has one."""
+    """Values paired by topic: the mean of each system's sessions on a topic, where every system has
+    one."""
     return _paired(values, factors, np.full(len(values), -1, np.int64))
 
 
 def samples(values: Floats, factors: Factors) -> list[Floats]:
-    """Return the values of each system's sessions, in their order, those without a value left out."""
+    """Return the values of each system's sessions, in their order, those without a value left
+    out."""
     defined = ~np.isnan(values)
     return [values[defined & (factors.system == system)] for system in range(len(factors.systems))]
 
 
 def _uses(unit: Ints, system: Ints, systems: int, name: str) -> tuple[bool, Flags]:
-    """Return whether most searchers, or topics, have all systems, not one, and which sessions are of those."""
+    """Return whether most searchers, or topics, have all systems, not one, and which sessions are
+    of those."""
     names, at = np.unique(unit, return_inverse=True)
     used = np.zeros((len(names), systems), np.bool_)
     used[at.ravel(), system] = True
@@ -217,7 +225,8 @@ def _numbered(names: list[bytes]) -> tuple[list[bytes], Ints]:
 
 
 def _counts(factors: Factors, rows: tuple[str, ...], columns: str) -> Ints:
-    """Return how many sessions each combination has: rows those that occur, columns all of the other factor's."""
+    """Return how many sessions each combination has: rows those that occur, columns all of the
+    other factor's."""
     keys = np.stack([getattr(factors, name) for name in rows], axis=1)
     cells, cell = np.unique(keys, axis=0, return_inverse=True)
     column: Ints = getattr(factors, columns)

@@ -1,4 +1,5 @@
-"""Single figures of a session: final, first, best, worst, last and mean query, average position; raw and normalised."""
+"""Single figures of a session: final, first, best, worst, last and mean query, average position;
+raw and normalised."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def normalised_figure(
     ideal: Ideal = "repeated",
     norm: Norm = "session",
 ) -> Floats:
-    """One figure of each session's nsDCG, NaN where its judgements have no gain to find; shape (sessions,).
+    """One figure of each session's nsDCG, NaN where its judgements have no gain to find; shape
+    (sessions,).
 
     Of a query it is the last component of its own vector divided by its own ideal's.
     """
@@ -64,7 +66,8 @@ def normalised_figure(
 
 
 def of_queries(view: JudgedSessions, values: Floats, figure: str) -> Floats:
-    """Return the first, last, best, worst, mean or sum of each session's values per query; shape (sessions,).
+    """Return the first, last, best, worst, mean or sum of each session's values per query; shape
+    (sessions,).
 
     Queries without a value (NaN) are left out of best, worst, mean and sum; a session of none has
     no value.

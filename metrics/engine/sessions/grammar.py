@@ -1,6 +1,8 @@
-"""The names of session measures: those of runs, `Name(parameter=value,...)@X`, with X the documents of each query.
+"""The names of session measures: those of runs, `Name(parameter=value,...)@X`, with X the documents
+of each query.
 
-    sDCG  sDCG(b=2,bq=4)@10  nsDCG(b=4,bq=none,dup='first',figure='best')@20  Session(of='AP')@10  Query(of='nDCG@10')
+    sDCG  sDCG(b=2,bq=4)@10  nsDCG(b=4,bq=none,dup='first',figure='best')@20  Session(of='AP')@10
+    Query(of='nDCG@10')
 
 The canonical name prints the bases and X always, and of the other parameters those that differ from
 their default.
@@ -49,14 +51,14 @@ def parse_session_measure(text: str, documents: int | None = None) -> Measure:
 
 
 def parse_session_measures(text: str, documents: int | None = None) -> list[Measure]:
-    """Return the measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad
-    one."""
+    """Return the measures of a list separated by commas or blanks, each once, in order;
+    MeasureError names the bad one."""
     return list(dict.fromkeys(parse_session_measure(name, documents) for name in split_names(text)))
 
 
 def session_values(view: JudgedSessions, measure: Measure) -> Floats:
-    """Return the measure's value for every session, NaN where it has none; shape (sessions,). `measure.aggregate` makes
-    one figure of them and says how many sessions have a value.
+    """Return the measure's value for every session, NaN where it has none; shape (sessions,).
+    `measure.aggregate` makes one figure of them and says how many sessions have a value.
 
     MeasureError for norm='average', of which only averages of sessions have one.
     """
@@ -72,7 +74,8 @@ def check_has_values(measure: Measure) -> None:
 
 
 def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
-    """Return what a curve of the measure is made with: the setting, and ideal and norm where it is normalised.
+    """Return what a curve of the measure is made with: the setting, and ideal and norm where it is
+    normalised.
 
     MeasureError for a measure that is no vector.
     """
@@ -98,8 +101,8 @@ def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
 
 
 def _check_short(measure: Measure) -> None:
-    """Only X documents of a list count: padded to more, a list of X documents would be called short, and no session
-    would reach an nsDCG of 1."""
+    """Only X documents of a list count: padded to more, a list of X documents would be called
+    short, and no session would reach an nsDCG of 1."""
     short, most = str(measure.parameters.get("short", "")), measure.cutoff or DEFAULT_DEPTH
     if short.startswith("min:") and int(short.removeprefix("min:")) > most:
         message = (

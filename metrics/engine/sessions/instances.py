@@ -12,7 +12,8 @@ from metrics.engine.sessions.slots import slots_of
 
 
 def instance_recall(view: JudgedSessions, setting: Setting, rel: int) -> Floats:
-    """Return the share of the instances found, NaN where there are none to find; shape (sessions,)."""
+    """Return the share of the instances found, NaN where there are none to find; shape
+    (sessions,)."""
     rows = slots_of(view, setting).rows
     found, total = (
         _of_topics(view, rows, rel)
@@ -24,7 +25,8 @@ def instance_recall(view: JudgedSessions, setting: Setting, rel: int) -> Floats:
 
 
 def _of_topics(view: JudgedSessions, rows: Ints, rel: int) -> tuple[Ints, Ints]:
-    """Instances that each session has found and that each topic has, where every topic is its own one instance."""
+    """Instances that each session has found and that each topic has, where every topic is its own
+    one instance."""
     relevant = rows[view.level[rows] >= rel]
     met = np.bincount(view.session[view.query[relevant]], minlength=view.n_sessions)
     base = view.recall_base
@@ -43,7 +45,8 @@ def _of(parts: Subtopics, view: JudgedSessions, rows: Ints, rel: int) -> tuple[I
 
 
 def _found(view: JudgedSessions, rows: Ints, judgement: Ints, number: Ints) -> Ints:
-    """Return how many instances each session has found; `number` is the instance that a judgement finds relevant."""
+    """Return how many instances each session has found; `number` is the instance that a judgement
+    finds relevant."""
     order = np.argsort(judgement, kind="stable")
     low, high = (
         np.searchsorted(judgement[order], view.judgement[rows], side=side)

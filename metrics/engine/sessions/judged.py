@@ -29,8 +29,8 @@ _SUBTOPICS = ("topic", "judgement", "subtopic", "level")
 
 @dataclass(frozen=True)
 class KnownBefore:
-    """The judged documents that searchers knew before their sessions: one entry per session and document in each array;
-    `document` numbers them as the rows of the view do."""
+    """The judged documents that searchers knew before their sessions: one entry per session and
+    document in each array; `document` numbers them as the rows of the view do."""
 
     session: Ints
     document: Ints
@@ -39,7 +39,8 @@ class KnownBefore:
 
 @dataclass(frozen=True)
 class JudgedSessions:
-    """What the judgements know of many sessions, in the file's order. Rows are sorted by query and rank.
+    """What the judgements know of many sessions, in the file's order. Rows are sorted by query and
+    rank.
 
     Shapes: one entry per retrieved judged document in `query` (0-based, over all sessions), `rank`
     (1-based), `level`, `judgement` (row of the qrels) and `document` (equal for the same document
@@ -90,7 +91,8 @@ class JudgedSessions:
 
     @cached_property
     def elapsed(self) -> Floats:
-        """Return the seconds from the first query of its session to each query, 0 at least; shape (queries,).
+        """Return the seconds from the first query of its session to each query, 0 at least; shape
+        (queries,).
 
         Raise MeasureError if the log does not have the time of every query.
         """
@@ -108,7 +110,8 @@ class JudgedSessions:
 
     @cached_property
     def session_topic(self) -> Ints:
-        """The judged topic of each session's queries: -1 where there is none, -2 where they have several."""
+        """The judged topic of each session's queries: -1 where there is none, -2 where they have
+        several."""
         least, most = (np.full(self.n_sessions, -1, np.int64) for _ in range(2))
         some = np.flatnonzero(self.queries)
         least[some] = np.minimum.reduceat(self.topic, self.starts[:-1][some])
@@ -120,8 +123,8 @@ class JudgedSessions:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return the result of `make` for this view; the latest few are kept, because many values may be requested of a
-        view."""
+        """Return the result of `make` for this view; the latest few are kept, because many values
+        may be requested of a view."""
         if key not in self._memo:
             made = make()
             while len(self._memo) >= _KEPT:
@@ -161,7 +164,8 @@ class JudgedSessions:
         )
 
     def stretches(self) -> Iterator[Self]:
-        """Yield the sessions in their order in parts of bounded size, each with at least one session.
+        """Yield the sessions in their order in parts of bounded size, each with at least one
+        session.
 
         The values of a session depend on no other one, and computing them takes several times the
         memory of its part.
@@ -174,7 +178,8 @@ class JudgedSessions:
             begin = end
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
-        """Return the ideal ranking of every judged topic: all its documents with a gain, best first."""
+        """Return the ideal ranking of every judged topic: all its documents with a gain, best
+        first."""
         return self.once(("ideal", gains), lambda: best_order(self.recall_base, gains))
 
     def to_bytes(self) -> bytes:
@@ -194,7 +199,8 @@ class JudgedSessions:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Return the view that `to_bytes` wrote; ValueError where the bytes are of a later version."""
+        """Return the view that `to_bytes` wrote; ValueError where the bytes are of a later
+        version."""
         header, arrays = unpack(stored, "judged view of sessions")
         arrays["query"] = np.cumsum(arrays["query"])
         topic, level, counts = (arrays.pop(f"base_{name}") for name in _BASE)
@@ -211,5 +217,6 @@ class JudgedSessions:
 
 
 def spread(starts: Ints, sizes: Ints) -> Ints:
-    """Return the whole numbers from each start on, as many as its size, one stretch after another."""
+    """Return the whole numbers from each start on, as many as its size, one stretch after
+    another."""
     return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))

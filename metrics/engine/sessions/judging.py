@@ -62,7 +62,8 @@ def judge_sessions(
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Return the parts one after another. Their list is emptied, because a large log is not held twice."""
+    """Return the parts one after another. Their list is emptied, because a large log is not held
+    twice."""
     whole = np.concatenate(parts)
     parts.clear()
     return whole
@@ -84,7 +85,8 @@ def _known_before(known: list[tuple[Ints, Ints]], judgements: Judgements) -> Kno
 
 
 def query_key(session_id: bytes, number: int) -> bytes:
-    """Return the topic_id under which judgements of one query are kept: 's7:2' is the second query of session s7."""
+    """Return the topic_id under which judgements of one query are kept: 's7:2' is the second query
+    of session s7."""
     return b"%s:%d" % (session_id, number)
 
 
@@ -132,7 +134,8 @@ def _lengths(block: SessionBlock) -> Ints:
 def _documents(
     block: SessionBlock, rows: Ints, query: Ints, judgements: Judgements, found: Ints
 ) -> Ints:
-    """Return a judgement of each row's document that is the same wherever in its session the document is judged.
+    """Return a judgement of each row's document that is the same wherever in its session the
+    document is judged.
 
     Equal hashes propose, bytes decide; ids made to share a hash are told apart one by one.
     """

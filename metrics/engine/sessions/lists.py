@@ -1,4 +1,5 @@
-"""Sessions as rankings: a whole session, or each of its queries, as the topic of a run, for the measures of runs."""
+"""Sessions as rankings: a whole session, or each of its queries, as the topic of a run, for the
+measures of runs."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
 
 
 def one_by_one(view: JudgedSessions, setting: Setting) -> JudgedRun:
-    """Return each query as a topic: the part of its list that was looked at. The searcher knows what earlier queries of
-    the session showed, and expects nothing."""
+    """Return each query as a topic: the part of its list that was looked at. The searcher knows
+    what earlier queries of the session showed, and expects nothing."""
     slots = slots_of(view, setting)
     rows = _rows(view, setting)
     base = _replicated(view.recall_base, view.topic)
@@ -59,8 +60,8 @@ def _replicated(base: RecallBase, topic: Ints) -> RecallBase:
 
 
 def _known(view: JudgedSessions, seen: Ints, rows: Ints) -> Known:
-    """Return what the searcher knew before the session, and what earlier queries had shown: a document's first
-    appearance in `seen` makes it known to all later queries."""
+    """Return what the searcher knew before the session, and what earlier queries had shown: a
+    document's first appearance in `seen` makes it known to all later queries."""
     before = view.is_known(seen)
     first = is_first(view, seen)
     known = np.zeros(len(view.query), np.bool_)

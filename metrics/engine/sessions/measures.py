@@ -60,8 +60,8 @@ def sdcg(
     half_life: float | None = None,
     figure: Figure = "final",
 ) -> Floats:
-    """Session-based discounted cumulated gain: gain counts less the later it comes in its list, and the later its query
-    comes in the session.
+    """Session-based discounted cumulated gain: gain counts less the later it comes in its list, and
+    the later its query comes in the session.
 
     Formula: sDCG(q)[i] = sum of G[r] / (1 + log_b r) for r = 1..i, divided by 1 + log_bq q; the
     session's vector puts the gains of the first X documents of each query one after another and
@@ -94,7 +94,8 @@ def nsdcg(
     norm: Norm = "session",
     figure: Figure = "final",
 ) -> Floats:
-    """Normalised session-based discounted cumulated gain: the share of what the ideal session has gained.
+    """Normalised session-based discounted cumulated gain: the share of what the ideal session has
+    gained.
 
     Formula: nsDCG[i] = sDCG[i] / ideal sDCG[i] with norm='session'; the ideal session has as many
     queries, each with the ideal ranking of the topic in as many places. norm='query' divides each
@@ -120,7 +121,8 @@ def sdcg_shifted(
     bq: float | None = 4.0,
     figure: Figure = "final",
 ) -> Floats:
-    """sDCG with discounts shifted by the base, and exponential gains: what the scripts of Jiang and Allan compute.
+    """sDCG with discounts shifted by the base, and exponential gains: what the scripts of Jiang and
+    Allan compute.
 
     Formula: sum over queries q of (sum of G[r] / log_b(r + b - 1) for r = 1..X) / log_bq(q + bq -
     1); G = 2^level - 1; bq=none leaves the query's place out; figure='mean' is their sDCG/q
@@ -183,7 +185,8 @@ def nsdcg_dd(
     bq: float = 4.0,
     queries: int = 10,
 ) -> Floats:
-    """sDCG_DD as a share of a bound: the best that `queries` queries could gain without repeating a document.
+    """sDCG_DD as a share of a bound: the best that `queries` queries could gain without repeating a
+    document.
 
     Formula: sDCG_DD / sum of the best gains, each at another of the queries times X places, the
     best where a gain counts most; `queries` counts, however many the session has

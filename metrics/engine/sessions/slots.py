@@ -58,7 +58,8 @@ class SlotGains:
 
 
 def slots_of(view: JudgedSessions, setting: Setting) -> Slots:
-    """Return the slots of every query under a setting; made once for all settings that read the lists alike."""
+    """Return the slots of every query under a setting; made once for all settings that read the
+    lists alike."""
     key = ("slots", setting.depth, setting.scan, setting.short)
     return view.once(key, lambda: _slots(view, setting))
 

@@ -1,4 +1,5 @@
-"""What two scripts compute: trec-dd-jig, with a bound of so many queries; evaluation_measures, with gains 2^level."""
+"""What two scripts compute: trec-dd-jig, with a bound of so many queries; evaluation_measures, with
+gains 2^level."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ def dd_gain(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
 
 
 def dd_bound(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
-    """Return the most that so many queries could gain from the session's topic, each document once; shape
-    (sessions,)."""
+    """Return the most that so many queries could gain from the session's topic, each document once;
+    shape (sessions,)."""
     weights = np.outer(
         setting.query_weight(np.arange(1, queries + 1)),
         setting.rank_weight(np.arange(1, setting.depth + 1)),
@@ -40,8 +41,8 @@ def dd_bound(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
 
 
 def log2_gain(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return the sum of the queries' nDCG with gains 2^level, discounted by query, NaN where not judged; shape
-    (sessions,)."""
+    """Return the sum of the queries' nDCG with gains 2^level, discounted by query, NaN where not
+    judged; shape (sessions,)."""
     found = gains_of(view, replace(setting, gains=_EXP))
     dcg = sum_by_topic(found.query, found.gain / np.log2(found.rank + 1), view.n_queries)
     dcg += _harmonic(slots_of(view, setting).seen)

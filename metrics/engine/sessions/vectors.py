@@ -1,4 +1,5 @@
-"""Session vectors: discounted gains of the queries one after another, cumulated, beside those of the ideal session."""
+"""Session vectors: discounted gains of the queries one after another, cumulated, beside those of
+the ideal session."""
 
 from __future__ import annotations
 
@@ -27,10 +28,9 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class SessionVectors:
-    """A cumulated vector for every session, one after another in `values`; `starts` has one entry per session and one
-    more. A session that nobody judged has a vector of zeros, as one that gained nothing: the view
-    tells which it is.
-    """
+    """A cumulated vector for every session, one after another in `values`; `starts` has one entry
+    per session and one more. A session that nobody judged has a vector of zeros, as one that gained
+    nothing: the view tells which it is."""
 
     values: Floats
     starts: Ints
@@ -45,7 +45,8 @@ class SessionVectors:
         return self.values[self.starts[session] : self.starts[session + 1]]
 
     def matrix(self, width: int) -> Matrix:
-        """Return every vector down to `width`, constant after its last component; shape (sessions, width)."""
+        """Return every vector down to `width`, constant after its last component; shape (sessions,
+        width)."""
         at = self.starts[:-1, None] + np.minimum(np.arange(width), self.sizes[:, None] - 1)
         return np.where(self.sizes[:, None] > 0, np.append(self.values, 0.0)[at], 0.0)
 
@@ -60,14 +61,16 @@ class SessionVectors:
 
 
 def contributions(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return what each query adds to its session: the last component of sDCG(q); shape (queries,)."""
+    """Return what each query adds to its session: the last component of sDCG(q); shape
+    (queries,)."""
     found = gains_of(view, setting)
     dcg = sum_by_topic(found.query, found.gain * setting.rank_weight(found.rank), view.n_queries)
     return dcg * query_weights(view, setting)
 
 
 def ideal_contributions(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return the same of the single-query ideal, in as many slots as the query takes; 0 without a judged topic."""
+    """Return the same of the single-query ideal, in as many slots as the query takes; 0 without a
+    judged topic."""
     best = view.ideal_gains(setting.gains)
     dcg = best.cumulated(1.0 / setting.rank_weight(best.rank))
     reached = dcg.reached(view.topic, slots_of(view, setting).count)
@@ -82,7 +85,8 @@ def session_vectors(view: JudgedSessions, setting: Setting) -> SessionVectors:
 def ideal_vectors(
     view: JudgedSessions, setting: Setting, ideal: Ideal = "repeated"
 ) -> SessionVectors:
-    """Return the cumulated vectors of the ideal sessions: as many queries, each in as many slots, as the actual ones.
+    """Return the cumulated vectors of the ideal sessions: as many queries, each in as many slots,
+    as the actual ones.
 
     'repeated' puts the single-query ideal into every query's slots, as the source does. 'once' puts
     each document into one slot only, the best where a gain counts most: no session gains more that
@@ -138,7 +142,8 @@ def _actual(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _repeated(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return the discounted gain of every slot of the ideal session that has the single-query ideal in each query."""
+    """Return the discounted gain of every slot of the ideal session that has the single-query ideal
+    in each query."""
     slots = slots_of(view, setting)
     return _ideal_gain(view, setting, view.topic[slots.query], slots.rank - 1) * _weights(
         view, setting
@@ -146,8 +151,8 @@ def _repeated(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _once(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return the same of the ideal session that has each document once. Of places with equal weights the first one has
-    the better document."""
+    """Return the same of the ideal session that has each document once. Of places with equal
+    weights the first one has the better document."""
     if (view.session_topic == -2).any():
         message = "ideal='once' needs one set of judgements for a session: by topic or by session, not by query"
         raise MeasureError(message, code="bad_parameter")
@@ -165,7 +170,8 @@ def undiscounted(setting: Setting) -> Setting:
 
 
 def query_weights(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return what a gain of each query is multiplied by for its place and its time; shape (queries,)."""
+    """Return what a gain of each query is multiplied by for its place and its time; shape
+    (queries,)."""
     weight = setting.query_weight(view.number)
     if setting.half_life is None:
         return weight
@@ -178,7 +184,8 @@ def _weights(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _ideal_gain(view: JudgedSessions, setting: Setting, topic: Ints, above: Ints) -> Floats:
-    """Return the gain of the document that stands below `above` better ones in the ideal ranking of a judged topic."""
+    """Return the gain of the document that stands below `above` better ones in the ideal ranking of
+    a judged topic."""
     best = view.ideal_gains(setting.gains)
     size = np.append(best.count(), 0)
     start = np.cumsum(size) - size

@@ -1,4 +1,5 @@
-"""TESTS, OMNIBUS and CORRECTIONS: how runs are compared over topics. A new test is a file and a line here."""
+"""TESTS, OMNIBUS and CORRECTIONS: how runs are compared over topics. A new test is a file and a
+line here."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from metrics.engine.significance.pairs import ROUNDING, Matrix, check
 
 @dataclass(frozen=True)
 class TwoWay:
-    """Sums of squares of runs, topics and what neither explains; `scale` is what values were divided by before."""
+    """Sums of squares of runs, topics and what neither explains; `scale` is what values were
+    divided by before."""
 
     runs: float
     topics: float

@@ -81,7 +81,8 @@ def _count(values: Matrix, first: Ints, second: Ints, plan: Plan) -> Ints:
 def _bca(
     values: Matrix, first: Ints, second: Ints, below: Floats, options: Options
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the mean difference and the ends of its interval; the acceleration is from the jackknife of the mean."""
+    """Return the mean difference and the ends of its interval; the acceleration is from the
+    jackknife of the mean."""
     pairs, topics = len(first), values.shape[1]
     moments = moments_of(values, first, second)
     difference, error, skewness = moments.mean, moments.error, moments.skewness

@@ -1,4 +1,5 @@
-"""What a reader must know before he believes a p value: few topics, ties, assumptions that the values do not keep."""
+"""What a reader must know before he believes a p value: few topics, ties, assumptions that the
+values do not keep."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def few_topics(
 
 
 def few_degrees(freedom: int) -> list[Caution]:
-    """Return the caution of an analysis of several factors with few degrees of freedom: what is left of the values when
-    these are taken out."""
+    """Return the caution of an analysis of several factors with few degrees of freedom: what is
+    left of the values when these are taken out."""
     if freedom >= FEW_TOPICS:
         return []
     message = f"only {freedom} degrees of freedom are left: differences must be large to be found"
@@ -49,8 +50,8 @@ def smallest_p(p_value: float) -> str:
 
 
 def untested(p_value: Floats, why: str) -> list[Caution]:
-    """Return the caution of pairs for which the test has no statistic and so no p (NaN); `why` says what does not
-    vary."""
+    """Return the caution of pairs for which the test has no statistic and so no p (NaN); `why` says
+    what does not vary."""
     many = int(np.count_nonzero(np.isnan(p_value)))
     if not many:
         return []
@@ -70,14 +71,15 @@ def are_skewed(skewness: Floats, topics: int) -> Flags:
 
 
 def are_tied(ties: Ints, topics: int) -> Flags:
-    """Return which pairs differ on some topics, but on fewer than half; `ties` counts the topics without a
-    difference."""
+    """Return which pairs differ on some topics, but on fewer than half; `ties` counts the topics
+    without a difference."""
     tied: Flags = (ties > _MANY_TIES * topics) & (ties < topics)
     return tied
 
 
 def skewed_differences(skewed: Flags, topics: int, what: str = "significant") -> list[Caution]:
-    """Return the caution of the pairs that are significant, or `what`; `skewed` has an entry for each of these."""
+    """Return the caution of the pairs that are significant, or `what`; `skewed` has an entry for
+    each of these."""
     pairs = _some_of(skewed, what, ("has", "have"))
     if not pairs:
         return []
@@ -95,7 +97,8 @@ def heavy_ties(tied: Flags) -> list[Caution]:
 
 
 def _some_of(concerned: Flags, what: str, verbs: tuple[str, str]) -> str:
-    """Return how many of some pairs are concerned, with the verb that follows, or an empty text for none."""
+    """Return how many of some pairs are concerned, with the verb that follows, or an empty text for
+    none."""
     many, pairs = int(np.count_nonzero(concerned)), len(concerned)
     if not many:
         return ""

@@ -77,7 +77,8 @@ def uncorrected(p_values: Floats) -> Floats:
 
 
 def _step_up(p_values: Floats, factors: Floats) -> Floats:
-    """From the largest p down, none above one before it; `factors` are for the p values in ascending order."""
+    """From the largest p down, none above one before it; `factors` are for the p values in
+    ascending order."""
     order = np.argsort(p_values)[::-1]
     adjusted = np.empty_like(p_values)
     adjusted[order] = np.minimum(np.minimum.accumulate(p_values[order] * factors[::-1]), 1.0)

@@ -1,4 +1,5 @@
-"""The crossed analysis of sessions: F by searchers, F by topics, and min F', which allows for both."""
+"""The crossed analysis of sessions: F by searchers, F by topics, and min F', which allows for
+both."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _HELD = 10_000_000
 
 @dataclass(frozen=True)
 class _Stratum:
-    """Searchers, or topics, whose spread is estimated together: their `sessions`, and of each of these its `unit`.
+    """Searchers, or topics, whose spread is estimated together: their `sessions`, and of each of
+    these its `unit`.
 
     `trace` is the sum of squares that independent residuals of variance 1 have in expectation,
     `share` the part of the systems' directions that these sessions make.
@@ -52,8 +54,8 @@ class Model:
 
     @classmethod
     def of(cls, system: Ints, topic: Ints, searcher: Ints) -> Self:
-        """Shapes: one entry per session in each. Raise StatisticsError where the sessions do not tell the systems from
-        the searchers or topics, or there are too few of either."""
+        """Shapes: one entry per session in each. Raise StatisticsError where the sessions do not
+        tell the systems from the searchers or topics, or there are too few of either."""
         of_system, of_topic, of_searcher = levels_of(system, topic, searcher)
         systems = int(of_system.max()) + 1
         crossing = [
@@ -161,7 +163,8 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
 def contrast(
     values: Floats, system: Ints, topic: Ints, searcher: Ints, confidence: float
 ) -> Contrast:
-    """Return the crossed analysis of the sessions of two systems with the difference that it tests, and its interval.
+    """Return the crossed analysis of the sessions of two systems with the difference that it tests,
+    and its interval.
 
     Formula: d +- t sqrt(V1 + V2), d as for Latin squares, V1 = d^2 / F1, V2 = d^2 / F2, t with the
     degrees of freedom of min F' = d^2 / (V1 + V2)
@@ -175,7 +178,8 @@ def contrast(
 def mean_interval(
     values: Floats, topic: Ints, searcher: Ints, confidence: float
 ) -> tuple[float, float]:
-    """Return the interval of the mean of one system's sessions, for other searchers and other topics.
+    """Return the interval of the mean of one system's sessions, for other searchers and other
+    topics.
 
     Formula: mean +- t sqrt(V1 + V2), V1 of the means of searchers and V2 of those of topics, with
     the degrees of freedom of min F'. A factor takes part if its levels recur, unless all sessions
@@ -218,8 +222,8 @@ def mean_interval(
 def _strata(
     directions: Matrix, unit: Ints, stratum: Ints, whole: Span, name: str
 ) -> list[_Stratum]:
-    """Return the searchers, or topics, in one stratum, or in one for each system where they have one system each: the
-    spread of each system is then that of its own."""
+    """Return the searchers, or topics, in one stratum, or in one for each system where they have
+    one system each: the spread of each system is then that of its own."""
     wide, found = directions.shape[1], []
     for one in range(int(stratum.max()) + 1):
         sessions = np.flatnonzero(stratum == one)
@@ -274,7 +278,8 @@ def _error(directions: Matrix, rest: Floats, strata: list[_Stratum]) -> tuple[fl
 def _ratio(
     explained: float, error: float, between: int, within: float
 ) -> tuple[float | None, float | None]:
-    """Return F and its p; None for both where there is nothing to divide by, 0 and 1 where nothing is explained."""
+    """Return F and its p; None for both where there is nothing to divide by, 0 and 1 where nothing
+    is explained."""
     if not error:
         return (None, None) if explained else (0.0, 1.0)
     return explained / error, float(special.fdtrc(between, within, explained / error))

@@ -45,7 +45,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class EffectSizes:
-    """One entry per pair, the first run minus the second; topics on which the first is better are wins.
+    """One entry per pair, the first run minus the second; topics on which the first is better are
+    wins.
 
     `relative` is NaN where the second run's mean is 0, and `reading` an index into READINGS, 0
     there. `deviation` is the standard deviation of the differences over the topics, 0 where they
@@ -75,7 +76,8 @@ def effect_sizes(
     *,
     lower_is_better: bool = False,
 ) -> EffectSizes:
-    """Return every effect size of each pair; the standardised one takes its spread from all runs of `values`.
+    """Return every effect size of each pair; the standardised one takes its spread from all runs of
+    `values`.
 
     Raises StatisticsError for fewer than 2 topics.
     """
@@ -110,7 +112,8 @@ def relative_difference(difference: Floats, base: Floats) -> Floats:
 
 
 def detectable_difference(error: Floats, freedom: int | Floats, confidence: float) -> Floats:
-    """The true difference of which the interval leaves out 0, on the right side, in 8 samples of topics of 10.
+    """The true difference of which the interval leaves out 0, on the right side, in 8 samples of
+    topics of 10.
 
     Formula: (t(1 - alpha) + t(.8)) sd(d) / sqrt(n), alpha = (1 - confidence) / 2, Student's t with
     n - 1 degrees of freedom; to leave out a margin m instead of it, n (detectable / m)^2 topics are
@@ -134,7 +137,8 @@ def power_in_words(topics: int) -> str:
 
 
 def detectable_by_half(values: Matrix, first: Ints, second: Ints, confidence: float) -> float:
-    """Return the difference that half of the pairs would show, each alone: the median of `detectable_difference`.
+    """Return the difference that half of the pairs would show, each alone: the median of
+    `detectable_difference`.
 
     Of more than 10,000 pairs so many tell, at equal steps. NaN without pairs.
     """
@@ -262,8 +266,8 @@ def paired_cliff_delta(values: Matrix, first: Ints, second: Ints, confidence: fl
 def _skew_interval(
     delta: Floats, variance: Floats, freedom: int | Floats, confidence: float
 ) -> Estimate:
-    """Return deltas with the interval of Feng and Cliff, which stays within -1 and 1; none where delta is one of
-    these."""
+    """Return deltas with the interval of Feng and Cliff, which stays within -1 and 1; none where
+    delta is one of these."""
     t = special.stdtrit(freedom, (1 + confidence) / 2)
     margin = t * np.sqrt(variance * ((1 - delta**2) ** 2 + t**2 * variance))
     middle, whole = delta - delta**3, 1 - delta**2 + t**2 * variance
@@ -272,7 +276,8 @@ def _skew_interval(
 
 
 def cliff_delta(samples: list[Floats], first: Ints, second: Ints, confidence: float) -> Estimate:
-    """Cliff's delta of each pair of samples, which need not be of one size; the rank-biserial correlation is the same.
+    """Cliff's delta of each pair of samples, which need not be of one size; the rank-biserial
+    correlation is the same.
 
     Formula: delta = P(x_i > x_j) - P(x_i < x_j) over all pairs of a value of each = 2 U / (n_i n_j)
     - 1; the interval has its unbiased variance and Student's t with n_i + n_j - 2 degrees of
@@ -311,7 +316,8 @@ def _dominance(values: Floats, others: Floats, noise: float) -> tuple[Ints, Ints
 
 
 def noncentrality(t: Floats, freedom: int, confidence: float) -> tuple[Floats, Floats]:
-    """Both ends of the interval of the noncentrality parameter of each t statistic; NaN stays NaN."""
+    """Both ends of the interval of the noncentrality parameter of each t statistic; NaN stays
+    NaN."""
     size = np.abs(t)
     known = size <= _LARGEST_T
     knots = np.unique(size[known])

@@ -1,4 +1,5 @@
-"""Two one-sided t tests: runs that are no worse than others by a margin, and runs that are equivalent."""
+"""Two one-sided t tests: runs that are no worse than others by a margin, and runs that are
+equivalent."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ _TRIED = 1_000
 
 @dataclass(frozen=True)
 class Claim:
-    """One entry per pair: the p of a claim, alone and corrected over the family, and whether it holds at the level."""
+    """One entry per pair: the p of a claim, alone and corrected over the family, and whether it
+    holds at the level."""
 
     p_value: Floats
     adjusted: Floats
@@ -116,7 +118,8 @@ def tost(
     *,
     lower_is_better: bool = False,
 ) -> Equivalence:
-    """Two one-sided t tests of each pair: is the mean difference within the margin, whatever its sign?
+    """Two one-sided t tests of each pair: is the mean difference within the margin, whatever its
+    sign?
 
     Formula: p of the lower side = P(T > (mean(d) + margin) / e), of the upper side = P(T < (mean(d)
     - margin) / e), e = sd(d) / sqrt(n), T of n - 1 degrees of freedom. Either is a test of
@@ -184,8 +187,9 @@ def power_of_tost(topics: int | Floats, shift: float | Floats, alpha: float = 0.
 
 
 def topics_for_tost(deviation: Floats, margin: float, alpha: float = 0.05) -> Floats:
-    """Return for each standard deviation of differences the fewest topics with which `tost` finds runs equivalent that
-    do not differ, with power 0.8; NaN without a deviation and beyond a million."""
+    """Return for each standard deviation of differences the fewest topics with which `tost` finds
+    runs equivalent that do not differ, with power 0.8; NaN without a deviation and beyond a
+    million."""
     needed, tried = _shifts(alpha)
     ratio = np.divide(margin, deviation, out=np.full(len(deviation), np.nan), where=deviation > 0)
     # What the ratio must be for n topics falls with n.
@@ -200,7 +204,8 @@ def topics_for_tost(deviation: Floats, margin: float, alpha: float = 0.05) -> Fl
 
 @lru_cache(maxsize=1)
 def _nodes() -> tuple[Floats, Floats]:
-    """Return the nodes of Gauss and Legendre between 0 and 1, closer to both ends, with their weights."""
+    """Return the nodes of Gauss and Legendre between 0 and 1, closer to both ends, with their
+    weights."""
     x, weights = np.polynomial.legendre.leggauss(96)
     x = (x + 1) / 2
     # Quantiles of u are steep at either end.
@@ -209,8 +214,8 @@ def _nodes() -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=16)
 def _shifts(alpha: float) -> tuple[Callable[[Floats], Floats], Floats]:
-    """Return the shift that has the power, as a curve over 1 / n, and the ratio of margin to deviation for each n from
-    2 to _TRIED."""
+    """Return the shift that has the power, as a curve over 1 / n, and the ratio of margin to
+    deviation for each n from 2 to _TRIED."""
     low, high = np.zeros(len(_KNOTS)), special.stdtrit(_KNOTS - 1, 1 - alpha) * _ENOUGH
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

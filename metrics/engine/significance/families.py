@@ -1,4 +1,5 @@
-"""A family: the pairs that are compared together under one test, corrected together, and what that separates."""
+"""A family: the pairs that are compared together under one test, corrected together, and what that
+separates."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ from metrics.engine.significance.verdicts import cautions_of as cautions_of_verd
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of one family among so many runs: all, or every other run against the baseline (an index)."""
+    """The pairs of one family among so many runs: all, or every other run against the baseline (an
+    index)."""
 
     runs: int
     baseline: int | None = None
@@ -66,7 +68,8 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Rule:
-    """How verdicts are reached: by a correction, and at a level below which a corrected p is significant."""
+    """How verdicts are reached: by a correction, and at a level below which a corrected p is
+    significant."""
 
     correction: str = "holm"
     alpha: float = 0.05
@@ -100,7 +103,8 @@ class Family:
         return self.verdicts.significant
 
     def of(self, rows: Ints, pairs: Ints) -> Family:
-        """Some of the runs and pairs, by their places; p, verdicts and tiers stay those of the whole family."""
+        """Some of the runs and pairs, by their places; p, verdicts and tiers stay those of the
+        whole family."""
         entries = {field.name: getattr(self.result, field.name) for field in fields(self.result)}
         kept: dict[str, Any] = {
             name: entry[pairs] for name, entry in entries.items() if isinstance(entry, np.ndarray)
@@ -148,7 +152,8 @@ def compare_family(
 
 @dataclass(frozen=True)
 class Separated:
-    """What a test separates of all pairs of some runs: as a Family, without the numbers of each pair."""
+    """What a test separates of all pairs of some runs: as a Family, without the numbers of each
+    pair."""
 
     size: int
     cautions: tuple[Caution, ...]
@@ -164,7 +169,8 @@ def separate(
     *,
     lower_is_better: bool = False,
 ) -> Separated:
-    """Return what `compare_family` finds of all pairs. Where the test has a critical value no p is computed.
+    """Return what `compare_family` finds of all pairs. Where the test has a critical value no p is
+    computed.
 
     Raises StatisticsError for fewer than 2 topics.
     """
@@ -190,7 +196,8 @@ def separate(
 def _tiers(
     values: Matrix, pairs: Pairs, verdicts: Verdicts, *, lower_is_better: bool
 ) -> Tiers | None:
-    """Return the tiers of all pairs; None where only some pairs are given, or none of them can have a verdict."""
+    """Return the tiers of all pairs; None where only some pairs are given, or none of them can have
+    a verdict."""
     too_few = values.shape[1] < (MIN_TOPICS if pairs.number == 1 else MIN_TIERED_TOPICS)
     if pairs.baseline is not None or too_few or verdicts.have(NO_SPREAD).all():
         return None
@@ -199,8 +206,8 @@ def _tiers(
 
 
 def family_size(test: str, pairs: Pairs) -> int:
-    """Return how many pairs p values count for: Tukey's tests and Nemenyi's count for all pairs of the runs, whichever
-    are compared."""
+    """Return how many pairs p values count for: Tukey's tests and Nemenyi's count for all pairs of
+    the runs, whichever are compared."""
     entry = TESTS[test]
     return (
         pairs.number if entry.of_given_pairs or not entry.simultaneous else Pairs(pairs.runs).number
@@ -208,7 +215,8 @@ def family_size(test: str, pairs: Pairs) -> int:
 
 
 def _of_findings(values: Matrix, pairs: Pairs, test: str, verdicts: Verdicts) -> list[Caution]:
-    """Return the cautions of significant pairs: skewed differences that p does not allow for, and many ties."""
+    """Return the cautions of significant pairs: skewed differences that p does not allow for, and
+    many ties."""
     entry, topics = TESTS[test], values.shape[1]
     first, second = (side[verdicts.significant] for side in pairs.indices())
     cautions = []
@@ -234,7 +242,8 @@ def _without_tiers(pairs: Pairs, topics: int) -> list[Caution]:
 
 
 def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:
-    """Return the caution of a test that follows up a test of all runs at once, where that one finds nothing."""
+    """Return the caution of a test that follows up a test of all runs at once, where that one finds
+    nothing."""
     entry = TESTS[test]
     if not entry.assumes_omnibus or entry.omnibus is None:
         return []
@@ -249,7 +258,8 @@ def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:
 
 
 def disagreements(families: Sequence[Family]) -> Ints:
-    """Return the pairs on which a test of means and one of ranks or signs come to different verdicts."""
+    """Return the pairs on which a test of means and one of ranks or signs come to different
+    verdicts."""
     split = np.zeros(len(families[0].significant), np.bool_)
     for means in (family for family in families if not TESTS[family.test].ranks):
         for ranks in (family for family in families if TESTS[family.test].ranks):
@@ -258,7 +268,8 @@ def disagreements(families: Sequence[Family]) -> Ints:
 
 
 def check_known(tests: Iterable[str], correction: str, beside: Iterable[str] = ()) -> None:
-    """StatisticsError for a name that is in no table; `beside` are further tests that could have been named."""
+    """StatisticsError for a name that is in no table; `beside` are further tests that could have
+    been named."""
     for test in tests:
         _check("test", test, [*TESTS, *beside])
     _check("correction", correction, list(CORRECTIONS))

@@ -1,4 +1,5 @@
-"""How few topics carry a verdict: what remains of it when those that favour the winner most are left out."""
+"""How few topics carry a verdict: what remains of it when those that favour the winner most are
+left out."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 
 @dataclass(frozen=True)
 class Fragility:
-    """One entry per pair: how many topics to leave out until the winner's lead, or its significance, is gone.
+    """One entry per pair: how many topics to leave out until the winner's lead, or its
+    significance, is gone.
 
     `sign` is 0 where there is no lead, and -1 where every topic favours the winner. `significance`
     is -1 where the pair is not significant at first, and where it still is with five topics left.

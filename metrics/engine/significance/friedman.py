@@ -16,7 +16,8 @@ from metrics.engine.significance.pairs import ROUNDING, Matrix, check
 
 @dataclass(frozen=True)
 class Ranked:
-    """Runs ranked within each topic, 1 for the lowest value, ties sharing the middle of their ranks.
+    """Runs ranked within each topic, 1 for the lowest value, ties sharing the middle of their
+    ranks.
 
     `sums` of the ranks of each run, shape (runs,); `squares` is the sum of all squared ranks;
     `ties` that of t^3 - t.

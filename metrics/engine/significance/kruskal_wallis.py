@@ -32,8 +32,8 @@ def analyse(values: Matrix) -> OmnibusResult:
 
 
 def analyse_samples(samples: list[Floats]) -> OmnibusResult:
-    """Return the same of samples that need not be of one size, such as the sessions of each system; StatisticsError for
-    fewer than two of them, or where one has no value."""
+    """Return the same of samples that need not be of one size, such as the sessions of each system;
+    StatisticsError for fewer than two of them, or where one has no value."""
     sizes = np.array([len(sample) for sample in samples], np.int64)
     if len(sizes) < 2 or sizes.min() < 1:
         raise StatisticsError(

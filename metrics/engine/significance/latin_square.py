@@ -1,4 +1,5 @@
-"""Analysis of variance with three factors, for Latin squares: each value has a system, a topic and a searcher."""
+"""Analysis of variance with three factors, for Latin squares: each value has a system, a topic and
+a searcher."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _NAMES = ("systems", "topics", "searchers")
 
 @dataclass(frozen=True)
 class Contrast:
-    """The analysis of two systems, and by how much the first is higher with topics and searchers set aside; both ends
-    of its interval are NaN where the analysis leaves no spread."""
+    """The analysis of two systems, and by how much the first is higher with topics and searchers
+    set aside; both ends of its interval are NaN where the analysis leaves no spread."""
 
     analysis: OmnibusResult
     difference: float
@@ -40,7 +41,8 @@ class _Fit:
 
 
 def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> OmnibusResult:
-    """Analysis of variance without interactions: do the systems differ, topics and searchers set aside?
+    """Analysis of variance without interactions: do the systems differ, topics and searchers set
+    aside?
 
     Shapes: one entry per session in each; `values` without NaN, the others count from 0.
     Formula: F = MS(systems) / MS(residual), x = mean + system + topic + searcher + residual by
@@ -84,7 +86,8 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
 def contrast(
     values: Floats, system: Ints, topic: Ints, searcher: Ints, confidence: float
 ) -> Contrast:
-    """Return the analysis of the sessions of two systems with the difference that it tests, and its t interval.
+    """Return the analysis of the sessions of two systems with the difference that it tests, and its
+    t interval.
 
     Formula: d = z x / z z, z what topics and searchers leave of +1/2 for the lower index of the two
     systems and -1/2 for the other; d +- t sqrt(MS(residual) / z z), so that F = (d / error)^2

@@ -1,4 +1,5 @@
-"""The U test of Mann and Whitney (Wilcoxon's rank sum test): two samples that are not on the same topics."""
+"""The U test of Mann and Whitney (Wilcoxon's rank sum test): two samples that are not on the same
+topics."""
 
 from __future__ import annotations
 
@@ -59,9 +60,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 def compare_samples(
     samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS
 ) -> PairedResult:
-    """Return the same of samples that need not be of one size, such as the sessions of each system; p is exact where
-    nothing ties and the smaller sample has 8 values at most. StatisticsError where one has fewer
-    than two values."""
+    """Return the same of samples that need not be of one size, such as the sessions of each system;
+    p is exact where nothing ties and the smaller sample has 8 values at most. StatisticsError where
+    one has fewer than two values."""
     means = compare_means(samples, first, second, options)
     statistic, leaning, p_value = (np.empty(len(first)) for _ in range(3))
     exact = np.zeros(len(first), np.bool_)
@@ -104,7 +105,8 @@ def _compare(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats,
 
 @lru_cache(maxsize=16)
 def _table(n: int, m: int) -> Floats:
-    """Two-sided p of every U up to the middle, the smaller of both, for samples of n and m values without ties.
+    """Two-sided p of every U up to the middle, the smaller of both, for samples of n and m values
+    without ties.
 
     U has the distribution of a Gaussian binomial coefficient: the product of (1 - q^(m + i)) / (1 -
     q^i) for i = 1..n.

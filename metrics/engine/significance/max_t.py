@@ -36,7 +36,8 @@ _MANY = 100_000
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
-    """Step-down test of the largest |t| of the given pairs, with simultaneous intervals of the mean differences.
+    """Step-down test of the largest |t| of the given pairs, with simultaneous intervals of the mean
+    differences.
 
     Formula: the i-th largest |t| of m has p = max over j <= i of (1 + the number of resamples in
     which the largest |t| of the pairs j, ..., m is at least |t_j|) / (B + 1); a resample flips the
@@ -106,8 +107,8 @@ def _scales(values: Matrix, first: Ints, second: Ints) -> Floats:
 def _count(
     values: Matrix, first: Ints, second: Ints, scale: Floats, least: Floats, plan: Plan
 ) -> tuple[Ints, Floats]:
-    """In how many resamples the largest of the pairs up to each is as far apart as it; and the largest of all pairs in
-    each resample."""
+    """In how many resamples the largest of the pairs up to each is as far apart as it; and the
+    largest of all pairs in each resample."""
     maxima = np.zeros((plan.blocks, BLOCK // TILE, TILE))
     under, over = np.minimum.accumulate(least[::-1])[::-1].copy(), np.maximum.accumulate(least)
     many = len(first) >= max(_MANY, len(values) ** 2 // 8)
@@ -137,7 +138,8 @@ def _count(
 def _marker(
     values: Matrix, first: Ints, second: Ints, scale: Floats, over: Floats
 ) -> Callable[..., None]:
-    """Return what marks the pairs of a block that may be the largest, and finds where each resample may begin."""
+    """Return what marks the pairs of a block that may be the largest, and finds where each resample
+    may begin."""
     runs = len(values)
     factors = np.zeros((runs, runs))
     factors[first, second] = factors[second, first] = scale
@@ -165,7 +167,8 @@ def _marker(
 
 
 def _alike(factors: Floats) -> Ints:
-    """Return an order of the runs in which each group has a run and those that differ least from it."""
+    """Return an order of the runs in which each group has a run and those that differ least from
+    it."""
     left, order = np.arange(len(factors)), []
     while len(left):
         near = np.argsort(-factors[left[0], left], kind="stable")

@@ -1,4 +1,5 @@
-"""Ranks of sorted rows in which neighbours may tie: each member of a tie has the middle of its places."""
+"""Ranks of sorted rows in which neighbours may tie: each member of a tie has the middle of its
+places."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def midranks(tied: Flags) -> tuple[Matrix, Floats]:
 
 
 def rank_rows(values: Matrix, noise: Floats) -> tuple[Matrix, Floats]:
-    """Midranks of the values within each row, and its tie term; values that differ by no more than `noise` tie."""
+    """Midranks of the values within each row, and its tie term; values that differ by no more than
+    `noise` tie."""
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
     ranks, ties = midranks(np.diff(ordered, axis=1) <= noise[:, None])

@@ -39,8 +39,9 @@ _FLAT = 1e-6
 
 @dataclass(frozen=True)
 class Moments:
-    """One entry per pair: the mean of its differences (0 where it is only rounding), its standard error (0 where the
-    differences agree but for rounding), and Fisher's skewness (0 without spread)."""
+    """One entry per pair: the mean of its differences (0 where it is only rounding), its standard
+    error (0 where the differences agree but for rounding), and Fisher's skewness (0 without
+    spread)."""
 
     mean: Floats
     error: Floats
@@ -48,7 +49,8 @@ class Moments:
 
 
 def moments_of(values: Matrix, first: Ints, second: Ints) -> Moments:
-    """Return the moments of the first run's values minus the second's; `values` has shape (runs, topics)."""
+    """Return the moments of the first run's values minus the second's; `values` has shape (runs,
+    topics)."""
     values, first, second = _contiguous(values, first, second)
     topics = values.shape[1]
     ends, joins = blocks_of(topics)
@@ -141,7 +143,8 @@ def _largest(values: Matrix) -> Floats:
 
 @lru_cache(maxsize=64)
 def blocks_of(number: int) -> tuple[Ints, Ints]:
-    """Return how NumPy adds up so many doubles: where each block ends, and how many sums are joined after it.
+    """Return how NumPy adds up so many doubles: where each block ends, and how many sums are joined
+    after it.
 
     More than 128 doubles are halved, at a multiple of eight, and the sums of the halves added.
     """

@@ -10,7 +10,8 @@ from metrics.engine.significance.pairs import Caution, Matrix
 
 @dataclass(frozen=True)
 class Source:
-    """A row of an analysis of variance; statistic and p are None where there is nothing to divide by, or for a rest."""
+    """A row of an analysis of variance; statistic and p are None where there is nothing to divide
+    by, or for a rest."""
 
     name: str
     squares: float
@@ -22,7 +23,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Sphericity:
-    """How far differences of runs are from having one variance, and what an analysis of variance makes of it.
+    """How far differences of runs are from having one variance, and what an analysis of variance
+    makes of it.
 
     Both epsilons are 1 where all differences have one variance, and 1 / (k - 1) at worst.
     """

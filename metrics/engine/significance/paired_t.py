@@ -69,21 +69,23 @@ def mean_interval(
 def margin_of(
     difference: Floats, error: Floats, freedom: int | Floats, confidence: float
 ) -> Floats:
-    """Half the width of each t interval; NaN for a difference without spread, of which nothing is known."""
+    """Half the width of each t interval; NaN for a difference without spread, of which nothing is
+    known."""
     margin: Floats = special.stdtrit(freedom, (1 + confidence) / 2) * error
     margin[(error == 0) & (difference != 0)] = np.nan
     return margin
 
 
 def mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
-    """Return the mean difference of each pair, 0 where it is only rounding, and its standard error, 0 where the
-    differences agree but for rounding."""
+    """Return the mean difference of each pair, 0 where it is only rounding, and its standard error,
+    0 where the differences agree but for rounding."""
     found = moments_of(values, first, second)
     return found.mean, found.error
 
 
 def t_test(difference: Floats, error: Floats, freedom: int | Floats) -> tuple[Floats, Floats]:
-    """Statistic and two-sided p of each pair; without spread 0 and 1 for no difference, else NaN."""
+    """Statistic and two-sided p of each pair; without spread 0 and 1 for no difference, else
+    NaN."""
     spread, statistic = error > 0, statistic_of(difference, error)
     p_value = 2 * special.stdtr(freedom, -np.abs(statistic))
     return statistic, np.where(spread, p_value, np.where(difference == 0, 1.0, np.nan))

@@ -100,7 +100,8 @@ class PairedResult:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Student's t of each pair, NaN without spread, with the mean difference and its standard error."""
+    """Student's t of each pair, NaN without spread, with the mean difference and its standard
+    error."""
 
     difference: Floats
     error: Floats
@@ -110,7 +111,8 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Separation:
-    """The mean difference of each pair, whether it is significant over all pairs, and whether it cannot be tested."""
+    """The mean difference of each pair, whether it is significant over all pairs, and whether it
+    cannot be tested."""
 
     difference: Floats
     significant: Flags

@@ -1,4 +1,5 @@
-"""How likely the mean difference of two runs lies below, within or above a region of practical equivalence."""
+"""How likely the mean difference of two runs lies below, within or above a region of practical
+equivalence."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ _AT_ONCE, _HELD = 250, 4_000_000
 
 @dataclass(frozen=True)
 class Chances:
-    """One entry per pair: that the first run's mean is lower by more than the region, that the difference lies in it,
-    and that it is higher by more; NaN without spread, else they sum to one."""
+    """One entry per pair: that the first run's mean is lower by more than the region, that the
+    difference lies in it, and that it is higher by more; NaN without spread, else they sum to
+    one."""
 
     lower: Floats
     equal: Floats
@@ -55,7 +57,8 @@ def bayes_t(
 def bayes_bootstrap(
     values: Matrix, first: Ints, second: Ints, rope: float, options: Options = DEFAULTS
 ) -> Chances:
-    """Posterior of the mean difference of each pair by the Bayesian bootstrap, which assumes no distribution.
+    """Posterior of the mean difference of each pair by the Bayesian bootstrap, which assumes no
+    distribution.
 
     Formula: the shares of B draws in which the sum of w d is below -rope, from -rope to rope, and
     above, w the weights of the topics, of a Dirichlet distribution whose parameters are all 1

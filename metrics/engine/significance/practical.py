@@ -1,4 +1,5 @@
-"""What a comparison may be asked beside whether runs differ: whether they differ by more than matters."""
+"""What a comparison may be asked beside whether runs differ: whether they differ by more than
+matters."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ USUAL_ROPE = 0.01
 
 @dataclass(frozen=True)
 class Practical:
-    """The names of PRACTICAL that are asked for, and the differences that do not matter, in units of the measure.
+    """The names of PRACTICAL that are asked for, and the differences that do not matter, in units
+    of the measure.
 
     `margin` belongs to tost, which has no usual one. `rope` is half the width of the region around
     0 in which the posteriors call runs practically equal; 0 leaves a point. Raises StatisticsError

@@ -49,7 +49,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def flips(topics: int, options: Options) -> tuple[Plan, bool]:
-    """Return a plan of random sign patterns; of all patterns, and True, where these are at most B."""
+    """Return a plan of random sign patterns; of all patterns, and True, where these are at most
+    B."""
     if topics >= options.resamples.bit_length():
         return Plan(
             draw_flips, options.resamples, options.seed, options.threads, options.watch

@@ -20,7 +20,8 @@ from metrics.engine.significance.tukey_hsd import differences_of_means
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
-    """Randomised Tukey HSD of all pairs of the runs at once, with simultaneous intervals of the mean differences.
+    """Randomised Tukey HSD of all pairs of the runs at once, with simultaneous intervals of the
+    mean differences.
 
     Formula: p = (1 + the number of resamples in which the largest mean minus the smallest is at
     least |mean(d)|) / (B + 1); a resample shuffles each topic's values among the k runs

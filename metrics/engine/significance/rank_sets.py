@@ -1,4 +1,5 @@
-"""Simultaneous confidence sets of ranks, and the set of the best: what the pairs of a family say of places."""
+"""Simultaneous confidence sets of ranks, and the set of the best: what the pairs of a family say of
+places."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from metrics.engine.significance.corrections import (
 
 @dataclass(frozen=True)
 class RankSets:
-    """The lowest and the highest rank of each run that no significant pair excludes; shape (runs,)."""
+    """The lowest and the highest rank of each run that no significant pair excludes; shape
+    (runs,)."""
 
     low: Ints
     high: Ints
@@ -30,8 +32,8 @@ class RankSets:
 
 
 def rank_sets(runs: int, first: Ints, second: Ints, better: Ints) -> RankSets:
-    """Rank sets from the verdicts of all pairs: `better` is 1 where the first run is better, -1 where it is worse, 0
-    without a verdict.
+    """Rank sets from the verdicts of all pairs: `better` is 1 where the first run is better, -1
+    where it is worse, 0 without a verdict.
 
     Formula: from 1 + the number of runs that are significantly better, to k - the number that are
     significantly worse
@@ -51,7 +53,8 @@ def rank_sets(runs: int, first: Ints, second: Ints, better: Ints) -> RankSets:
 
 
 def holds_for_ranks(test: str, correction: str) -> bool:
-    """Whether a family limits the chance of any wrong finding about means, on which rank sets stand."""
+    """Whether a family limits the chance of any wrong finding about means, on which rank sets
+    stand."""
     entry = TESTS[test]
     loose = (benjamini_hochberg, benjamini_yekutieli, uncorrected)
     return not entry.ranks and (entry.simultaneous or CORRECTIONS[correction] not in loose)

@@ -1,4 +1,5 @@
-"""What tests that draw have in common: whole numbers, blocks of draws, counting for all pairs at once.
+"""What tests that draw have in common: whole numbers, blocks of draws, counting for all pairs at
+once.
 
 Resampling is linear: with flips or weights S shared by all pairs, S(Xi - Xj) = (SX)i - (SX)j. So
 the sums of each run are made once per resample, and a pair costs a subtraction and a comparison.
@@ -34,7 +35,8 @@ Draw = Callable[[int, int, int], Matrix]
 
 @dataclass(frozen=True)
 class Plan:
-    """How to draw, how often, from which seed, on how many threads, and whom to tell of each block."""
+    """How to draw, how often, from which seed, on how many threads, and whom to tell of each
+    block."""
 
     draw: Draw
     resamples: int
@@ -86,7 +88,8 @@ def resampled_sums(values: Matrix, plan: Plan) -> Matrix:
 
 
 def in_threads(work: Callable[[range], Ints], blocks: int, threads: int) -> Ints:
-    """Share the blocks out to threads and add up what they count; compiled code runs side by side."""
+    """Share the blocks out to threads and add up what they count; compiled code runs side by
+    side."""
     shares = [range(at, blocks, threads) for at in range(min(threads, blocks))]
     if len(shares) == 1:
         return work(shares[0])
@@ -96,7 +99,8 @@ def in_threads(work: Callable[[range], Ints], blocks: int, threads: int) -> Ints
 
 
 def whole_numbers(values: Matrix) -> Matrix:
-    """Return the values times a power of two, rounded, so that the sizes of a run's values add up to 2^38 at most."""
+    """Return the values times a power of two, rounded, so that the sizes of a run's values add up
+    to 2^38 at most."""
     topics = values.shape[1]
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     whole: Matrix = np.rint(np.ldexp(values, _BITS - int(np.ceil(np.log2(topics))) - int(exponent)))
@@ -115,8 +119,8 @@ def least_of(whole: Matrix, first: Ints, second: Ints) -> Floats:
 
 
 def centred(whole: Matrix) -> Matrix:
-    """Return each run's values without their mean, times the number of topics: still whole numbers, exact to 16,384
-    topics."""
+    """Return each run's values without their mean, times the number of topics: still whole numbers,
+    exact to 16,384 topics."""
     spread: Matrix = whole.shape[1] * whole - whole.sum(axis=1, keepdims=True)
     return spread
 
@@ -138,8 +142,8 @@ def count_pairs(whole: Matrix, least: Floats, first: Ints, second: Ints, plan: P
 def apart_from_huge(
     values: Matrix, first: Ints, second: Ints, compare: Callable[[Matrix, Ints, Ints], Ints]
 ) -> Ints:
-    """Return what `compare` counts for each pair; where values lose digits beside huge ones of another run, without
-    that."""
+    """Return what `compare` counts for each pair; where values lose digits beside huge ones of
+    another run, without that."""
     found = compare(values, first, second)
     largest = np.abs(whole_numbers(values)).max(axis=1)
     sizes = np.abs(values).max(axis=1)

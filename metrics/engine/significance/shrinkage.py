@@ -78,7 +78,8 @@ def expected_means(values: Matrix, *, lower_is_better: bool = False) -> Expected
 
 
 def chances_to_be_best(distributions: Matrix) -> Floats:
-    """Return the chance of each of some independent variables to be the largest; those that tie share it.
+    """Return the chance of each of some independent variables to be the largest; those that tie
+    share it.
 
     `distributions` has a row for each variable, the chances of the same ascending values, shape
     (variables, values).

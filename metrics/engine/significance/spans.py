@@ -1,4 +1,5 @@
-"""Least squares on factors: what the levels of topics, searchers or systems explain of the values of sessions."""
+"""Least squares on factors: what the levels of topics, searchers or systems explain of the values
+of sessions."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ class Span:
         return left
 
     def by_unit(self, values: Floats, unit: Ints, units: int, sessions: Ints) -> Matrix:
-        """Return the coordinates, of length 1 each, of the values of each unit's sessions: shape (rank, units).
+        """Return the coordinates, of length 1 each, of the values of each unit's sessions: shape
+        (rank, units).
 
         `values` and `unit` have one entry for each of the given sessions; all others are 0.
         """
@@ -78,8 +80,8 @@ def check_values(values: Floats) -> None:
 
 
 def levels_of(*factors: Ints) -> list[Ints]:
-    """Return the factors with their levels counted from 0, the systems first; StatisticsError for a single system or
-    too many levels."""
+    """Return the factors with their levels counted from 0, the systems first; StatisticsError for a
+    single system or too many levels."""
     found = [np.unique(factor, return_inverse=True)[1].ravel() for factor in factors]
     if found[0].max() < 1:
         raise StatisticsError("an analysis of variance compares two systems or more")
@@ -91,8 +93,8 @@ def levels_of(*factors: Ints) -> list[Ints]:
 
 
 def scaled(values: Floats) -> tuple[Floats, float]:
-    """Return the values less their mean, divided by the largest first, as squares of huge gains would overflow; and
-    what they were divided by."""
+    """Return the values less their mean, divided by the largest first, as squares of huge gains
+    would overflow; and what they were divided by."""
     scale = float(np.abs(values).max()) or 1.0
     found: Floats = values / scale - np.mean(values / scale)
     return found, scale

@@ -1,4 +1,5 @@
-"""Holm's correction of many pairs of which few are shown: p falls with the statistic, so that few p are computed."""
+"""Holm's correction of many pairs of which few are shown: p falls with the statistic, so that few p
+are computed."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def critical_by_holm(significant: Flags, freedom: int, alpha: float) -> float:
 
 
 def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -> Floats:
-    """Return the p that `holm` gives some of the pairs of a family; `tail` is p, which falls with the statistic.
+    """Return the p that `holm` gives some of the pairs of a family; `tail` is p, which falls with
+    the statistic.
 
     A pair whose statistic is NaN counts as one with p = 1, and stays NaN. As the adjusted p is the
     largest product up to a pair's place, p is computed for the chosen pairs, and for others in

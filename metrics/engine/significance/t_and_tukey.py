@@ -26,8 +26,8 @@ from metrics.engine.significance.verdicts import adjust
 
 @dataclass(frozen=True)
 class _Common:
-    """The standard error of a difference by the spread that all runs have in common, its degrees of freedom, and the
-    number of runs whose pairs are all compared; 0 where only some pairs are."""
+    """The standard error of a difference by the spread that all runs have in common, its degrees of
+    freedom, and the number of runs whose pairs are all compared; 0 where only some pairs are."""
 
     error: float
     freedom: int

@@ -36,7 +36,8 @@ class Tiers:
         return _membership(_cover(self.alike), self.order)
 
     def few_groups(self, most: int) -> Groups | None:
-        """Return the groups, or None if there are more than `most`: to know this takes less time."""
+        """Return the groups, or None if there are more than `most`: to know this takes less
+        time."""
         if (
             self.known is None
             and "groups" not in vars(self)
@@ -53,8 +54,8 @@ class Tiers:
         )
 
     def of(self, rows: Ints) -> Tiers:
-        """Return some of the runs: the same tiers, and groups renumbered without those that tell nothing more of
-        these runs, because another group has all of them that it has."""
+        """Return some of the runs: the same tiers, and groups renumbered without those that tell
+        nothing more of these runs, because another group has all of them that it has."""
         kept = [self.groups[row] for row in rows.tolist() if self.groups]
         members: dict[int, set[int]] = {}
         for place, groups in enumerate(kept):
@@ -98,8 +99,8 @@ def tiers(
 
 
 def letters_of(found: Tiers) -> list[str] | None:
-    """Return each run's groups as letters, a for the best run's first; None where the alphabet, small and large, is
-    short."""
+    """Return each run's groups as letters, a for the best run's first; None where the alphabet,
+    small and large, is short."""
     groups = found.few_groups(len(string.ascii_letters))
     return (
         None
@@ -128,8 +129,8 @@ def _tiers(alike: Flags) -> Ints:
 
 
 def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
-    """Sets of runs, alike in each, such that every two that are alike share one; from the best run's on. With `most`,
-    no more of them than one beyond that.
+    """Sets of runs, alike in each, such that every two that are alike share one; from the best
+    run's on. With `most`, no more of them than one beyond that.
 
     A set of runs is a whole number, with a bit for each run: a thousand of them are then compared
     in one step.
@@ -155,8 +156,8 @@ def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
 
 
 def _fill(rows: list[int], run: int, other: int) -> tuple[list[int], int]:
-    """Return every run that is alike to these two and to those that were let in before it, and the bits of all
-    others."""
+    """Return every run that is alike to these two and to those that were let in before it, and the
+    bits of all others."""
     candidates, members, others = rows[run] & rows[other], [], -1
     while candidates:
         lowest = candidates & -candidates

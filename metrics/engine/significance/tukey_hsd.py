@@ -21,7 +21,8 @@ _NO_RESIDUAL = "the runs differ by the same amount on every topic"
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
-    """Tukey's test of all pairs of the runs at once, with simultaneous intervals of the mean differences.
+    """Tukey's test of all pairs of the runs at once, with simultaneous intervals of the mean
+    differences.
 
     Formula: q = |mean(d)| / sqrt(V / n), V the residual variance of runs and topics, (k - 1)(n - 1)
     degrees of freedom; p is the chance that the studentized range of k means exceeds q

@@ -59,7 +59,8 @@ class Verdicts:
         return np.flatnonzero((self.higher == 0) & (self.withheld == 0))
 
     def better(self, lower_is_better: bool) -> Ints:
-        """1 where the first run is significantly better, -1 where it is worse, 0 without a verdict."""
+        """1 where the first run is significantly better, -1 where it is worse, 0 without a
+        verdict."""
         return -self.higher if lower_is_better else self.higher
 
     def of(self, pairs: Ints) -> Verdicts:
@@ -80,7 +81,8 @@ class Verdicts:
 
 
 def decide(result: PairedResult, adjusted: Floats, alpha: float, topics: int) -> Verdicts:
-    """Return the verdict of each pair at the level `alpha`, from its corrected p; `topics` are those compared."""
+    """Return the verdict of each pair at the level `alpha`, from its corrected p; `topics` are
+    those compared."""
     return verdicts_of(
         adjusted < alpha, np.isnan(adjusted), np.sign(result.difference), result.leaning, topics
     )
@@ -89,8 +91,8 @@ def decide(result: PairedResult, adjusted: Floats, alpha: float, topics: int) ->
 def verdicts_of(
     below: Flags, untested: Flags, means: Floats, leaning: Floats, topics: int
 ) -> Verdicts:
-    """Return the verdict of each pair: whether its corrected p is below the level, or there is none; the sign of its
-    difference of means, and where the test leans."""
+    """Return the verdict of each pair: whether its corrected p is below the level, or there is
+    none; the sign of its difference of means, and where the test leans."""
     withheld = np.zeros(len(below), np.int64)
     withheld[below & (leaning != means)] = REASONS.index(OTHER_DIRECTION)
     withheld[untested] = REASONS.index(NO_SPREAD)
@@ -101,7 +103,8 @@ def verdicts_of(
 
 
 def adjust(p_values: Floats, correction: Correction) -> Floats:
-    """Corrected p values; a pair that cannot be tested (NaN) counts in the family as one with p = 1 and stays NaN."""
+    """Corrected p values; a pair that cannot be tested (NaN) counts in the family as one with p = 1
+    and stays NaN."""
     untested = np.isnan(p_values)
     return np.where(untested, np.nan, correction(np.where(untested, 1.0, p_values)))
 

@@ -22,7 +22,8 @@ _CONSTANT = "no value of either run differs from its mean"
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
-    """Two-sided unpaired t test with unequal variances of each pair, with its interval of the difference of means.
+    """Two-sided unpaired t test with unequal variances of each pair, with its interval of the
+    difference of means.
 
     Formula: t = (mean_i - mean_j) / sqrt(e_i + e_j), e = variance / n; (n - 1) (e_i + e_j)^2 /
     (e_i^2 + e_j^2) degrees of freedom
@@ -49,8 +50,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 def compare_samples(
     samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS
 ) -> PairedResult:
-    """Return the same of samples that need not be of one size, such as the sessions of each system; StatisticsError
-    where one has fewer than two values."""
+    """Return the same of samples that need not be of one size, such as the sessions of each system;
+    StatisticsError where one has fewer than two values."""
     sizes = np.array([len(sample) for sample in samples], np.int64)
     if len(sizes) < 2 or sizes.min() < 2:
         raise StatisticsError(
@@ -70,8 +71,8 @@ def compare_samples(
 
 
 def errors_of_samples(samples: list[Floats], first: Ints, second: Ints) -> tuple[Floats, Floats]:
-    """Return the standard error of each difference of means and its degrees of freedom; of samples of two values or
-    more."""
+    """Return the standard error of each difference of means and its degrees of freedom; of samples
+    of two values or more."""
     sizes = np.array([len(sample) for sample in samples], np.int64)
     deviation = np.array([_deviations(sample[None, :])[0] for sample in samples])
     return _error(deviation, sizes, first, second)

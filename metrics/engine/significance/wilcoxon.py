@@ -90,7 +90,8 @@ def _compare(
 
 
 def _sorted(differences: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the sizes of each row's differences in ascending order, and which are of negative ones."""
+    """Return the sizes of each row's differences in ascending order, and which are of negative
+    ones."""
     # One key for size and sign: the bits of |d|, then the sign bit. Zero minus zero has none.
     bits = differences.view(np.uint64)
     keys = np.sort((bits << _ONE) | (bits >> np.uint64(63)), axis=1)
@@ -98,7 +99,8 @@ def _sorted(differences: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _ranks(sizes: Matrix, tied: Flags, pratt: bool) -> tuple[Matrix, Floats, Floats]:
-    """Ranks of sorted sizes, 0 for zeros; the tie term; how many zeros. Places are ranks but for ties and zeros."""
+    """Ranks of sorted sizes, 0 for zeros; the tie term; how many zeros. Places are ranks but for
+    ties and zeros."""
     zero = sizes == 0
     zeros = np.count_nonzero(zero, axis=1).astype(np.float64)
     tied = tied & ~zero[:, :-1]
@@ -112,7 +114,8 @@ def _ranks(sizes: Matrix, tied: Flags, pratt: bool) -> tuple[Matrix, Floats, Flo
 
 
 def _normal(statistic: Floats, ranked: Floats | int, skipped: Floats, ties: Floats) -> Floats:
-    """p by the normal distribution; `skipped` of the ranks belong to zeros (Cureton, JASA 62, 1967)."""
+    """p by the normal distribution; `skipped` of the ranks belong to zeros (Cureton, JASA 62,
+    1967)."""
     mean = (ranked * (ranked + 1) - skipped * (skipped + 1)) / 4
     squares = ranked * (ranked + 1.0) * (2.0 * ranked + 1) - skipped * (skipped + 1) * (
         2 * skipped + 1
@@ -130,7 +133,8 @@ def _table(n: int) -> Floats:
 
 
 def _every_sign(ranks: Matrix, statistic: Floats) -> Floats:
-    """Two-sided p by all 2^n ways to give signs to the ranks, counted once for all pairs of the same ranks."""
+    """Two-sided p by all 2^n ways to give signs to the ranks, counted once for all pairs of the
+    same ranks."""
     # Twice the rank is whole where ties share the middle of theirs.
     doubled = np.ascontiguousarray(2 * ranks, np.int32)
     rows = doubled.view(np.dtype((np.void, doubled.dtype.itemsize * doubled.shape[1]))).ravel()
@@ -144,7 +148,8 @@ def _every_sign(ranks: Matrix, statistic: Floats) -> Floats:
 
 @lru_cache(maxsize=1 << 12)
 def _share_below(ranks: tuple[int, ...]) -> Floats:
-    """For every sum from 0 on, the share of the ways to choose among these ranks that add up to it or less."""
+    """For every sum from 0 on, the share of the ways to choose among these ranks that add up to it
+    or less."""
     ways = np.ones(1)
     for rank in ranks:
         longer = np.zeros(len(ways) + rank)

@@ -43,7 +43,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Column:
-    """One measure of a run: a value for each topic shown, and the figure of the run; a value of None is undefined."""
+    """One measure of a run: a value for each topic shown, and the figure of the run; a value of
+    None is undefined."""
 
     name: str
     values: Sequence[Value] | None
@@ -96,7 +97,8 @@ class Answers:
         return view.condensed if self.settings.judged_only else view
 
     def scaled(self, name: str, values: Floats) -> Floats:
-        """Values as deviations from the mean that `scale` has for each topic (trec_eval -Z); same shape."""
+        """Values as deviations from the mean that `scale` has for each topic (trec_eval -Z); same
+        shape."""
         if self.scale is None:
             return values
         known = [
@@ -165,7 +167,8 @@ def _values(answers: Answers, request: Request) -> list[Floats]:
 
 
 def _average_of_points(answers: Answers, request: Request) -> list[Floats]:
-    """Return interpolated precision at the requested points, summed from the last one as trec_eval does."""
+    """Return interpolated precision at the requested points, summed from the last one as trec_eval
+    does."""
     given = {"rel": answers.settings.level, "rounding": _ROUNDINGS[answers.settings.version]}
     total = np.zeros(len(answers.topic_ids))
     for point in reversed(request.numbers):
@@ -174,8 +177,8 @@ def _average_of_points(answers: Answers, request: Request) -> list[Floats]:
 
 
 def _residual(answers: Answers, request: Request) -> list[Floats]:
-    """Return the worth of the unjudged ranks, added up as trec_eval does, which leaves out what lies beyond the ranking
-    where every retrieved document is judged."""
+    """Return the worth of the unjudged ranks, added up as trec_eval does, which leaves out what
+    lies beyond the ranking where every retrieved document is judged."""
     view, p = answers.filled, request.numbers[0] if request.numbers else _PERSISTENCE
     worth = np.cumprod(np.append(1.0, np.full(view.num_ret.max(initial=0), p)))
     topic = np.repeat(np.arange(view.n_topics), view.num_ret)
@@ -201,8 +204,8 @@ _SPECIAL: dict[str, Callable[[Answers, Request], list[Floats]]] = {
 
 
 def _total(values: Floats) -> float:
-    """Return the sum in the order of the topics, as trec_eval adds them up: the last bit decides how a figure is
-    rounded."""
+    """Return the sum in the order of the topics, as trec_eval adds them up: the last bit decides
+    how a figure is rounded."""
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
@@ -238,7 +241,8 @@ _FIGURES: dict[Figure, Callable[[Answers, Floats], float]] = {
 
 
 def _relstring(answers: Answers, request: Request) -> Column:
-    """Return the levels of the first documents as a string: '-' for one outside the qrels, '.' for a level below 0."""
+    """Return the levels of the first documents as a string: '-' for one outside the qrels, '.' for
+    a level below 0."""
     (name,), view = request.names, answers.filled
     sizes = np.minimum(view.num_ret, max(int(request.numbers[0]), 0))
     ends = np.cumsum(sizes)
@@ -258,7 +262,8 @@ def _relstring(answers: Answers, request: Request) -> Column:
 
 
 def _own(answers: Answers, measure: Measure) -> Column:
-    """Return a measure of the grammar, averaged over the same topics; a topic without a value has no line."""
+    """Return a measure of the grammar, averaged over the same topics; a topic without a value has
+    no line."""
     complete = answers.settings.complete
     topics = np.arange(answers.view.n_topics) if complete else answers.shown
     values = measure.compute(answers.cut)

@@ -1,4 +1,5 @@
-"""TREC runs and judgements as dictionaries, for the library: a strict reader that stops at the first bad line.
+"""TREC runs and judgements as dictionaries, for the library: a strict reader that stops at the
+first bad line.
 
 The service reads uploads with a compiled scan that reports every bad line (`runs.formats`); this
 one takes the same files and refuses the same lines, a line at a time and without any of it.
@@ -40,7 +41,8 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
 
 
 def read_run(path: FilePath) -> RunRows:
-    """Read `topic Q0 document rank score tag`, plain or gzip; InputError names the first bad line."""
+    """Read `topic Q0 document rank score tag`, plain or gzip; InputError names the first bad
+    line."""
     run: RunRows = {}
     for number, columns in _lines(path, _RUN_COLUMNS, score_at=4):
         topic, document, text = columns[0], columns[2], columns[4]
@@ -84,7 +86,8 @@ def read_qrels(path: FilePath) -> QrelsRows:
 
 
 def _lines(path: FilePath, wanted: int, score_at: int) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the columns of every line of data with its number, from 1 on; comments and blank lines are passed over."""
+    """Yield the columns of every line of data with its number, from 1 on; comments and blank lines
+    are passed over."""
     content = _content(path)
     odd = _CONTROL.search(content) is not None
     for number, line in enumerate(content.split(b"\n"), 1):

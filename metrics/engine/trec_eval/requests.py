@@ -1,4 +1,5 @@
-"""The arguments of trec_eval's -m: `map`, `P.5,10`, `ndcg.1=3,2=9`, `all_trec`, or any name of the grammar."""
+"""The arguments of trec_eval's -m: `map`, `P.5,10`, `ndcg.1=3,2=9`, `all_trec`, or any name of the
+grammar."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ _LEVEL = re.compile(r"\+?[0-9]{1,9}")
 
 @dataclass(frozen=True)
 class Request:
-    """A measure of the table with its parameters; `written` is what its name ends in, where it is not each number."""
+    """A measure of the table with its parameters; `written` is what its name ends in, where it is
+    not each number."""
 
     entry: Entry
     numbers: tuple[float, ...]
@@ -50,7 +52,8 @@ class Request:
 def read_requests(
     texts: Iterable[str], version: Version, level: int = 1, documents: int | None = None
 ) -> tuple[list[Request], list[Measure]]:
-    """trec_eval's measures in its order and the others as they come, each once; MeasureError names the bad one.
+    """trec_eval's measures in its order and the others as they come, each once; MeasureError names
+    the bad one.
 
     As in trec_eval, the first parameters given for a measure hold. The others take `level` where
     they name none, and `documents`, the size of the collection, where they need it.

@@ -1,4 +1,5 @@
-"""TABLE: every measure of trec_eval for TREC runs and qrels, in the order in which trec_eval prints them."""
+"""TABLE: every measure of trec_eval for TREC runs and qrels, in the order in which trec_eval prints
+them."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ VERSIONS: tuple[Version, ...] = ("10", "9.0.8")
 
 
 class Takes(Enum):
-    """The parameters after a measure's name: P.5,10  iprec_at_recall.0.1,0.2  set_F.2  ndcg.1=3,2=9."""
+    """The parameters after a measure's name: P.5,10  iprec_at_recall.0.1,0.2  set_F.2
+    ndcg.1=3,2=9."""
 
     NOTHING = "no parameters"
     DEPTHS = "ranks, each a line of its own"

@@ -1,4 +1,5 @@
-"""Compiled passes that find the largest |t| of many pairs in every resample, without a look at most of the pairs.
+"""Compiled passes that find the largest |t| of many pairs in every resample, without a look at most
+of the pairs.
 
 Sums of seven digits tell which pairs may be the largest; what is counted is decided by the sums
 themselves.
@@ -24,7 +25,8 @@ _BEGIN = 256
 def begin_maxima(
     small: Any, resamples: Any, first: Any, second: Any, factors: Any, reached: Any, limits: Any
 ) -> None:
-    """Find in each resample a distance such that every pair that was observed to be less far apart counts.
+    """Find in each resample a distance such that every pair that was observed to be less far apart
+    counts.
 
     That is so if it is the distance of a pair before which all pairs count. Few pairs tell. Shapes:
     as for `mark_maxima`.
@@ -47,7 +49,8 @@ def begin_maxima(
 def mark_maxima(
     small: Any, factors: Any, nearest: Any, places: Any, reached: Any, low: Any, high: Any, limits: Any, marks: Any
 ) -> None:  # fmt: skip
-    """Mark the pairs that `count_maxima` has to look at, and raise the limits from which it may begin.
+    """Mark the pairs that `count_maxima` has to look at, and raise the limits from which it may
+    begin.
 
     Pairs below the limit of a resample change nothing in it. Runs come in groups of alike ones: a
     run's sum is no further from theirs than from the smallest or the largest of these, times the
@@ -108,7 +111,8 @@ def count_maxima(
     sums: Any, small: Any, size: Any, resamples: Any, first: Any, second: Any, scale: Any, least: Any, under: Any,
     over: Any, limits: Any, marks: Any, bound: Any, since: Any, counts: Any, maxima: Any,
 ) -> None:  # fmt: skip
-    """Note in `counts` in how many of the first resamples any pair up to this one is at least so far apart.
+    """Note in `counts` in how many of the first resamples any pair up to this one is at least so
+    far apart.
 
     Pairs come in ascending order of what was observed, and their differences of sums times `scale`
     are compared. The largest so far seldom changes: `small`, the sums divided by `size` with seven
@@ -159,7 +163,8 @@ def count_maxima(
 def _count(
     begin: Any, end: Any, largest: Any, least: Any, under: Any, over: Any, counts: Any
 ) -> None:
-    """Count a resample for the pairs from `begin` to before `end` whose least distance is not above the largest."""
+    """Count a resample for the pairs from `begin` to before `end` whose least distance is not above
+    the largest."""
     low, high = begin, end
     while low < high:
         middle = (low + high) >> ONE

@@ -1,4 +1,5 @@
-"""The moments of each pair's differences in one compiled pass: what NumPy needs a dozen passes over all values for.
+"""The moments of each pair's differences in one compiled pass: what NumPy needs a dozen passes over
+all values for.
 
 Sums are added up in NumPy's order, so that means and standard errors have the very bits that
 NumPy's have.
@@ -37,7 +38,8 @@ def pair_moments(
     sums: Any,
     found: Any,
 ) -> None:
-    """Of each pair's differences the mean, the sum of squares about it and that of cubes, and the scale of all three.
+    """Of each pair's differences the mean, the sum of squares about it and that of cubes, and the
+    scale of all three.
 
     Differences are divided by the scale first: squares of huge gains would overflow.
     Shapes: `values` (runs, topics); `largest` (runs,), the size of each run's largest value;
@@ -66,7 +68,8 @@ def pair_moments(
 def count_ties(
     values: Any, largest: Any, first: Any, second: Any, rounding: Any, ties: Any
 ) -> None:
-    """On how many topics the runs of each pair have the same value but for rounding, a share of their largest value.
+    """On how many topics the runs of each pair have the same value but for rounding, a share of
+    their largest value.
 
     Shapes: `values` (runs, topics); `largest` (runs,); `first`, `second` and `ties` (pairs,).
     """

@@ -1,4 +1,5 @@
-"""Compiled passes over pairs of runs and resamples: what a sum of differences is in every resample, and where it falls.
+"""Compiled passes over pairs of runs and resamples: what a sum of differences is in every resample,
+and where it falls.
 
 Counted are whole numbers in doubles (see `resampling`): no order of adding them changes a count.
 """
@@ -18,7 +19,8 @@ _ELEVEN, _TURN, _BACK = np.uint64(11), np.uint64(24), np.uint64(40)
 
 @compiled
 def add_up(values: Any, weights: Any, sums: Any) -> None:
-    """Each run's weighted sum in each resample: what BLAS would give, without its threads beside ours.
+    """Each run's weighted sum in each resample: what BLAS would give, without its threads beside
+    ours.
 
     Shapes: `values` (runs, topics), `weights` (tiles, topics, TILE), `sums` (tiles, runs, TILE),
     which is overwritten.
@@ -47,7 +49,8 @@ def add_up(values: Any, weights: Any, sums: Any) -> None:
 def count_extreme(
     sums: Any, resamples: Any, first: Any, second: Any, least: Any, counts: Any
 ) -> None:
-    """Add to `counts` in how many of the first resamples the sums of two runs are at least so far apart.
+    """Add to `counts` in how many of the first resamples the sums of two runs are at least so far
+    apart.
 
     Shapes: `sums` (tiles, runs, TILE); `first`, `second`, `least` and `counts` (pairs,).
     """
@@ -72,7 +75,8 @@ def count_shifted(
     counts: Any,
     below: Any,
 ) -> None:
-    """The same, and add to `below` twice in how many of them the first run's sum is below the second's.
+    """The same, and add to `below` twice in how many of them the first run's sum is below the
+    second's.
 
     Sums no further apart than `noise` count once. Shapes: as for `count_extreme`, `below` (pairs,).
     """
@@ -94,7 +98,8 @@ def count_shifted(
 def quantiles(
     sums: Any, first: Any, second: Any, reach: Any, levels: Any, place: Any, bins: Any, found: Any
 ) -> None:  # fmt: skip
-    """Two quantiles of each pair's differences of sums over the resamples, interpolated within narrow bins.
+    """Two quantiles of each pair's differences of sums over the resamples, interpolated within
+    narrow bins.
 
     Shapes: `sums` (runs, resamples); `levels`, from 0 to 1, and `found` (pairs, 2); `reach`
     (pairs,), where the outermost bins are; room for `place` (resamples,) and `bins` (BINS,).
@@ -129,7 +134,8 @@ def _place(bins: Any, wanted: Any) -> Any:
 
 @inlined
 def _next(a: Any, b: Any, c: Any, counter: Any) -> Any:
-    """64 random bits and the words of the generator behind them: SFC64 of Doty-Humphrey, as in NumPy."""
+    """64 random bits and the words of the generator behind them: SFC64 of Doty-Humphrey, as in
+    NumPy."""
     drawn = a + b + counter
     return (
         drawn,
@@ -165,7 +171,8 @@ def draw_topics(state: Any, weights: Any) -> None:
 
 @compiled
 def shuffled_ranges(values: Any, state: Any, sums: Any, ranges: Any) -> None:
-    """For each resample, the largest minus the smallest sum of a run after each topic's values are shuffled among runs.
+    """For each resample, the largest minus the smallest sum of a run after each topic's values are
+    shuffled among runs.
 
     Shapes: `values` (topics, runs), whole numbers, are shuffled in place; `state` (4,); room for
     `sums` (runs,); `ranges` (resamples,).

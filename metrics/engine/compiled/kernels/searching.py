@@ -1,4 +1,5 @@
-"""The kernels that judge: which rows of a block are judged, and what ties with them, in one pass over the block."""
+"""The kernels that judge: which rows of a block are judged, and what ties with them, in one pass
+over the block."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def search(
     judged_data: Any, judged_starts: Any, judged_ends: Any, judged_hashes: Any,
     table: Any, places: Any, rows: Any, found: Any, first: Any, size: Any, descends: Any,
 ) -> Any:  # fmt: skip
-    """How many rows are judged; `descends` holds whether scores do within every topic: only then are the ties right."""
+    """How many rows are judged; `descends` holds whether scores do within every topic: only then
+    are the ties right."""
     matched: Any = NONE
     descending = True
     for topic in range(len(topic_of)):

@@ -11,7 +11,8 @@ from metrics.engine.compiled.kernels.words import NONE, compiled
 
 @compiled
 def count_ranks(cost: Any, order: Any, tie: Any, counts: Any) -> None:
-    """Add to `counts` in how many combinations each system has each rank, by the rule of `standings`.
+    """Add to `counts` in how many combinations each system has each rank, by the rule of
+    `standings`.
 
     Shapes: `cost` and `order` (combinations, systems), the lowest cost first; `counts` (systems,
     ranks).

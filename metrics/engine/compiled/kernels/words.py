@@ -1,4 +1,5 @@
-"""What kernels have in common: how they are compiled, and eight bytes of a file at once as a machine word."""
+"""What kernels have in common: how they are compiled, and eight bytes of a file at once as a
+machine word."""
 
 from __future__ import annotations
 
@@ -135,7 +136,8 @@ swapped: Any = intrinsic(_swapped)
 
 @inlined
 def word_at(data: Any, position: Any, end: Any) -> Any:
-    """Eight bytes from `position`, those from `end` on as zeros; a machine word at once, little-endian."""
+    """Eight bytes from `position`, those from `end` on as zeros; a machine word at once,
+    little-endian."""
     word, left = load_word(data, position), end - position
     return word if left >= EIGHT else word & (ALL >> (SIXTY_FOUR - EIGHT * left))
 
@@ -167,7 +169,8 @@ def same_bytes(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
 
 @inlined
 def is_greater(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
-    """Whether the first of two spans without zero bytes comes after the second in the order of their bytes."""
+    """Whether the first of two spans without zero bytes comes after the second in the order of
+    their bytes."""
     while a < a_end and b < b_end:
         own, other = swapped(word_at(data, a, a_end)), swapped(word_at(data, b, b_end))
         if own != other:
@@ -181,7 +184,8 @@ def is_greater(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
 def same_span(
     data: Any, start: Any, end: Any, other: Any, other_start: Any, other_end: Any
 ) -> bool:
-    """Whether a span holds the bytes of a span of other data, without a look beyond the end of either."""
+    """Whether a span holds the bytes of a span of other data, without a look beyond the end of
+    either."""
     if end - start != other_end - other_start:
         return False
     for offset in range(end - start):
