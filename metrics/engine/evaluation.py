@@ -96,14 +96,17 @@ def evaluate(
         raise InputError(f"scores is {' or '.join(SCORE_TYPES)}, not {scores!r}")
     if iteration not in _ITERATIONS:
         raise InputError(f"iteration is subtopic or ignore, not {iteration!r}")
+
     names = split_names(measures) if isinstance(measures, str) else list(dict.fromkeys(measures))
     if not names:
         raise MeasureError("name at least one measure")
+
     asked = {name: parse_measure(name, documents) for name in names}
     judged = read_qrels(qrels) if isinstance(qrels, str | os.PathLike) else _qrels_rows(qrels)
     ranked = read_run(run) if isinstance(run, str | os.PathLike) else _run_rows(run)
     judgements = _judgements(judged, iteration)
     view = judge([_block(ranked)], judgements, scores)
+
     topics = tuple(topic.decode() for topic in judgements.topic_ids)
     values, means, undefined = {}, {}, {}
     for name, measure in asked.items():
@@ -113,6 +116,7 @@ def evaluate(
         means[name] = math.nan if figure is None else figure
         reasons = zip(topics, measure.why_undefined(view, column), strict=True)
         undefined[name] = {topic: reason for topic, reason in reasons if reason}
+
     return Evaluated(
         measures={name: measure.name for name, measure in asked.items()},
         topics=topics,
@@ -138,6 +142,7 @@ def _qrels_rows(qrels: Mapping[str, Mapping[str, int]]) -> QrelsRows:
                 )
                 raise InputError(f"the level of document {document!r} of topic {topic!r} {message}")
             judged[_id(document, "document"), b""] = int(level)
+
     return rows
 
 
@@ -150,6 +155,7 @@ def _run_rows(run: Mapping[str, Mapping[str, float]]) -> RunRows:
                 message = f"is {score!r}, which is not a finite number"
                 raise InputError(f"the score of document {document!r} of topic {topic!r} {message}")
             ranked[_id(document, "document")] = float(score)
+
     return rows
 
 
@@ -171,17 +177,20 @@ def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
     topic_ids = [topic for topic, judged in rows.items() if judged]
     if not topic_ids:
         raise InputError("the judgements are empty")
+
     levels: list[dict[bytes, int]] = []
     for topic in topic_ids:
         highest: dict[bytes, int] = {}
         for (document, _), level in rows[topic].items():
             highest[document] = max(level, highest.get(document, level))
         levels.append(highest)
+
     repeated = any(
         len(judged) < len(rows[topic]) for topic, judged in zip(topic_ids, levels, strict=True)
     )
     by_subtopic = iteration == "subtopic" or (iteration is None and repeated)
     data, starts, ends = _spans([document for judged in levels for document in judged])
+
     return Judgements(
         topic_ids=topic_ids,
         topics=np.repeat(np.arange(len(levels)), [len(judged) for judged in levels]),
@@ -214,6 +223,7 @@ def _subtopics(
             (topic, place[key[0]], own.index(numbers[key[1]]), judged[key]) for key in ordered
         ]
         before += len(documents)
+
     return Subtopics(*np.array(found, np.int64).T.copy()) if several else None
 
 
@@ -221,6 +231,7 @@ def _block(rows: RunRows) -> RankedBlock:
     ranked = {topic: documents for topic, documents in rows.items() if documents}
     if not ranked:
         raise InputError("the run is empty")
+
     data, starts, ends = _spans(
         [document for documents in ranked.values() for document in documents]
     )
@@ -229,6 +240,7 @@ def _block(rows: RunRows) -> RankedBlock:
         [score for documents in ranked.values() for score in documents.values()], np.float64
     )
     topic_starts = np.append(0, np.cumsum(sizes))
+
     return RankedBlock(
         data,
         list(ranked),

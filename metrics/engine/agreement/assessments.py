@@ -69,6 +69,7 @@ class Assessments:
         shared = int(rows[:, relevant].sum())
         either = int(rows.sum() + columns.sum() - shared)
         either += int(self.only_first[relevant].sum() + self.only_second[relevant].sum())
+
         return shared / either if either else math.nan
 
     @property
@@ -102,10 +103,12 @@ def compare_assessments(first: Judgements, second: Judgements) -> Assessments:
     columns = np.searchsorted(levels, second.levels)
     places = second.places
     topics = [topic_id in second.topic_index for topic_id in first.topic_ids]
+
     found = np.full(len(first.levels), -1, np.int64)
     for (topic, document), row in first.places.items():
         if topics[topic]:
             found[row] = places.get((second.topic_index[first.topic_ids[topic]], document), -1)
+
     known = found >= 0
     size = len(levels)
     both = np.bincount(rows[known] * size + columns[found[known]], minlength=size * size).reshape(
@@ -113,6 +116,7 @@ def compare_assessments(first: Judgements, second: Judgements) -> Assessments:
     )
     missed = np.ones(len(second.levels), np.bool_)
     missed[found[known]] = False
+
     return Assessments(
         levels=levels,
         both=both,

@@ -31,9 +31,11 @@ def discordance(values: Matrix, ranks: Floats) -> Floats:
     shares = np.full(topics, np.nan)
     if systems < 2 or not topics:
         return shares
+
     there = ~np.isnan(cost)
     place = _dense(np.where(there, cost, np.inf))
     overall = np.unique(ranks[ranked], return_inverse=True)[1].reshape(1, -1)
+
     # Systems in the order of their ranks, those that tie in the order of the topic; those without a
     # value last.
     base = systems + 1
@@ -42,6 +44,7 @@ def discordance(values: Matrix, ranks: Floats) -> Floats:
     own = np.sort(np.where(there, place, systems), axis=1)
     number = there.sum(axis=1)
     pairs = number * (number - 1) // 2
+
     pairs += _tied(keys, counted) - _tied(keys // base, counted) - _tied(own, counted)
     np.divide(_descents(keys % base), pairs, out=shares, where=pairs > 0)
     return shares
@@ -55,6 +58,7 @@ def _dense(rows: Matrix) -> Ints:
     places[:, 1:] = np.cumsum(ordered[:, 1:] > ordered[:, :-1], axis=1)
     found = np.empty_like(places)
     np.put_along_axis(found, order, places, axis=1)
+
     return found
 
 
@@ -66,6 +70,7 @@ def _tied(ordered: Ints, counted: Flags) -> Ints:
     opens[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     first = np.maximum.accumulate(np.where(opens, index, 0), axis=1)
     pairs: Ints = ((index - first) * counted).sum(axis=1)
+
     return pairs
 
 
@@ -78,14 +83,17 @@ def _descents(rows: Ints) -> Ints:
     """
     count, length = rows.shape
     size = 1 << (length - 1).bit_length()
+
     # Each number as its place, equal ones in the order in which they stand; the places after the
     # last fill up.
     blocks = np.tile(np.arange(size, dtype=np.int32), (count, 1))
+
     # Numbers of two bytes are sorted stably in linear time.
     order = np.argsort(
         rows.astype(np.uint16 if length < 1 << 16 else np.int64), axis=1, kind="stable"
     )
     np.put_along_axis(blocks[:, :length], order, np.arange(length, dtype=np.int32)[None, :], axis=1)
+
     found = np.zeros(count, np.int64)
     while size > 1:
         size //= 2
@@ -96,4 +104,5 @@ def _descents(rows: Ints) -> Ints:
         # Every block has all numbers of its range, and thus as many with the bit as without it.
         halves = (blocks[~high].reshape(-1, size), blocks[high].reshape(-1, size))
         blocks = np.stack(halves, axis=1).reshape(-1, size)
+
     return found

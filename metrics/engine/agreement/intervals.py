@@ -62,6 +62,7 @@ def rank_intervals(
         sums = plan.sums(block, values).transpose(0, 2, 1).reshape(-1, runs)[: plan.left(block)]
         first += count_first(sums, lower_is_better=lower_is_better)
         add_ranks(total + stretch * (sums - total), counts, lower_is_better=lower_is_better)
+
     below = np.cumsum(counts, axis=1)
     # As `_percentiles` finds them among the ranks of all resamples.
     low, high = (
@@ -69,6 +70,7 @@ def rank_intervals(
         for level in _levels(options.confidence)
     )
     observed = standings(values.mean(axis=1)[None, :], np.array([lower_is_better]))[0]
+
     return RankIntervals(observed, low, high, first / options.resamples)
 
 
@@ -112,6 +114,7 @@ def order_agreements(
         check(values, "an agreement of orders", runs=2)
         # Ranks of a board fit 16 bits: twice as fast as in 64.
         drawn.append(_resampled_ranks(values, options, lower).astype(np.int16))
+
     return [
         _agreements(ranks[[a]], ranks[[b]], drawn[a], drawn[b], options.confidence)
         for a, b in pairs
@@ -128,6 +131,7 @@ def _agreements(a: Ints, b: Ints, drawn_a: Any, drawn_b: Any, confidence: float)
         symmetric,
         (rbo(a, b), rbo(drawn_a, drawn_b)),
     )
+
     least = (-1.0, -1.0, -1.0, -1.0, 0.0)
     return Agreements(
         *(
@@ -151,6 +155,7 @@ def _agreement(observed: Floats, found: Floats, confidence: float, least: float)
     found = found[~np.isnan(found)]
     if not len(found):
         return Agreement(value, np.nan, np.nan)
+
     low, high = _percentiles(found, confidence).tolist()
     return Agreement(
         value, min(low, max(2 * value - high, least)), max(high, min(2 * value - low, 1.0))

@@ -28,6 +28,7 @@ def rank_correlations(ranks: Ints | Floats) -> Matrix:
         # How often the row of the first index tells two systems apart of those that the other row
         # ranks as well.
         apart += np.abs(sides) @ both.T
+
     scale = np.sqrt(apart * apart.T)
     tau = np.full_like(agreement, np.nan)
     np.divide(agreement, scale, out=tau, where=scale > 0)
@@ -51,5 +52,6 @@ def tau(first: Ints, second: Ints) -> Floats:
         agreement += (ahead * other_ahead).sum(axis=1)
         apart += np.abs(ahead).sum(axis=1)
         other_apart += np.abs(other_ahead).sum(axis=1)
+
     scale = np.sqrt(apart * other_apart)
     return np.divide(agreement, scale, out=np.full_like(scale, np.nan), where=scale > 0)

@@ -24,5 +24,6 @@ def rbo(first: Ints, second: Ints, p: float = PERSISTENCE) -> Floats:
         one, other = first <= depth, second <= depth
         agreement = 2 * (one & other).sum(axis=1) / (one.sum(axis=1) + other.sum(axis=1))
         total += agreement * p ** (depth - 1)
+
     overlap: Floats = agreement * p ** first.shape[1] + (1 - p) * total
     return overlap

@@ -41,6 +41,7 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
         found = np.empty(order.shape, np.int64)
         found[0, order[0]] = _ranks_in_order(cost[0, order[0]].tolist())
         return found
+
     ordered = np.ascontiguousarray(np.take_along_axis(cost, order, axis=1).T)
     places = _places_of_one(ordered) if ordered.shape[1] == 1 else _places_of_many(ordered)
     ranks = np.empty(order.shape, np.int64)
@@ -57,6 +58,7 @@ def _places_of_one(ordered: Matrix) -> Ints:
         if cost > ends[first]:
             first = place
         places.append(first + 1)
+
     return np.array(places, np.int64).reshape(ordered.shape)
 
 
@@ -68,6 +70,7 @@ def _places_of_many(ordered: Matrix) -> Ints:
         opens = ordered[place] > end
         end = np.where(opens, _end_of_tie(ordered[place]), end)
         places[place] = np.where(opens, place + 1, places[place - 1])
+
     return places
 
 
@@ -78,6 +81,7 @@ def _ranks_in_order(costs: Sequence[float]) -> list[int]:
         if place == 1 or cost > end:
             rank, end = place, cost + TIE * max(1.0, abs(cost))
         ranks.append(rank)
+
     return ranks
 
 
@@ -127,5 +131,6 @@ def comparable(
         sets = covered(widest)
         usual, _ = Counter(sets).most_common(1)[0]
         widest = [place for place, found in zip(widest, sets, strict=True) if found == usual]
+
     chosen = set(widest)
     return [place in chosen for place in range(len(topics))]

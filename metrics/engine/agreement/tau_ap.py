@@ -25,6 +25,7 @@ def tau_ap(truth: Ints, estimate: Ints) -> Floats:
         agreed = np.count_nonzero(above & (truth < truth[:, [system]]), axis=1)
         total += np.divide(agreed, places, out=np.zeros(len(truth)), where=places > 0)
         counted += places > 0
+
     mean = np.divide(total, counted, out=np.full(len(truth), np.nan), where=counted > 0)
     correlation: Floats = 2 * mean - 1
     return correlation

@@ -25,12 +25,14 @@ def expected_best(values: Matrix, *, lower_is_better: bool = False, seed: int = 
     topics = values.shape[1]
     if topics < 2:
         return math.nan
+
     rng = np.random.default_rng(seed)
     drawn = np.argsort(rng.random((HALVES, topics)), axis=1) < topics // 2
     half = drawn.astype(np.float64)
     chosen_on = values @ half.T / (topics // 2)
     read_on = values @ (1 - half).T / (topics - topics // 2)
     best = chosen_on.argmin(axis=0) if lower_is_better else chosen_on.argmax(axis=0)
+
     return float(read_on[best, np.arange(HALVES)].mean())
 
 
@@ -60,11 +62,13 @@ def reach_of_equals(
     differences = sign * (values - values[0])
     centred = differences - differences.mean(axis=1, keepdims=True)
     rng = np.random.default_rng(seed)
+
     reached = np.empty((resamples, versions))
     piece = max(1, _PIECE // topics)
     for start in range(0, resamples, piece):
         size = min(piece, resamples - start)
         counts = rng.multinomial(topics, np.full(topics, 1 / topics), size=size)
         reached[start : start + size] = np.maximum.accumulate(counts @ centred.T / topics, axis=1)
+
     found: Floats = values[0].mean() + sign * np.quantile(reached, share, axis=0)
     return found

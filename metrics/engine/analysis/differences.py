@@ -50,4 +50,5 @@ def differences(a: Floats, b: Floats, *, lower_is_better: bool = False) -> Diffe
     values = np.where(np.abs(values) <= _ROUNDING * size, 0.0, values)
     better = -values if lower_is_better else values
     counts = (better > 0, better == 0, better < 0, np.isnan(better))
+
     return Differences(values, *(int(np.count_nonzero(chosen)) for chosen in counts))

@@ -59,9 +59,11 @@ def frontier(
     beaten = same & (costs.value[:, None] <= costs.value) & (means[:, None] >= means)
     beaten &= (costs.value[:, None] < costs.value) | (means[:, None] > means)
     first, second = (places.astype(np.int64) for places in np.nonzero(same & _not_dearer(costs)))
+
     # Student's t, positive where the first run is better; NaN without spread.
     statistic = paired_t.statistic_of(*paired_t.mean_and_error(better, first, second))
     by, least = np.full(len(means), -1), np.full(len(means), np.nan)
+
     # The strongest pair of each run last: it is what stays.
     tested = np.flatnonzero(beaten[first, second])
     tested = tested[
@@ -71,14 +73,17 @@ def frontier(
     strongest[second[tested]] = tested
     runs = np.flatnonzero(strongest >= 0)
     by[runs] = first[strongest[runs]]
+
     freedom = values.shape[1] - 1
     least[runs] = holm_of(statistic, strongest[runs], lambda t: special.stdtr(freedom, -t))
+
     # Where costs overlap nothing was tested; the best of the runs that beat it by the means is
     # named.
     best = np.where(beaten, means[:, None], -np.inf).argmax(axis=0)
     by = np.where(beaten.any(axis=0) & (by < 0), best, by)
     certain = (least < ALPHA) & (values.shape[1] >= MIN_TOPICS)
     status = np.where(certain, DOMINATED, np.where(beaten.any(axis=0), PERHAPS, ON_FRONTIER))
+
     return Frontier(status.tolist(), by, least, len(first))
 
 

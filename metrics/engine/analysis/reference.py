@@ -38,6 +38,7 @@ def topic_figures(values: Matrix) -> TopicFigures:
     if not len(values):
         nothing = np.full(values.shape[1], np.nan)
         return TopicFigures(nothing, nothing, nothing, nothing, nothing, nothing, n)
+
     # NaN comes last, so that the first n of each column are its values.
     ordered = np.sort(np.where(np.isfinite(values), values, np.nan), axis=0)
     columns, last = np.arange(values.shape[1]), np.maximum(n - 1, 0)

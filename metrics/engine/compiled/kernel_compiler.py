@@ -31,6 +31,7 @@ def compile_kernel(kernel: Kernel) -> bytes:
     module.name = kernel.name
     _hide_all_but(kernel.name, module)
     _optimise(module)
+
     _check(kernel, module)
     object_code: bytes = target_machine().emit_object(module)
     return object_code
@@ -50,6 +51,7 @@ def _entry(kernel: Kernel, native: str) -> str:
         parameters += given
         passed += handed
         before += first
+
     lines = [
         f"define {result} @{kernel.name}({', '.join(parameters)}) {{",
         *before,
@@ -71,6 +73,7 @@ def _entry(kernel: Kernel, native: str) -> str:
         "}",
         "declare void @llvm.trap()",
     ]
+
     return "\n".join(lines)
 
 
@@ -80,6 +83,7 @@ def _argument(name: str, argument: Argument) -> tuple[list[str], list[str], list
     if not argument.dimensions:
         kind = _TYPES[argument.kind]
         return [f"{kind} {name}"], [f"{kind} {name}"], []
+
     axes = range(argument.dimensions)
     shape, strides = [f"{name}n{axis}" for axis in axes], [f"{name}s{axis}" for axis in axes]
     given = [f"ptr noalias {name}", *(f"i64 {size}" for size in shape)]
@@ -87,6 +91,7 @@ def _argument(name: str, argument: Argument) -> tuple[list[str], list[str], list
     for axis in axes:
         before.append(f"{name}i{axis} = mul i64 {items}, {shape[axis]}")
         items = f"{name}i{axis}"
+
     if argument.contiguous:
         strides[-1] = size
         before += [
@@ -95,6 +100,7 @@ def _argument(name: str, argument: Argument) -> tuple[list[str], list[str], list
         ]
     else:
         given += [f"i64 {stride}" for stride in strides]
+
     handed = ["ptr null", "ptr null", f"i64 {items}", f"i64 {size}", f"ptr {name}"]
     return given, [*handed, *(f"i64 {number}" for number in (*shape, *strides))], before
 
@@ -120,6 +126,7 @@ def _check(kernel: Kernel, module: Any) -> None:
         raise ValueError(
             f"{kernel.module}.{kernel.name} may raise an exception, which a kernel cannot"
         )
+
     missing = sorted(name for name in needed - {*_C_LIBRARY} if not name.startswith("llvm."))
     if missing:
         raise ValueError(

@@ -82,6 +82,7 @@ class Kernel:
 
         types = [kind for argument in self.arguments for kind in argument.types]
         function: Any = ctypes.CFUNCTYPE(_C_TYPES[self.result], *types)(address)
+
         # The engine owns the code.
         function.engine = engine
         return function  # type: ignore[no-any-return]
@@ -124,6 +125,7 @@ class Argument:
         self.dimensions = axes.count(":") - axes.count("::")
         self.contiguous = "::1" in axes
         self.types: list[Any] = [ctypes.c_void_p, *[ctypes.c_int64] * self.dimensions]
+
         if not self.dimensions:
             self.types = [_C_TYPES[kind]]
         elif not self.contiguous:
@@ -135,10 +137,12 @@ class Argument:
         if not self.dimensions:
             passed.append(value if self.kind == "float64" else int(value))
             return
+
         contiguous = value.flags.c_contiguous or not self.contiguous
         if value.dtype != self.dtype or value.ndim != self.dimensions or not contiguous:
             message = f"a kernel wants {self.kind} in {self.dimensions} axes, not {value.dtype.name} {value.shape}"
             raise TypeError(message)
+
         passed += [value.ctypes.data, *value.shape]
         if not self.contiguous:
             passed += value.strides
@@ -181,6 +185,7 @@ def sources(module: str) -> list[str]:
         if (name := waiting.pop()) not in texts:
             texts[name], imported = _source(name)
             waiting += imported
+
     return [texts[name] for name in sorted(texts)]
 
 
@@ -211,6 +216,7 @@ def _content(path: str) -> bytes | None:
             content = file.read()
     except OSError:
         return None
+
     trusted = owned.st_uid in (0, os.geteuid()) and not owned.st_mode & (
         stat.S_IWGRP | stat.S_IWOTH
     )
@@ -235,4 +241,5 @@ def _store(paths: list[str], object_code: bytes) -> None:
         for other in path.parent.glob(f"{path.with_suffix('').stem}.*.o"):
             if other != path:
                 other.unlink(missing_ok=True)
+
         return

@@ -33,6 +33,7 @@ def unpack(stored: bytes, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
     header = json.loads(stored[_HEADER : _HEADER + size])
     if header["format"] not in (FIRST, FORMAT):
         raise ValueError(f"{what} of format {header['format']}, this engine reads up to {FORMAT}")
+
     arrays: dict[str, Any] = {}
     offset = _HEADER + size
     for name, dtype, length in header.pop("arrays"):
@@ -41,17 +42,20 @@ def unpack(stored: bytes, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
         if header["format"] != FIRST:
             array = _from_planes(array)
         arrays[name] = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+
     return header, arrays
 
 
 def _from_planes(array: Any) -> Any:
     if array.itemsize == 1:
         return array
+
     planes = array.view(np.uint8).reshape(array.itemsize, -1)
     numbers = np.empty(planes.shape[::-1], np.uint8)
     # Plane by plane: a transposed copy takes three times as long.
     for place, plane in enumerate(planes):
         numbers[:, place] = plane
+
     return numbers.view(array.dtype)[:, 0]
 
 
@@ -62,8 +66,10 @@ def _smallest(array: Any) -> Any:
         return array
     if array.size == 0:
         return array.astype(np.int8)
+
     low, high = int(array.min()), int(array.max())
     for narrow, least, most in _NARROW:
         if least <= low and high <= most:
             return array.astype(narrow)
+
     return array

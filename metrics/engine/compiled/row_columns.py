@@ -63,6 +63,7 @@ def shrink(columns: dict[str, Any], n_topics: int) -> dict[str, Any]:
     topics = _Topics.of(counts)
     rank_first, rank_added = topics.steps(rank)
     least = np.minimum.reduceat(judgement, topics.starts) if len(topic) else judgement
+
     return {
         "rows": counts,
         "rank_first": rank_first,
@@ -105,6 +106,7 @@ def _shrink_scores(score: Floats, topics: _Topics) -> dict[str, Any]:
                 "score_first": first,
                 "score_added": added,
             }
+
     return {"score": score}
 
 
@@ -115,6 +117,7 @@ def _grow_scores(arrays: dict[str, Any], topics: _Topics) -> Floats:
     else:
         whole = topics.from_steps(arrays.pop("score_first"), arrays.pop("score_added"))
         score = whole / 10.0 ** arrays.pop("score_decimals").item()
+
     return score
 
 
@@ -125,6 +128,7 @@ def _as_whole(score: Floats, decimals: int) -> Ints | None:
     # A very large score, multiplied, is infinite.
     with np.errstate(over="ignore"):
         rounded = np.rint(score * unit)
+
     if np.abs(rounded).max(initial=0) > _EXACT:
         return None
     whole = rounded.astype(np.int64)

@@ -21,6 +21,7 @@ def running_sum(topic: Ints, values: Floats) -> Floats:
     ends = np.searchsorted(topic, np.arange(topics), side="right") + np.arange(topics)
     sums[ends] = -np.bincount(topic, values, topics)
     running: Floats = np.cumsum(sums, out=sums)[places]
+
     return running
 
 
@@ -37,6 +38,7 @@ def running_product(topic: Ints, values: Floats) -> Floats:
         later = np.flatnonzero(places >= step)
         result[later] *= result[later - step]
         step *= 2
+
     return result
 
 

@@ -65,6 +65,7 @@ class Curve:
         """Return the curve averaged over topics at every rank; shape (depth,)."""
         if self.averages is not None:
             return self.averages
+
         if self.pooled:
             above, below = self.pooled
             return ratio(above.sum(), below.sum())
@@ -85,6 +86,7 @@ class Curve:
         if self.pooled:
             return ratio_band(*self.pooled, confidence)
         low, high = mean_band(self.actual, confidence)
+
         return self._times_worth(low), self._times_worth(high)
 
     def _times_worth(self, values: Floats) -> Floats:
@@ -126,6 +128,7 @@ def curve_measures(text: str) -> list[Measure]:
     if len(measures) > MAX_CURVES:
         message = f"{len(measures)} curves requested; the limit is {MAX_CURVES}"
         raise MeasureError(message, code="too_many_measures")
+
     for measure in measures:
         _check_curve(measure)
     return measures
@@ -231,6 +234,7 @@ def normalised(raw: Steps, ideal: Steps, rows: SameRows, norm: Norm = "topic") -
     ones = np.ones(len(topics))
     perfect = replace(ideal, topic=topics, rank=np.ones(len(topics), np.int64), value=ones)
     values = above.with_value(above.value / below.value)
+
     return Curve(values, perfect, pooled=(above, below) if norm == "average" else None)
 
 
@@ -246,6 +250,7 @@ def _graded_recall_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
         steps.with_value(steps.value / total[steps.topic])
         for steps in _raw_and_ideal(run, depth, gains)
     )
+
     return Curve(shares, best, cumulates=True)
 
 
@@ -259,6 +264,7 @@ def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
     topic = np.repeat(np.arange(run.n_topics), size)
     rank = np.arange(len(topic)) - (np.cumsum(size) - size)[topic] + 1
     actual = Steps(relevant.topic[kept], relevant.rank[kept], found, run.n_topics, depth)
+
     return actual, Steps(topic, rank, rank.astype(np.float64), run.n_topics, depth)
 
 

@@ -51,6 +51,7 @@ class GainCurves:
         judged, parameters = measure.as_called(run)
         gains, ideal = parameters["gains"], parameters["ideal"]
         retrieved = judged.gains(gains)
+
         # What the ideal has within the depth, the run may have at any later rank.
         length = max(depth, int(retrieved.rank.max(initial=0)))
         discounts = (None, (parameters["dis"], parameters["b"]))
@@ -110,6 +111,7 @@ class GainCurves:
         if not drawn.cumulates:
             return Readings(None, missed, percent, None)
         needed = self.needed[FAMILY.index(measure.definition.name), :depth]
+
         return Readings(needed, missed, percent, self.horizontal_from or None)
 
     def to_bytes(self) -> bytes:
@@ -128,6 +130,7 @@ class GainCurves:
             ("best_count", np.diff(starts, append=len(best.topic))),
             ("needed", self.needed.ravel()),
         )
+
         return pack(numbers, arrays)
 
     @classmethod
@@ -140,6 +143,7 @@ class GainCurves:
         first = np.searchsorted(best_topic, np.arange(topics))
         best_rank = np.arange(len(best_topic)) - first[best_topic] + 1
         best_gain = np.repeat(arrays["best_gain"].astype(np.float64), arrays["best_count"])
+
         return cls(
             measure=measure,
             depth=depth,

@@ -24,6 +24,7 @@ def column_band(values: Matrix, confidence: float) -> Band | None:
     rows = len(values)
     if rows < 2:
         return None
+
     return _around(
         values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(rows), rows, confidence
     )
@@ -44,6 +45,7 @@ def row_intervals(
     """
     defined = np.isfinite(values)
     n = defined.sum(axis=1)
+
     # Each row by itself: its interval is the same whatever rows stand beside it.
     largest = np.abs(values).max(axis=1, initial=0.0, where=defined)
     largest[largest == 0] = 1.0
@@ -58,10 +60,12 @@ def row_intervals(
 
     low, high = bounds
     below, above = mean - low, high - mean
+
     # Every value of a mean at a bound is that bound: the interval has no width.
     inside = np.isfinite(below) & np.isfinite(above) & (below > 0) & (above > 0)
     if not inside.any():
         return mean - margin, mean + margin
+
     reach = np.divide(margin * (high - low), below * above, out=np.zeros_like(mean), where=inside)
     # Beyond such a reach nothing is left between the end and the bound.
     odds = np.exp(np.minimum(reach, _FURTHEST))
@@ -91,6 +95,7 @@ def mean_band(steps: Steps, confidence: float) -> Band:
     total, squares = steps.with_value(scaled).sum(), steps.with_value(np.square(scaled)).sum()
     spread = _spread(squares - np.square(total) / n, squares)
     low, high = _around(total / n, np.sqrt(spread / (n - 1) / n), n, confidence)
+
     return low * largest, high * largest
 
 
@@ -109,6 +114,7 @@ def ratio_band(above: Steps, below: Steps, confidence: float) -> Band:
     own = above.with_value(np.square(actual)).sum()
     other = np.square(r) * below.with_value(np.square(ideal)).sum()
     spread = _spread(own - 2 * r * above.with_value(actual * ideal).sum() + other, own + other)
+
     return _around(r, ratio(np.sqrt(spread / (n - 1) * n), total), n, confidence)
 
 

@@ -68,11 +68,13 @@ def precision_recall(
     problem = check_interpolation({"interp": interp, "rounding": rounding})
     if problem:
         raise MeasureError(problem, code="bad_parameter", pointer="rounding")
+
     at, step = recall_points(points), 1 / (points - 1)
     judged, lowest = (run.of_level(rel), 1) if alone else (run, rel)
     values = precision_at_recall(
         judged, at, rel=lowest, interp=interp, rounding=rounding, step=step
     )
+
     return PrecisionRecall(values, rel, alone)
 
 

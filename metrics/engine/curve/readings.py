@@ -68,6 +68,7 @@ def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
     if not whole.cumulates:
         return Readings(None, missed, percent, None)
     horizontal_from = int(whole.best.rank.max(initial=0)) or None
+
     return Readings(ranks_needed(actual, ideal), missed, percent, horizontal_from, actual)
 
 
@@ -77,6 +78,7 @@ def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
     reached = [found.reached for found in runs if found.reached is not None]
     if not reached or len(reached) < len(runs):
         return None
+
     values = np.stack([mean[:depth] for mean in reached])
     highest = values.max(axis=0)
     return AgainstBest(

@@ -46,11 +46,13 @@ def discriminative_power(
     """
     check(values, "discriminative power", runs=2)
     first, second = all_pairs(len(values))
+
     # A pair that cannot be tested is not separated.
     p_value = np.nan_to_num(TESTS[test].compare(values, first, second, options).p_value, nan=1.0)
     _, error = mean_and_error(values, first, second)
     needed = special.stdtrit(values.shape[1] - 1, 1 - alpha / 2) * error
     share = float(np.mean(p_value < alpha))
+
     return DiscriminativePower(
         np.sort(p_value)[::-1], share, float(needed.max()), float(np.median(needed))
     )

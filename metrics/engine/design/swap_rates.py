@@ -66,6 +66,7 @@ def swap_rates(
         if not 1 <= size <= topics // 2:
             message = f"two sets of {size} topics do not fit into {topics}: sizes go from 1 to {topics // 2}"
             raise StatisticsError(message, code="bad_parameter", pointer="sizes")
+
     compared, swapped = (np.zeros((len(sizes), bins), np.int64) for _ in range(2))
     for row, size in enumerate(sizes):
         for trial in range(trials):
@@ -77,6 +78,7 @@ def swap_rates(
             apart = one != 0
             compared[row] += np.bincount(bin_of[apart], minlength=bins)
             swapped[row] += np.bincount(bin_of[one * other < 0], minlength=bins)
+
     return SwapRates(
         np.array(sizes, np.int64), width * np.arange(bins, dtype=np.float64), compared, swapped
     )

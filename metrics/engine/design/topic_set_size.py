@@ -43,6 +43,7 @@ def power_of_t(topics: int, difference: float, variance: float, alpha: float = 0
     shift = float(difference * np.sqrt(topics / (2 * variance)))
     if shift > _LARGEST_SHIFT:
         return 1.0
+
     # What is too small for SciPy to compute is NaN.
     below, missed = np.nan_to_num(special.nctdtr(topics - 1, shift, [-bound, bound]))
     return float(1 - missed + below)
@@ -82,6 +83,7 @@ def power_of_non_inferiority(
     shift = float(margin * np.sqrt(topics / (2 * variance)))
     if shift > _LARGEST_SHIFT:
         return 1.0
+
     return float(
         1 - np.nan_to_num(special.nctdtr(topics - 1, shift, special.stdtrit(topics - 1, 1 - alpha)))
     )
@@ -95,6 +97,7 @@ def power_of_equivalence(topics: int, margin: float, variance: float, alpha: flo
     if not 0 < alpha < 0.5:
         message = f"equivalence needs an alpha below 0.5, not {alpha:g}: its interval is one of 1 - 2 alpha"
         raise StatisticsError(message, code="bad_parameter", pointer="alpha")
+
     shift = float(margin * np.sqrt(topics / (2 * variance)))
     return 1.0 if shift > _LARGEST_SHIFT else float(power_of_tost(topics, shift, alpha))
 
@@ -110,6 +113,7 @@ def half_width(topics: int, variance: float, confidence: float = 0.95) -> float:
         2 / (topics - 1)
     )
     margin = special.stdtrit(topics - 1, (1 + confidence) / 2)
+
     return float(margin * np.sqrt(2 * variance / topics) * shrinkage)
 
 
@@ -146,6 +150,7 @@ def topics_for_equivalence(
     found = topics_for_non_inferiority(margin, variance, alpha, (1 + power) / 2)
     while found > 2 and power_of_equivalence(found - 1, margin, variance, alpha) >= power:
         found -= 1
+
     return found
 
 
@@ -171,6 +176,7 @@ def _check_size(topics: int, difference: float, variance: float) -> None:
         raise StatisticsError(
             f"a test needs at least 2 topics, not {topics}", code="too_few_topics"
         )
+
     for name, value in (("difference", difference), ("variance", variance)):
         if not 0 < value < np.inf:
             raise StatisticsError(
@@ -186,8 +192,10 @@ def _fewest(enough: Callable[[int], bool]) -> int:
         if high > MAX_TOPICS:
             message = f"more than {MAX_TOPICS:,} topics would be needed: use a larger difference or less power"
             raise StatisticsError(message, code="bad_parameter", pointer="difference")
+
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
+
     return high

@@ -56,6 +56,7 @@ def associate(
     number = np.array([len(one.labels) for one in levels])
     means = values.mean(axis=1)
     effect = _shares(indicators, number, means[:, None])[:, 0]
+
     reached = np.zeros(len(levels), np.int64)
     for block, start in enumerate(range(0, permutations, _BLOCK)):
         watch()
@@ -63,14 +64,17 @@ def associate(
         np.random.default_rng((seed, block, 1)).permuted(shuffled, axis=1, out=shuffled)
         largest = _shares(indicators, number, shuffled.T).max(axis=0)
         reached += (largest[None, :] >= effect[:, None] - _ROUNDING).sum(axis=1)
+
     drawn = resampled_sums(values, Plan(draw_weights, resamples, seed, watch=watch))
     found = _shares(indicators, number, drawn)
+
     # A sample of topics on which all runs are equal has no spread to explain.
     found = found[:, np.isfinite(found).all(axis=0)]
     ends = np.full((2, len(levels)), np.nan)
     if found.shape[1]:
         tails = [(1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2]
         ends = np.quantile(found, tails, axis=1, method="inverted_cdf")
+
     return Associations(effect, ends[0], ends[1], (1 + reached) / (1 + permutations))
 
 
@@ -87,6 +91,7 @@ def _shares(indicators: Matrix, number: Ints, means: Matrix) -> Matrix:
     centred = (means - means.mean(axis=0)) / largest
     total = np.square(centred).sum(axis=0)
     sums = np.square(indicators @ centred) / indicators.sum(axis=1)[:, None]
+
     within = np.maximum(total - np.add.reduceat(sums, np.cumsum(number) - number, axis=0), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Matrix = 1 - ((runs - 1) / (runs - number))[:, None] * within / total

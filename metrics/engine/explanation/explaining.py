@@ -72,6 +72,7 @@ def explain(
     runs = len(values)
     if runs < LEAST_RUNS:
         return Explanation(runs, reason=TOO_FEW_RUNS)
+
     varied = [setting for setting in given if len(setting.values) > 1]
     naming = [setting.name for setting in varied if setting.names_runs]
     alone = {setting: levels_of([setting]) for setting in varied if setting.name not in naming}
@@ -82,6 +83,7 @@ def explain(
     )
     if not kept:
         return found
+
     strength = cramers_v([alone[setting] for setting in kept])
     groups = _groups(strength)
     members = [[kept[place] for place in group] for group in groups]
@@ -95,8 +97,10 @@ def explain(
         changes=changes_of(values, settings, rare),
         reason=NO_SPREAD,
     )
+
     if not has_spread(values):
         return found
+
     associations = associate(
         values, levels, permutations=permutations, resamples=resamples, seed=seed, watch=watch
     )
@@ -118,6 +122,7 @@ def _groups(strength: Matrix) -> list[list[int]]:
             reached += near
             left = [place for place in left if place not in near]
         groups.append(sorted(group))
+
     return groups
 
 
@@ -130,4 +135,5 @@ def _linked(strength: Matrix, groups: Sequence[Sequence[int]]) -> list[tuple[int
             strongest = float(strength[np.ix_(group, other)].max())
             if strongest >= OFTEN_TOGETHER:
                 found.append((place, after, strongest))
+
     return sorted(found, key=lambda pair: -pair[2])

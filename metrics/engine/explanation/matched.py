@@ -73,11 +73,13 @@ def changes_of(
                 weights.append(weight / pairs)
                 paired = weight != 0
                 spreads.append(_spread(means[paired], blocks[paired], is_after[paired]))
+
     if not changes:
         return []
 
     weight = np.array(weights)
     variance, runs_freedom = np.array(spreads).T
+
     # Two rows for each change: the mean of the runs it was changed to, and of those it was changed
     # from.
     rows = np.vstack([np.maximum(weight, 0), np.maximum(-weight, 0)]) @ values
@@ -90,12 +92,14 @@ def changes_of(
     freedom = 1 / (share**2 / runs_freedom + (1 - share) ** 2 / (values.shape[1] - 1))
     _, p_value = paired_t.t_test(difference, error, freedom)
     p_value[np.isnan(variance)] = np.nan
+
     margin = paired_t.margin_of(difference, error, freedom, DEFAULTS.confidence)
     adjusted = np.full(len(changes), np.nan)
     tested = ~np.isnan(p_value)
     adjusted[tested] = adjust(p_value[tested], holm)
     ends = difference - margin, difference + margin
     columns = (column.tolist() for column in (difference, *ends, p_value, adjusted))
+
     return [
         Change(*change, *numbers)
         for change, numbers in zip(changes, zip(*columns, strict=True), strict=True)
@@ -113,12 +117,14 @@ def untested(changes: Sequence[Change]) -> list[Caution]:
             "how much runs differ by chance"
         )
         cautions.append(Caution("single_pair", message))
+
     if len(without) > single:
         message = (
             f"{len(without) - single} of {len(changes)} changes without p: the difference is the same on every topic "
             "and in every pair"
         )
         cautions.append(Caution("no_spread", message))
+
     return cautions
 
 
@@ -152,6 +158,7 @@ def _spread(means: Floats, blocks: Ints, is_after: Flags) -> tuple[float, int]:
     rest = rest - value * (value @ rest) / (value @ value)
     squares = float(rest @ rest)
     noise = len(means) * ROUNDING**2
+
     return (squares / freedom * scale**2 if squares > noise else 0.0), freedom
 
 
@@ -166,6 +173,7 @@ def _steps(setting: Setting) -> Iterator[tuple[int, int]]:
     yield from pairwise(numbers)
     if not often:
         return
+
     usual = max(often, key=lambda place: setting.counts[place])
     yield from ((usual, place) for place in often if place not in (*numbers, usual))
     if numbers and usual not in numbers:

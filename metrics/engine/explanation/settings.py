@@ -81,6 +81,7 @@ def encode(name: str, given: Sequence[Plain]) -> Setting:
     shown: dict[tuple[int, float, str], Plain] = {}
     for key, value in zip(keys, given, strict=True):
         shown.setdefault(key, key[1] if isinstance(value, float) else value)
+
     places = {key: place for place, key in enumerate(sorted(shown))}
     codes = np.array([places[key] for key in keys], np.int64)
     return Setting((name,), tuple((shown[key],) for key in places), codes)
@@ -97,6 +98,7 @@ def together(settings: Sequence[Setting]) -> Setting:
         )
         for row in rows.tolist()
     )
+
     return Setting(tuple(name for setting in settings for name in setting.names), values, codes)
 
 
@@ -125,6 +127,7 @@ def levels_of(settings: Sequence[Setting]) -> Levels:
         for row in rows[often].tolist()
     ]
     places = np.where(often, np.cumsum(often) - 1, len(labels))
+
     return Levels((*labels, *([] if often.all() else [None])), places[joint])
 
 
@@ -143,6 +146,7 @@ def cramers_v(levels: Sequence[Levels]) -> Matrix:
     phi = np.add.reduceat(np.add.reduceat(shares, starts, axis=0), starts, axis=1) - 1
     free = number - 1.0
     expected = np.outer(free, free) / (runs - 1)
+
     room = free - np.square(free) / (runs - 1)
     found: Matrix = np.sqrt(np.maximum(phi - expected, 0) / np.minimum.outer(room, room))
     np.fill_diagonal(found, 1.0)
@@ -175,6 +179,7 @@ def _in_thirds(setting: Setting) -> tuple[list[Plain | Range], Ints]:
     numbers = [number for place in range(len(values)) for number in setting.numbers_of(place)]
     if len(numbers) <= MOST_NUMBERS:
         return values, setting.codes
+
     counts = setting.counts[: len(numbers)]
     middles = (np.cumsum(counts) - counts / 2) / counts.sum()
     _, thirds = np.unique(np.floor(3 * middles), return_inverse=True)
@@ -183,5 +188,6 @@ def _in_thirds(setting: Setting) -> tuple[list[Plain | Range], Ints]:
         Range(*(numbers[i] for i in np.flatnonzero(thirds == third)[[0, -1]]))
         for third in range(last + 1)
     ]
+
     others = np.arange(last + 1, last + 1 + len(values) - len(numbers))
     return [*ranges, *values[len(numbers) :]], np.concatenate([thirds, others])[setting.codes]

@@ -17,8 +17,10 @@ def judged_depth(run: JudgedRun) -> int:
     answered = run.num_ret > 0
     if not answered.any():
         return 0
+
     starts = np.searchsorted(run.topic, np.arange(len(run.num_ret)))
     place = np.arange(len(run.topic)) - starts[run.topic] + 1
+
     # Rows are sorted by rank: one stands at its rank as long as none above it is missing.
     unbroken = np.bincount(run.topic[run.rank == place], minlength=len(run.num_ret))
     short = answered & (unbroken < run.num_ret)

@@ -57,12 +57,14 @@ class GainMap:
             )
         if self.name == "binary":
             return np.minimum(positive, 1.0)
+
         gain = positive.copy()
         for listed, worth in self.pairs:
             gain[level == listed] = worth
         if self.name == "scheme":
             last, worth = self.pairs[-1]
             gain[level > last] = worth
+
         return gain
 
     @classmethod
@@ -76,6 +78,7 @@ class GainMap:
                 "scheme",
                 tuple((level, _gain(gain, text)) for level, gain in enumerate(text.split("-"))),
             )
+
         pairs = _listed(text)
         if all(level == gain for level, gain in pairs.items()):
             return cls("linear")
@@ -91,6 +94,7 @@ class GainMap:
             beyond = ", ".join(map(str, present[present > last].tolist()))
             message = f"{of}: judged levels beyond its gains ({beyond}) gain as much as level {last}: {worth:g}"
             found.append(Caution("gains_completed", message))
+
         highest = np.maximum.accumulate(gain) if len(gain) else gain
         if (gain < highest).any():
             lower = int(np.flatnonzero(gain < highest)[0])
@@ -100,6 +104,7 @@ class GainMap:
             if self.name == "map" and int(present[lower]) not in listed:
                 message += "; a level that gains= does not list keeps its level as gain"
             found.append(Caution("gain_order", message))
+
         return found
 
 
@@ -111,6 +116,7 @@ def _listed(text: str) -> dict[int, float]:
             write = f"write {', '.join(NAMED)}, 0-1-10-100 or pairs such as '0:0,1:1,2:10,3:100'"
             raise MeasureError(f"gains={text[:100]!r}: {write}", code="bad_parameter")
         pairs[int(match[1])] = _gain(match[2], text)
+
     return pairs
 
 
@@ -119,6 +125,7 @@ def _gain(number: str, text: str) -> float:
         gain = float(number)
     except ValueError:
         gain = -1.0
+
     if not 0 <= gain <= MAX_GAIN:
         message = f"gains={text[:100]!r}: {number!r} is not a gain; a gain is a number from 0 to {MAX_GAIN:g}"
         raise MeasureError(message, code="bad_parameter")

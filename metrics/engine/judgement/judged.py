@@ -59,6 +59,7 @@ class RecallBase:
             every = np.bincount(cell)
             cells = np.flatnonzero(every)
             return cls(cells // width, top - cells % width, every[cells], n_topics)
+
         order = np.lexsort((-levels, topics))
         topics, levels = topics[order], levels[order]
         starts, sizes = _groups(topics, levels)
@@ -134,6 +135,7 @@ class RankedGains:
             np.searchsorted(self.topic * width + self.rank, topic * width + rank, side="right") - 1
         )
         same_topic = np.append(self.topic, -1)[row] == topic
+
         return np.where(same_topic, np.append(self.gain, 0.0)[row], 0.0)
 
 
@@ -206,6 +208,7 @@ class JudgedRun:
         first = np.searchsorted(topic, np.arange(self.n_topics))
         rank = np.arange(len(topic)) - first[topic] + 1
         starts, sizes = _groups(topic, self.tie_first[kept])
+
         return replace(
             self,
             topic=topic,
@@ -343,6 +346,7 @@ class JudgedRun:
     def _coverage(self, rel: int) -> Coverage:
         if self.subtopics:
             return self.subtopics.coverage(self.judgement, self.rank, rel, self.n_topics)
+
         relevant, size = self.relevant(rel), self.num_rel(rel)
         return Coverage(
             relevant.topic,
@@ -361,6 +365,7 @@ class JudgedRun:
     def _ideal_coverage(self, rel: int, alpha: float, depth: int) -> Coverage:
         if self.subtopics:
             return self.subtopics.ideal(rel, alpha, depth, self.n_topics)
+
         size = self.num_rel(rel)
         topic = np.repeat(np.arange(self.n_topics), np.minimum(size, depth))
         earlier = place(topic)
@@ -377,6 +382,7 @@ class JudgedRun:
         if self.known:
             parts += [("known_rows", self.known.rows), ("known_expected", self.known.expected)]
             parts += _named("known", self.known.base, _BASE)
+
         if self.subtopics:
             parts += _named("subtopics", self.subtopics, _SUBTOPICS)
         return parts
@@ -389,11 +395,13 @@ class JudgedRun:
         # In the first format rows have all of their columns.
         if header["format"] != FIRST:
             arrays |= grow(arrays)
+
         n_topics, known, subtopics = header["n_topics"], None, None
         recall_base = _take_base(arrays, "base", n_topics)
         if "known_rows" in arrays:
             rows, expected = arrays.pop("known_rows") > 0, arrays.pop("known_expected")
             known = Known(rows, _take_base(arrays, "known", n_topics), expected)
+
         if "subtopics_topic" in arrays:
             subtopics = Subtopics(*_take(arrays, "subtopics", _SUBTOPICS))
         return cls(**arrays, recall_base=recall_base, known=known, subtopics=subtopics)
@@ -428,4 +436,5 @@ def best_order(base: RecallBase, gains: GainMap) -> RankedGains:
     topic = np.repeat(base.topic[order], base.counts[order])
     first = np.searchsorted(topic, np.arange(base.n_topics))
     rank = np.arange(len(topic)) - first[topic] + 1
+
     return RankedGains(topic, rank, np.repeat(gain[order], base.counts[order]), base.n_topics)

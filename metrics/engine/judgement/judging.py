@@ -66,6 +66,7 @@ class Judgements:
         Raise ValueError if `data` has more than 2 GB."""
         if len(self.data) > np.iinfo(np.int32).max:
             raise ValueError("the document ids of the judgements have more than 2 GB")
+
         starts, ends = (
             np.ascontiguousarray(each, np.int32) for each in (self.doc_starts, self.doc_ends)
         )
@@ -123,6 +124,7 @@ class Judgements:
         hit = ordered[at] == keys[rows]
         rows, found = rows[hit], order[at[hit]]
         topics = topic_of[block.topics_of(rows)]
+
         same = self._same_document(block, rows, topics, found)
         for index in np.flatnonzero(~same).tolist():
             found[index] = self._find_exactly(block, int(rows[index]), int(topics[index]))
@@ -134,6 +136,7 @@ class Judgements:
             self.data, self.doc_starts[found], self.doc_ends[found],
         )  # fmt: skip
         same &= topics == self.topics[found]
+
         return same
 
     def _find_exactly(self, block: RankedBlock, row: int, topic: int) -> int:
@@ -205,12 +208,14 @@ def judge(
         else _judge_block(block, judgements, scores, search, num_ret, squares)
         for block in blocks
     ]
+
     columns = (
         [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 6
     )
     columns = _by_topic_and_rank(*columns)
     topic, rank, judgement, score, tie_first, tie_size = columns
     judgement = judgement.astype(np.int64, copy=False)
+
     return JudgedRun(
         topic=topic.astype(np.int64, copy=False),
         rank=rank.astype(np.int64, copy=False),
@@ -233,6 +238,7 @@ def _by_topic_and_rank(topic: Ints, rank: Ints, *others: Any) -> list[Any]:
     if (rises | ((topic[1:] == topic[:-1]) & (rank[1:] > rank[:-1]))).all():
         return columns
     order = np.lexsort((rank, topic))
+
     return [column[order] for column in columns]
 
 
@@ -243,6 +249,7 @@ def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float6
     by_id = rows[_order_by_id(block, rows, np.zeros_like(rows))]
     with np.errstate(over="ignore"):
         own = block.scores[by_id].astype(scores, copy=False)
+
     return by_id[np.argsort(-own, kind="stable")]
 
 
@@ -270,21 +277,25 @@ def _judge_block(
     topic_of = np.array([index.get(topic_id, -1) for topic_id in block.topic_ids], np.int64)
     known = topic_of >= 0
     num_ret[topic_of[known]] += np.diff(block.topic_starts)[known]
+
     with np.errstate(over="ignore"):
         scores = block.scores.astype(score_type, copy=False)
         squares[topic_of[known]] += np.add.reduceat(
             np.square(block.scores), block.topic_starts[:-1]
         )[known]
+
     found = search(block, scores, judgements, topic_of)
     rows = found.rows
     topics = block.topics_of(rows)
     places = _Places(None, None, scores) if found.ties else _Places.of(block, scores)
     position = places.position(rows)
     first, size = found.ties or places.tie_groups(block, position, topics)
+
     rank = position.copy()
     tied = np.flatnonzero(size > 1)
     if len(tied):
         rank[tied] = _rank_in_ties(block, places, rows[tied], first[tied], size[tied])
+
     start = block.topic_starts[topics]
     return (
         topic_of[topics],
@@ -311,6 +322,7 @@ class _Places:
         rises = rises[block.topic_starts[block.topics_of(rises)] != rises]
         if not len(rises):
             return cls(None, None, scores)
+
         order = _descending(block, scores, rises)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -335,11 +347,13 @@ class _Places:
         below = (positions + 1 < end) & (
             self.scores[np.minimum(positions + 1, len(self.scores) - 1)] == own
         )
+
         tied = np.flatnonzero(above | below)
         if len(tied):
             starts, ends = self._groups(block, np.unique(topics[tied]))
             group = np.searchsorted(starts, positions[tied], side="right") - 1
             first[tied], size[tied] = starts[group], (ends - starts)[group]
+
         return first, size
 
     def _groups(self, block: RankedBlock, topics: Ints) -> tuple[Ints, Ints]:
@@ -352,6 +366,7 @@ class _Places:
         new[np.cumsum(sizes) - sizes] = True
         starts = np.flatnonzero(new)
         ends = np.append(starts[1:], len(positions))
+
         return positions[starts], positions[ends - 1] + 1
 
 
@@ -363,6 +378,7 @@ def _descending(block: RankedBlock, scores: Floats, rises: Ints) -> Ints:
     rows = block.rows_of(unsorted)
     group = np.repeat(unsorted, np.diff(block.topic_starts)[unsorted])
     order[rows] = rows[np.lexsort((-scores[rows], group))]
+
     return order
 
 
@@ -377,6 +393,7 @@ def _rank_in_ties(block: RankedBlock, places: _Places, rows: Ints, first: Ints, 
     members = places.rows(positions)
     placed = np.empty(len(members), np.int64)
     placed[_order_by_id(block, members, group)] = positions
+
     by_row = np.argsort(members)
     return placed[by_row[np.searchsorted(members[by_row], rows)]]
 
@@ -388,4 +405,5 @@ def _order_by_id(block: RankedBlock, rows: Ints, group: Ints) -> Ints:
         ids = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True))
         return by_id[np.argsort(group[by_id], kind="stable")]
+
     return np.lexsort((*reversed(descending_id_keys(block.data, starts, ends)), group))

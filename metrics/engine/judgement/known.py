@@ -37,6 +37,7 @@ def mark_known(run: JudgedRun, judgements: Judgements, known: KnownDocuments) ->
     marked = np.zeros(len(judgements.levels), np.bool_)
     marked[found] = True
     base = RecallBase.of(judgements.topics[marked], judgements.levels[marked], run.n_topics)
+
     expected = np.array(
         [known.expected.get(topic_id, 0) for topic_id in judgements.topic_ids], np.int64
     )

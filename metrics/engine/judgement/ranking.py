@@ -51,6 +51,7 @@ def span_words(data: Bytes, starts: Positions, ends: Positions, index: int) -> H
         at = starts + (index * WORD + offset)
         byte = data[np.minimum(at, last)].astype(np.uint64)
         words |= np.where(at < ends, byte, np.uint64(0)) << np.uint64(8 * offset)
+
     return words
 
 
@@ -62,6 +63,7 @@ def hash_spans(data: Bytes, starts: Positions, ends: Positions, seed: int) -> Ha
     for index in range(-(-int(lengths.max(initial=0)) // WORD)):
         mixed = (hashes ^ span_words(data, starts, ends, index)) * MULTIPLIER
         hashes = np.where(lengths > index * WORD, mixed ^ (mixed >> _SHIFT), hashes)
+
     finished = (hashes ^ lengths.astype(np.uint64)) * FINISH
     return finished ^ (finished >> _SHIFT)
 
@@ -96,4 +98,5 @@ def spans_equal(
         same = data[starts[candidates] + position] == other[other_starts[candidates] + position]
         equal[candidates[~same]] = False
         candidates = candidates[same]
+
     return equal

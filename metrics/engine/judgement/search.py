@@ -39,6 +39,7 @@ def search_compiled(
         topic_of, judgements.data, starts, ends, judgements.doc_hashes, table, places,
         rows, found, first, size, descends,
     )  # fmt: skip
+
     # Copies, so that only the matches of a block stay in memory.
     rows, found, first, size = (column[:matched].copy() for column in (rows, found, first, size))
     return Found(rows, found, (first, size) if descends[0] else None)
@@ -52,4 +53,5 @@ def _tables(judgements: Judgements) -> tuple[Ints, Ints, Positions, Positions]:
     places = np.append(0, np.cumsum(room))
     table = np.full(places[-1], _FREE, np.int64)
     _FILL(judgements.topics, judgements.doc_hashes, table, places)
+
     return table, places, *judgements.short_spans

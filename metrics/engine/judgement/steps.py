@@ -46,6 +46,7 @@ class Steps:
             np.repeat(np.arange(n_topics), depth),
             np.tile(np.arange(1, depth + 1), n_topics),
         )
+
         return cls(topic, rank, values.ravel(), n_topics, depth)
 
     @cached_property
@@ -105,10 +106,12 @@ def same_rows(actual: Steps, ideal: Steps) -> SameRows:
     of_ideal = np.cumsum(is_ideal) - 1
     topic, rank = ideal.topic[of_ideal], ideal.rank[of_ideal]
     rank[following] = actual.rank[late]
+
     is_actual = ~is_ideal
     is_actual[
         np.flatnonzero(is_ideal)[(end - size)[actual.topic[early]] + actual.rank[early] - 1]
     ] = True
     seen = np.cumsum(is_actual)
     earlier = np.searchsorted(actual.topic, np.arange(actual.n_topics))[topic]
+
     return SameRows(topic, rank, np.where(seen > earlier, seen, 0), of_ideal)

@@ -46,6 +46,7 @@ class Coverage:
         by_cell = np.argsort(cell[held], kind="stable")
         earlier = np.empty(len(held), np.int64)
         earlier[by_cell] = place(cell[held][by_cell])
+
         return cls(topic[held], rank[held], earlier, size[held], subtopics)
 
 
@@ -90,6 +91,7 @@ class Subtopics:
         rank = _greedy_ranks(
             topic, self.judgement[rows], _number(topic, subtopic)[1], 1.0 - alpha, depth
         )
+
         return Coverage.of(topic, subtopic, rank, n_topics)
 
 
@@ -108,12 +110,14 @@ def _greedy_ranks(topic: Ints, judgement: Ints, cell: Ints, decay: float, depth:
     new[1:] = judgement[1:] != judgement[:-1]
     starts, document = np.flatnonzero(new), np.cumsum(new) - 1
     _, first, owner = np.unique(topic[starts], return_index=True, return_inverse=True)
+
     rank = np.zeros(len(starts), np.int64)
     gain = np.ones(cell.max(initial=-1) + 1)
     for turn in range(1, min(depth, int(np.bincount(owner).max(initial=0))) + 1):
         chosen = _best(gain[cell], rank, starts, first, owner)
         rank[chosen] = turn
         gain[cell[(rank == turn)[document]]] *= decay
+
     ranks: Ints = rank[document]
     return ranks
 
@@ -126,4 +130,5 @@ def _best(gain: Floats, rank: Ints, starts: Ints, first: Ints, owner: Ints) -> I
     best = np.maximum.reduceat(worth, first)
     candidates = np.flatnonzero((worth >= 0) & (worth >= (best * (1.0 - _ROUNDING))[owner]))
     chosen: Ints = candidates[np.unique(owner[candidates], return_index=True)[1]]
+
     return chosen

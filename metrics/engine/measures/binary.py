@@ -51,6 +51,7 @@ def average_precision(
     values = relevant.found / relevant.rank
     if cutoff is not None:
         values = np.where(relevant.rank <= cutoff, values, 0.0)
+
     below = run.num_rel(rel) if over == "all" else relevant.count(cutoff)
     return ratio(sum_by_topic(relevant.topic, values, run.n_topics), below)
 

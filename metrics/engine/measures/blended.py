@@ -49,6 +49,7 @@ def _blended(run: JudgedRun, rel: int, gains: GainMap, beta: float) -> _Blended:
         .reached(relevant.topic, relevant.rank)
     )
     above = relevant.found + beta * running_sum(relevant.topic, gain)
+
     return _Blended(
         relevant.topic,
         relevant.rank,
@@ -91,6 +92,7 @@ def q_measure(
     values = blended.ratio
     if cutoff is not None:
         values, size = np.where(blended.rank <= cutoff, values, 0.0), np.minimum(size, cutoff)
+
     return ratio(sum_by_topic(blended.topic, values, run.n_topics), size)
 
 
@@ -126,6 +128,7 @@ def normalised_cumulative_utility(
     else:
         share = np.power(gamma, blended.found - 1.0)
         whole = (1 - np.power(gamma, run.num_rel(rel).astype(np.float64))) / (1 - gamma)
+
     return ratio(sum_by_topic(blended.topic, share * blended.ratio, run.n_topics), whole)
 
 
@@ -163,6 +166,7 @@ def p_measure(
     """
     blended = _blended(run, rel, gains, beta)
     values = np.zeros(run.n_topics)
+
     # The last of each topic's rows is the one at r.
     rows = blended.up_to_best()
     values[blended.topic[rows]] = blended.ratio[rows]

@@ -74,4 +74,5 @@ def inferred_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int 
     pooled = judged + run.count_above(run.level < 0, rel)
     share = (found + _EPSILON) / (judged + 2 * _EPSILON)
     values = (1 + pooled * share) / relevant.rank
+
     return ratio(sum_by_topic(relevant.topic, values, run.n_topics), run.num_rel(rel))

@@ -56,4 +56,5 @@ def accuracy(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floa
     pairs = found * (seen - found)
     result = np.full(run.n_topics, np.nan)
     np.divide(pairs - wrong, pairs, out=result, where=pairs > 0)
+
     return result

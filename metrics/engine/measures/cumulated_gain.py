@@ -20,6 +20,7 @@ def discount(rank: Ints, dis: Discount, b: float) -> Floats:
     """Return what the gain at each rank (1-based) is divided by; same shape."""
     if dis == "log2":
         return np.log2(rank + 1)
+
     logarithm = np.log(rank) / np.log(b) if b != 2 else np.log2(rank)
     if dis == "session":
         return 1 + logarithm

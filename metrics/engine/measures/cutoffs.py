@@ -60,6 +60,7 @@ def _read_measure(name: str, text: str) -> Measure:
     if parts is None or parts[2] is not None:
         message = f"{name}={text!r}: write the measure without a cutoff; cutoffs lists them"
         raise MeasureError(message, code="bad_parameter")
+
     try:
         measure = parse_measure(text)
     except MeasureError:
@@ -67,9 +68,11 @@ def _read_measure(name: str, text: str) -> Measure:
 
     if measure.definition.cutoff is Cutoff.NONE:
         raise MeasureError(f"{name}={text!r}: {measure} takes no cutoff", code="bad_parameter")
+
     if measure.pools:
         message = f"{name}={text!r}: norm='average' has no value for a topic: leave it out"
         raise MeasureError(message, code="bad_parameter")
+
     return replace(measure, cutoff=None)
 
 

@@ -114,12 +114,14 @@ class MeasureDefinition:
             and self.needs_documents(given)
         ):
             given = {**given, "documents": documents}
+
         for parameter in self.parameters:
             if parameter.example and parameter.name not in given:
                 example = f"{self.name}({parameter.name}={parameter.example})"
                 raise MeasureError(
                     f"{self.name} needs {parameter.name}: {example}", code="bad_parameter"
                 )
+
         values = {
             parameter.name: given.get(parameter.name, parameter.default)
             for parameter in self.parameters
@@ -127,6 +129,7 @@ class MeasureDefinition:
         problem = self.check(values) if self.check else None
         if values.get("level") is not None and values["rel"] != REL.default:
             problem = "level is the only level that counts, rel the lowest one: give one of them"
+
         if problem:
             raise MeasureError(f"{self.name}: {problem}", code="bad_parameter")
         return tuple(values.items())
@@ -139,6 +142,7 @@ class MeasureDefinition:
             key.lower(): " ".join(text.split())
             for key, text in zip(parts[1::2], parts[2::2], strict=True)
         }
+
         return {"summary": " ".join(parts[0].split()), **named}
 
     @cached_property
@@ -159,6 +163,7 @@ def show(value: Any) -> str:
     if isinstance(value, float | int):
         return f"{value:.15g}"
     text = str(value)
+
     return f'"{text}"' if "'" in text else f"'{text}'"
 
 
@@ -196,6 +201,7 @@ def read_choice(*choices: str) -> Callable[[str, str], str]:
     def read(name: str, text: str) -> str:
         if text in choices:
             return text
+
         known, near = ", ".join(repr(choice) for choice in choices), closest(text, choices)
         meant = f"; did you mean {near!r}?" if near else ""
         raise MeasureError(
@@ -451,6 +457,7 @@ def check_one_gain(values: Mapping[str, Any]) -> str | None:
 def check_stop(values: Mapping[str, Any]) -> str | None:
     if values["stop"] == "rb" and values["stops"] != LINEAR:
         return "stops belongs to stop='gu'"
+
     return (
         "gamma belongs to stop='rb'"
         if values["stop"] == "gu" and values["gamma"] != GAMMA.default

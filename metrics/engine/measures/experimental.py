@@ -38,6 +38,7 @@ def graded_g(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINEAR) ->
         ideal.topic, ideal.rank, np.maximum(ideal.gain - 1, 0), run.n_topics
     ).cumulated()
     behind = actual.rank + excess.reached(actual.topic, actual.rank) - actual.cumulated().gain
+
     return ratio(actual.sum(np.log2(2 + behind)), ideal.sum())
 
 
@@ -58,6 +59,7 @@ def ndcg_at_levels(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINE
     total = sum_by_topic(topic, dcg.reached(topic, ideal.rank[last]) / best, run.n_topics)
     beyond = (run.num_ret >= ideal.count() + 2) & (ideal.count() > 0)
     whole = ratio(_dcg(run.gains(gains)), _dcg(ideal))
+
     return ratio(
         total + np.where(beyond, whole, 0.0), np.bincount(topic, minlength=run.n_topics) + beyond
     )

@@ -46,4 +46,5 @@ def _place(definition: MeasureDefinition, words: list[str]) -> int:
         any(first in name for name in names),
         all(word in summary for word in words),
     )
+
     return next((place for place, met in enumerate(tests) if met), len(tests))

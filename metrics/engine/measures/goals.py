@@ -61,6 +61,7 @@ def inst(
     ranked = scaled_gains(run, min_rel, max_rel, DEPTH)
     topic, gain = ranked.topic, ranked.gain
     left = 2 * T - running_sum(topic, gain)
+
     # Between two gains W[i] is proportional to height / (i + left - 1)^2, so a stretch sums in
     # closed form.
     distance = ranked.rank + left - 1
@@ -69,6 +70,7 @@ def inst(
     expected = sum_by_topic(topic, gain * earlier / (distance + gain) ** 2, ranked.n_topics)
     changed = height * _stretch(ranked, left) - earlier * _stretch(ranked, left + gain)
     whole = (2 * T) ** 2 * float(_trigamma(2 * T) - _trigamma(DEPTH + 2 * T))
+
     return expected / (whole + sum_by_topic(topic, changed, ranked.n_topics))
 
 
@@ -112,4 +114,5 @@ def bpm(
     np.minimum.at(stop, run.topic[met], run.rank[met])
     within = run.rank <= stop[run.topic]
     gain = parts[within] / (max_rel - min_rel)
+
     return ratio(sum_by_topic(run.topic[within], gain, run.n_topics), stop)

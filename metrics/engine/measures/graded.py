@@ -97,6 +97,7 @@ def average_position(
     worth = _worth(ranked, of, dis, b)[within]
     if of in ("CG", "DCG"):
         return sum_by_topic(topic, worth * (cutoff + 1 - rank), run.n_topics) / cutoff
+
     best = best_gains(run, gains, ideal)
     upto = _InverseSums(best, _worth(best, of, dis, b))
     lasting = upto.at(topic, np.full(len(rank), cutoff)) - upto.at(topic, rank - 1)

@@ -96,6 +96,7 @@ class Measure:
 
         share = definition.cutoff is Cutoff.SHARE
         plain = f"{cutoff:.6f}".rstrip("0").rstrip(".") if share else str(cutoff)
+
         # trec_eval's form has no parameters.
         if shown or not definition.trec_style:
             return f"{name}@{plain}"
@@ -149,6 +150,7 @@ class Measure:
                 found += value.cautions(levels, self.name)
             elif isinstance(value, Measure):
                 found += value.cautions(levels)
+
         return found
 
     @property
@@ -166,6 +168,7 @@ class Measure:
             return self._pooled(run), len(defined)
         if self.definition.aggregate is Aggregate.GEOMETRIC:
             return float(np.exp(np.mean(np.log(np.maximum(defined, MIN_GEOMETRIC))))), len(defined)
+
         total = float(np.sum(defined))
         return (total if self.definition.aggregate is Aggregate.SUM else total / len(defined)), len(
             defined
@@ -177,6 +180,7 @@ class Measure:
                 f"the mean of {self} is made from the run, not from its values per topic"
             )
         run, parameters = self.as_called(run)
+
         return self.definition.pooled(run, **parameters)
 
 
@@ -192,6 +196,7 @@ def parse_measure(text: str, documents: int | None = None) -> Measure:
     name, implied = _ALIASES.get(parts[0], (parts[0], "")) if parts else ("", "")
     if parts is None or name not in MEASURES:
         return _parse_trec_eval(text.strip())
+
     if name == "NumRet" and _LEVEL.search(parts[1]):
         name = "NumRelRet"
     arguments = ",".join(part for part in (implied, parts[1]) if part)
@@ -204,6 +209,7 @@ def name_in_collection(text: str) -> str:
     measure = parse_measure(text, 1)
     if measure == parse_measure(text, 2):
         return measure.name
+
     open_values = tuple(
         (name, None if name == "documents" else value) for name, value in measure.values
     )
@@ -232,6 +238,7 @@ def take_apart(text: str) -> tuple[str, str, str | None] | None:
             f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}"
         )
     match = _NAME.fullmatch(text.strip())
+
     return (match["name"], match["arguments"] or "", match["cutoff"]) if match else None
 
 
@@ -249,6 +256,7 @@ def split_names(text: str) -> list[str]:
             f"a list of measures has at most {MAX_LIST:,} characters; this one has {len(text):,}"
         )
         raise MeasureError(message, code="too_many_measures")
+
     names, start, depth = [], 0, 0
     for place, character in enumerate(text):
         if character == "(":
@@ -258,6 +266,7 @@ def split_names(text: str) -> list[str]:
         elif not depth and (character == "," or character.isspace()):
             names.append(text[start:place])
             start = place + 1
+
     names = [name for name in (*names, text[start:]) if name]
     if len(names) > MAX_MEASURES:
         raise MeasureError(
@@ -273,16 +282,19 @@ def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | float
             example = f"{definition.name}@{_NEEDED[definition.cutoff]}"
             raise MeasureError(f"{definition.name} needs a cutoff: {example}", code="bad_parameter")
         return definition.default_cutoff
+
     if definition.cutoff is Cutoff.SHARE:
         return _read_share(definition, text)
     if definition.cutoff is Cutoff.NONE:
         raise MeasureError(
             f"{definition.name} takes no cutoff, but @{text} was given", code="bad_parameter"
         )
+
     most = definition.max_cutoff
     if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= most:
         says = f"@{text}: the cutoff of {definition.name} is a whole number from 1 to {most}"
         raise MeasureError(says, code="bad_parameter")
+
     return int(text)
 
 
@@ -303,6 +315,7 @@ def _read_arguments(
     known = {parameter.name: parameter for parameter in definition.parameters}
     spellings = _IR_MEASURES if "gains" in known or definition.name == "ScaledDCG" else {}
     symbols = {parameter.symbol: parameter.name for parameter in definition.parameters}
+
     written = _arguments(text, symbols, spellings)
     given: dict[str, Any] = {}
     for name, value in written:
@@ -312,9 +325,11 @@ def _read_arguments(
                 f"{definition.name} has no parameter {name!r}; it takes {takes}",
                 code="bad_parameter",
             )
+
         parameter = known[name]
         told = (documents,) if parameter.names_measure else ()
         given[name] = parameter.read(name, value, *told)
+
     if "dis" in known and "b" in given and given.get("dis", "log2") == "log2":
         raise MeasureError(
             "b needs dis='jk' or dis='session': log2(i + 1) has its base", code="bad_parameter"
@@ -335,6 +350,7 @@ def _arguments(
             raise MeasureError(
                 f"cannot read the parameters ({text}); write them as name=value, ..."
             )
+
         position = match.end()
         name, value = symbols.get(match[1], match[1]), match[2].strip("'\"")
         translated = spellings.get((name, value), (name, value))
@@ -342,6 +358,7 @@ def _arguments(
             raise MeasureError(f"{translated[0]} is given twice in ({text})", code="bad_parameter")
         if translated:
             arguments.append(translated)
+
     return arguments
 
 
@@ -350,9 +367,11 @@ def _parse_trec_eval(text: str) -> Measure:
     name, arguments = _TREC_EVAL.get(match[1], ("", "")) if match else ("", "")
     if match is None or not name:
         raise MeasureError(_unknown(text))
+
     definition, number = MEASURES[name], match[3]
     if bool(match[2]) != (definition.cutoff is Cutoff.OPTIONAL and number is not None):
         raise MeasureError(_unknown(text))
+
     if number and definition.trec_parameter:
         arguments, number = f"{definition.trec_parameter}={number}", None
     return Measure(
@@ -379,6 +398,7 @@ def _unknown(text: str) -> str:
         return f"{name} is a measure of sessions, not of runs: use it with session sets"
     if name == "SDCG":
         return "SDCG is ambiguous: write sDCG for the session measure, ScaledDCG for what ir_measures calls SDCG"
+
     near = meant_measure(text, _SPELLINGS, parse_measure)
     if near:
         return f"unknown measure {text!r}; did you mean {near}?"

@@ -88,6 +88,7 @@ def precision_at_recall(
         last = np.floor((points + step) * num_rel + _TOLERANCE)
     else:
         first, last = _needed(num_rel, points, rounding), found
+
     return _highest(
         relevant.topic,
         relevant.found / relevant.rank,
@@ -115,6 +116,7 @@ def graded_precision_at_recall(run: JudgedRun, points: Floats, *, gains: GainMap
     start = np.searchsorted(topic, topics)[:, None]
     needed = np.searchsorted(2 * topic + recall, 2 * topics[:, None] + points - _TOLERANCE)
     count = np.broadcast_to(ranked.count()[:, None], needed.shape)
+
     return _highest(topic, precision, needed - start + 1, count)
 
 
@@ -130,6 +132,7 @@ def _highest(topic: Ints, precision: Floats, first: Ints, last: Ints) -> Matrix:
     ends = np.stack([start + first - 1, np.broadcast_to(start + last, first.shape)], axis=-1)[some]
     precision = np.append(precision, 0.0)
     highest = np.zeros(first.shape)
+
     # reduceat takes the maximum between each index and the next one; every other stretch lies
     # between two of ours.
     highest[some] = np.maximum.reduceat(precision, ends.ravel())[::2] if len(ends) else 0.0
@@ -144,4 +147,5 @@ def _needed(num_rel: Ints, recall: Floats, rounding: Rounding) -> Floats:
     if rounding == "9":
         return np.floor(wanted + 0.9)
     whole = np.floor(wanted)
+
     return whole + (wanted - whole >= 0.5)

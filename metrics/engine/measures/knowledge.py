@@ -44,6 +44,7 @@ def novelty(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Float
     """
     if run.known is None:
         return np.full(run.n_topics, np.nan)
+
     found = run.relevant(rel).count(cutoff)
     old = ratio(_retrieved_known(run, run.known, cutoff, rel), found)
     defined = (found > 0) & ~np.isnan(_known_relevant(run, run.known, rel))
@@ -88,6 +89,7 @@ def recall_effort(
     topic = relevant.topic[reached]
     effort = np.full(run.n_topics, np.nan)
     effort[topic] = wanted[topic] / relevant.rank[reached]
+
     return effort
 
 

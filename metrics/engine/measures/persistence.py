@@ -91,6 +91,7 @@ def compat(
     both = np.maximum(run.rank[rows], _ideal_rank(run)[rows])
     overlap = sum_by_topic(topic, upto[depth[topic]] - upto[both - 1], run.n_topics)
     whole = (1 - p**depth) / (1 - p)
+
     if normalize:
         whole = (1 - p**size) / (1 - p) + size * (upto[depth] - upto[size])
     result = np.zeros(run.n_topics)
@@ -109,5 +110,6 @@ def _ideal_rank(run: JudgedRun) -> Ints:
     order = np.argsort(group, kind="stable")
     within = np.empty(len(order), np.int64)
     within[order] = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+
     row = np.searchsorted(base.topic * len(levels) - code, group)
     return better[row] + within + 1

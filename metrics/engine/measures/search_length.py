@@ -39,6 +39,7 @@ def search_length(
         length = _last(run, rel, documents)
     else:
         length = _nonrelevant_before(run, rel, 1, missing, documents) + 1
+
     length[relevant.topic[first]] = relevant.rank[first]
     return length
 
@@ -67,12 +68,14 @@ def average_search_length(
     num_rel = run.num_rel(rel)
     if missing == "ignore":
         return _over(_sum_of_ranks(run, rel), run.relevant(rel).count())
+
     rank = (
         _last(run, rel, documents)
         if missing == "last"
         else _mean_rank(run, rel, missing, documents)
     )
     unseen = _unseen(run, rel)
+
     return _over(_sum_of_ranks(run, rel) + np.where(unseen > 0, unseen * rank, 0.0), num_rel)
 
 
@@ -112,6 +115,7 @@ def expected_search_length(
     chosen = relevant.found == wanted[relevant.topic]
     length[relevant.topic[chosen]] = _expected(run, rel, relevant)[chosen]
     length[num_rel < n] = np.nan
+
     return length + wanted if count == "all" else length
 
 
@@ -129,6 +133,7 @@ def _expected(run: JudgedRun, rel: int, relevant: Relevant) -> Floats:
     expected: Floats = (first - 1 - found) + (size - in_group) * (relevant.found - found) / (
         in_group + 1
     )
+
     return expected
 
 
@@ -164,6 +169,7 @@ def normalised_recall(
         rank = _mean_rank(run, rel, missing, documents)
         rank[np.isnan(_rest(run, rel, documents))] = np.nan
         beyond = unseen * rank
+
     spent: Floats = (
         _sum_of_ranks(run, rel) + np.where(unseen > 0, beyond, 0.0) - counted * (counted + 1) / 2
     )
@@ -226,6 +232,7 @@ def _nonrelevant_before(
         before = (
             run.num_ret - found + (_rest(run, rel, documents) - unseen) * (n - found) / (unseen + 1)
         )
+
     before[run.num_rel(rel) == 0] = np.nan
     return before
 

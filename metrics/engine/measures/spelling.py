@@ -50,10 +50,12 @@ def meant_measure(text: str, names: Mapping[str, str], read: Callable[[str], obj
     parts = _PARTS.fullmatch(text)
     if parts is None:
         return None
+
     folded = {_plain(spelling): name for spelling, name in names.items()}
     found = get_close_matches(_plain(parts["name"])[:_LONGEST], folded, n=1, cutoff=_LIKENESS)
     if not found:
         return None
+
     name, arguments = folded[found[0]], parts["arguments"] or ""
     cutoff = f"@{parts['cutoff']}" if parts["cutoff"] else ""
     for candidate in (
@@ -65,6 +67,7 @@ def meant_measure(text: str, names: Mapping[str, str], read: Callable[[str], obj
     ):
         with suppress(MeasureError):
             return str(read(candidate))
+
     return None
 
 

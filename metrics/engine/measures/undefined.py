@@ -48,6 +48,7 @@ def why_undefined(
     for reason, holds in _RULES[name](run, parameters) if missing.any() else []:
         for topic in np.flatnonzero(missing & holds).tolist():
             reasons[topic] = reasons[topic] or reason
+
     return reasons
 
 
@@ -79,6 +80,7 @@ def _too_small(run: JudgedRun, values: _Values) -> Flags | bool:
     is put into it."""
     if values["documents"] is None:
         return False
+
     num_rel, retrieved = run.num_rel(values["rel"]), run.num_ret
     if values["missing"] in ("next", "random"):
         retrieved = retrieved + num_rel - run.relevant(values["rel"]).count()
@@ -142,6 +144,7 @@ def _at_each_cutoff(run: JudgedRun, values: _Values) -> _Found:
             judged, parameters = measure.as_called(run)
             rules = _RULES[measure.definition.name](judged, parameters)
             reasons += [(reason, holds & missing) for reason, holds in rules]
+
     return reasons
 
 

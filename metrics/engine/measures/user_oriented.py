@@ -33,6 +33,7 @@ def satisfaction(
     value = ratio(
         _earliness(run, size, topic, rank, s), _earliness(run, size, topic, place(topic) + 1, best)
     )
+
     return np.where(run.num_rel(rel) > 0, value, np.nan)
 
 
@@ -57,6 +58,7 @@ def frustration(
     worst = others * (size + 1 + found) / 2 - _worst_credit(
         run, size, others, topic[~relevant], s[~relevant]
     )
+
     return np.where(size > 0, ratio(actual, worst), np.nan)
 
 
@@ -150,4 +152,5 @@ def ranked_half_life(
     median = (earlier < half) & (upto >= half)
     value = np.full(run.n_topics, np.nan)
     value[topic[median]] = (rank - 0.5 + (half - earlier) / gain)[median]
+
     return value

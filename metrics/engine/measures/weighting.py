@@ -44,6 +44,7 @@ def weighted_gain(ranked: RankedGains, weight: Floats, *, stops: bool) -> Floats
     topic, gain, at = ranked.topic, ranked.gain, ranked.rank - 1
     if not stops:
         return sum_by_topic(topic, gain * weight[at], ranked.n_topics) / float(weight.sum())
+
     reach = before(topic, running_product(topic, 1.0 - gain), 1.0)
     reached = np.cumsum(weight)
     expected = sum_by_topic(topic, reach * gain * weight[at], ranked.n_topics)

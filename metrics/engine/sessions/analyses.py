@@ -114,6 +114,7 @@ def mean_session_curves(
     curves = _mean_curves(view, setting, group, groups, make, length)
     if normalised is None or normalised[1] != "average":
         return curves
+
     ideal = normalised[0]
     best = _mean_curves(
         view, setting, group, groups, lambda part: ideal_vectors(part, setting, ideal), length
@@ -121,6 +122,7 @@ def mean_session_curves(
     found = np.divide(
         curves.values, best.values, out=np.zeros_like(curves.values), where=best.values > 0
     )
+
     return replace(curves, values=found)
 
 
@@ -179,6 +181,7 @@ def _mean_curves(
         # From its end on, a session counts with its last value.
         _add(ended, owner, vectors.sizes, vectors.last())
         begin += part.n_sessions
+
     count = np.bincount(group[chosen], minlength=groups)
     return MeanCurves((total + np.cumsum(ended, axis=1)) / np.maximum(count, 1)[:, None], count)
 
@@ -208,6 +211,7 @@ def mean_query_curves(
     worth = found.gain[rows] * setting.rank_weight(rank) * query_weights(view, setting)[query]
     cell = group[view.session[query]] * setting.depth + rank - 1
     total = np.bincount(cell, worth, groups * setting.depth).reshape(groups, setting.depth)
+
     count = np.bincount(group[view.session[chosen]], minlength=groups)
     return MeanCurves(np.cumsum(total, axis=1) / np.maximum(count, 1)[:, None], count)
 
@@ -220,6 +224,7 @@ def _choose(view: JudgedSessions, setting: Setting, which: Which) -> Flags:
         return ~last
     if which == "all":
         return np.ones(view.n_queries, np.bool_)
+
     order = np.lexsort((view.number, -contributions(view, setting), view.session))
     best = np.zeros(view.n_queries, np.bool_)
     best[order[np.unique(view.session[order], return_index=True)[1]]] = True
@@ -235,6 +240,7 @@ def length_table(view: JudgedSessions, group: Ints, groups: int) -> LengthTable:
     counts = np.bincount(cell, minlength=groups * (most + 1)).reshape(groups, most + 1)
     sessions = counts.sum(axis=1)
     mean = np.where(sessions > 0, counts @ np.arange(most + 1) / np.maximum(sessions, 1), np.nan)
+
     return LengthTable(counts[:, 1:], mean)
 
 
@@ -250,6 +256,7 @@ def reformulations(
     gain = contributions(view, plain)
     if normalised:
         gain = ratio(gain, ideal_contributions(view, plain))
+
     change = np.full(view.n_queries, np.nan)
     later = np.flatnonzero(view.number > 1)
     change[later] = gain[later] - gain[later - 1]

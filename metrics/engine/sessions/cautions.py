@@ -36,6 +36,7 @@ def of_sessions(
     unit = " ".join([many.removesuffix("s"), *rest])
     words = {"topics": units, "topic": unit, "runs": "systems", "run": "system"}
     pattern = re.compile(rf"\b({'|'.join(words)})\b(?! and searcher)")
+
     return tuple(
         replace(
             caution,
@@ -62,8 +63,10 @@ def dependent_cells(
             (searcher, factors.searchers, "searcher"),
         )
     ]
+
     if not any(told):
         return ()
+
     instead = "the crossed analysis (design=crossed) allows for both"
     if not crossed:
         instead = "compare by topic (design=two_way), which allows for topics, not for searchers"
@@ -72,6 +75,7 @@ def dependent_cells(
             if design == "paired"
             else "these sessions allow no crossed analysis, which would count them"
         )
+
     where = "where topics or searchers differ"
     if design in ("paired", "latin_square"):
         where = "where systems suit some topics or searchers better than others"
@@ -80,6 +84,7 @@ def dependent_cells(
         f"{' and '.join(filter(None, told))} recur, but the test takes them for independent: {where}, p is too "
         f"small; {instead}"
     )
+
     return (Caution("dependent_cells", message),)
 
 
@@ -95,6 +100,7 @@ def left_out(crossings: list[Crossing]) -> tuple[Caution, ...]:
         )
         if number
     ]
+
     where = "some pairs are compared " if len(crossings) > 1 else ""
     return (
         (Caution("sessions_left_out", f"{where}without the sessions of {' and '.join(told)}"),)

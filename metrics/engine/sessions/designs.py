@@ -45,6 +45,7 @@ class Factors:
             for name in ("topic_id", "searcher", "system")
         ]
         (topics, topic), (searchers, searcher), (systems, system) = parts
+
         return cls(topics, searchers, systems, topic, searcher, system)
 
     def take(self, sessions: Ints) -> Self:
@@ -100,6 +101,7 @@ def crossing_of(values: Floats, factors: Factors) -> Crossing:
     units = {"searcher": factors.searcher, "topic": factors.topic}
     if min(unit[taking].min(initial=0) for unit in units.values()) < 0:
         raise _not_crossed("it needs the topic and the searcher of every session")
+
     whole = {name: len(np.unique(unit[taking])) for name, unit in units.items()}
     crosses: dict[str, bool] = {}
     before = len(taking) + 1
@@ -110,6 +112,7 @@ def crossing_of(values: Floats, factors: Factors) -> Crossing:
                 unit[taking], factors.system[taking], len(factors.systems), name
             )
             taking = taking[kept]
+
     cells = len(
         np.unique(factors.topic[taking] * len(factors.searchers) + factors.searcher[taking])
     )
@@ -117,6 +120,7 @@ def crossing_of(values: Floats, factors: Factors) -> Crossing:
     for name, other in (("searcher", "topic"), ("topic", "searcher")):
         if cells == left[name]:
             raise _not_crossed(f"no {name} has several {other}s")
+
     fewest = []
     for name, unit in units.items():
         of_system = [
@@ -124,6 +128,7 @@ def crossing_of(values: Floats, factors: Factors) -> Crossing:
             for i in range(len(factors.systems))
         ]
         fewest.append((min(of_system), f"{name}s" if crosses[name] else f"{name}s of a system"))
+
     return Crossing(
         taking, crosses["searcher"], crosses["topic"], left["searcher"], left["topic"],
         whole["searcher"] - left["searcher"], whole["topic"] - left["topic"], *min(fewest),
@@ -145,6 +150,7 @@ def crossings_of(values: Floats, factors: Factors, first: Ints, second: Ints) ->
             or len(values) * len(first) > _MOST_SESSIONS
         ):
             raise
+
     found = []
     for i, j in zip(first.tolist(), second.tolist(), strict=True):
         own = np.flatnonzero((factors.system == i) | (factors.system == j))
@@ -155,6 +161,7 @@ def crossings_of(values: Floats, factors: Factors, first: Ints, second: Ints) ->
         )
         crossing = crossing_of(values[own], part)
         found.append(replace(crossing, sessions=own[crossing.sessions]))
+
     return found
 
 
@@ -172,6 +179,7 @@ def recognise(factors: Factors) -> Design:
             return "paired"
         if _is_latin_square(factors):
             return "latin_square"
+
     return "two_way" if _filled(_counts(factors, ("topic",), "system")) else "unpaired"
 
 
@@ -204,6 +212,7 @@ def _uses(unit: Ints, system: Ints, systems: int, name: str) -> tuple[bool, Flag
     every, one = number == systems, number == 1
     if max(every.sum(), one.sum()) * 2 <= len(names):
         raise _not_crossed(f"most {name}s have neither all systems nor one each")
+
     crosses = bool(every.sum() > one.sum())
     kept = every if crosses else one
     if used[kept].sum(axis=0).min(initial=len(names)) < (3 if crosses else 2):
@@ -233,6 +242,7 @@ def _counts(factors: Factors, rows: tuple[str, ...], columns: str) -> Ints:
     wide = int(column.max(initial=-1)) + 1
     known = column >= 0
     size = len(cells) * wide
+
     return np.bincount(cell.ravel()[known] * wide + column[known], minlength=size).reshape(
         len(cells), wide
     )
@@ -263,4 +273,5 @@ def _paired(values: Floats, factors: Factors, searcher: Ints) -> PairedValues:
     count = np.bincount(at, minlength=systems * len(cells)).reshape(systems, len(cells))
     total = np.bincount(at, values[taking], systems * len(cells)).reshape(systems, len(cells))
     full = (count > 0).all(axis=0)
+
     return PairedValues(total[:, full] / count[:, full], cells[full, 0], cells[full, 1])

@@ -35,6 +35,7 @@ def raw_figure(view: JudgedSessions, setting: Setting, figure: Figure = "final")
         values = sum_by_topic(view.session, contributions(view, setting), view.n_sessions)
     else:
         values = of_queries(view, contributions(view, setting), figure)
+
     return np.where(view.is_judged, values, np.nan)
 
 
@@ -62,6 +63,7 @@ def normalised_figure(
         below = best if norm == "session" else ideal_contributions(view, undiscounted(setting))
         shares = ratio(contributions(view, setting), below)
         values = of_queries(view, shares, "last" if figure == "final" else figure)
+
     return np.where(np.bincount(view.session, best, view.n_sessions) > 0, values, np.nan)
 
 

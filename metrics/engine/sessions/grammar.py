@@ -45,6 +45,7 @@ def parse_session_measure(text: str, documents: int | None = None) -> Measure:
     name = _ALIASES.get(parts[0], parts[0]) if parts else ""
     if parts is None or name not in SESSION_MEASURES:
         raise MeasureError(_unknown(text, name))
+
     measure = read_measure(SESSION_MEASURES[name], parts[1], parts[2], documents)
     _check_short(measure)
     return measure
@@ -83,6 +84,7 @@ def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
     if name not in VECTORS:
         known = ", ".join(VECTORS)
         raise MeasureError(f"{measure} has no curve; these have: {known}", code="no_curve")
+
     given: dict[str, Any] = {
         "short": "pad",
         "dup": "every",
@@ -91,12 +93,14 @@ def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
         "norm": "session",
         "half_life": None,
     }
+
     given |= measure.parameters
     setting = Setting(
         given["gains"], int(measure.cutoff or DEFAULT_DEPTH), given["b"], given["bq"], given["short"], given["dup"],
         given["scan"], "shifted" if name.endswith("_shifted") else "source",
         given["half_life"],
     )  # fmt: skip
+
     return setting, (given["ideal"], given["norm"]) if name.startswith("n") else None
 
 
@@ -115,9 +119,11 @@ def _check_short(measure: Measure) -> None:
 def _unknown(text: str, name: str) -> str:
     if name == "SDCG":
         return "SDCG is ambiguous: write sDCG for the session measure; what ir_measures calls SDCG is ScaledDCG"
+
     with suppress(MeasureError):
         of_runs = parse_measure(text).name
         return f"{of_runs} is a measure of runs; sessions take one as in Session(of='AP') and Query(of='nDCG@10')"
+
     near = meant_measure(text, _SPELLINGS, parse_session_measure)
     if near:
         return f"unknown session measure {text[:100]!r}; did you mean {near}?"

@@ -21,6 +21,7 @@ def instance_recall(view: JudgedSessions, setting: Setting, rel: int) -> Floats:
         else _of(view.subtopics, view, rows, rel)
     )
     there = np.append(total, [0, 0])[view.session_topic]
+
     return np.where(there > 0, found / np.maximum(there, 1), np.nan)
 
 
@@ -41,6 +42,7 @@ def _of(parts: Subtopics, view: JudgedSessions, rows: Ints, rel: int) -> tuple[I
         parts.topic[relevant] * width + parts.subtopic[relevant], return_inverse=True
     )
     total = np.bincount(instances // width, minlength=view.recall_base.n_topics)
+
     return _found(view, rows, parts.judgement[relevant], number), total
 
 
@@ -55,4 +57,5 @@ def _found(view: JudgedSessions, rows: Ints, judgement: Ints, number: Ints) -> I
     met = number[order][spread(low, high - low)]
     session = np.repeat(view.session[view.query[rows]], high - low)
     width = int(number.max(initial=0)) + 1
+
     return np.bincount(np.unique(session * width + met) // width, minlength=view.n_sessions)

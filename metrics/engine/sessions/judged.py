@@ -101,6 +101,7 @@ class JudgedSessions:
                 "half_life needs the time of every query, which this session set does not have"
             )
             raise MeasureError(message, code="bad_parameter")
+
         return np.maximum(self.time - self.time[self.starts[:-1][self.session]], 0.0)
 
     @cached_property
@@ -130,6 +131,7 @@ class JudgedSessions:
             while len(self._memo) >= _KEPT:
                 del self._memo[next(iter(self._memo))]
             self._memo[key] = made
+
         found: _T = self._memo[key]
         return found
 
@@ -152,6 +154,7 @@ class JudgedSessions:
             place[sessions] = np.arange(len(sessions))
             kept = np.flatnonzero(place[known.session] >= 0)
             known = KnownBefore(place[known.session[kept]], known.document[kept], known.level[kept])
+
         rows = spread(begin, end - begin)
         return replace(
             self,
@@ -191,10 +194,12 @@ class JudgedSessions:
         arrays += [(f"base_{name}", getattr(self.recall_base, name)) for name in _BASE]
         if self.subtopics:
             arrays += [(f"subtopics_{name}", getattr(self.subtopics, name)) for name in _SUBTOPICS]
+
         if self.known:
             arrays += [(f"known_{name}", getattr(self.known, name)) for name in _KNOWN]
         if self.time is not None:
             arrays.append(("time", self.time))
+
         return pack({"n_topics": self.recall_base.n_topics}, arrays)
 
     @classmethod
@@ -205,6 +210,7 @@ class JudgedSessions:
         arrays["query"] = np.cumsum(arrays["query"])
         topic, level, counts = (arrays.pop(f"base_{name}") for name in _BASE)
         base = RecallBase(topic, level, counts, header["n_topics"])
+
         subtopics = None
         if "subtopics_topic" in arrays:
             subtopics = Subtopics(*(arrays.pop(f"subtopics_{name}") for name in _SUBTOPICS))
@@ -213,6 +219,7 @@ class JudgedSessions:
             if "known_session" in arrays
             else None
         )
+
         return cls(**arrays, recall_base=base, subtopics=subtopics, known=known)
 
 

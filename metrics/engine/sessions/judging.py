@@ -38,11 +38,14 @@ def judge_sessions(
         for part, column in zip(parts, (query + queries, *rest), strict=True):
             part.append(column)
         queries += len(block.queries)
+
         # What is judged query by query has no judgement that holds for a whole session.
         if block.known is not None and by != "query":
             session, document = _judge_known(block, block.known, judgements, by)
             known.append((session + sessions, document))
+
         sessions += len(block.sessions)
+
     query, rank, judgement, document, length, scanned, topic, time, sizes = map(_joined, parts)
     return JudgedSessions(
         query=query,
@@ -99,6 +102,7 @@ def _judge_block(block: SessionBlock, judgements: Judgements, by: JudgedBy) -> _
     order = np.lexsort((block.ranks[rows], query))
     rows, found, query = rows[order], found[order].astype(np.int64), query[order]
     document = found if by != "query" else _documents(block, rows, query, judgements, found)
+
     return (
         query,
         block.ranks[rows],
@@ -149,12 +153,14 @@ def _documents(
     starts, ends = block.doc_starts[rows], block.doc_ends[rows]
     if spans_equal(block.data, starts, ends, block.data, starts[first], ends[first]).all():
         return found[first]
+
     seen: dict[tuple[int, bytes], int] = {}
     text, spans = block.data.tobytes(), zip(starts.tolist(), ends.tolist(), strict=True)
     names = [
         (owner, text[start:end])
         for owner, (start, end) in zip(session.tolist(), spans, strict=True)
     ]
+
     return np.array(
         [seen.setdefault(name, row) for name, row in zip(names, found.tolist(), strict=True)],
         np.int64,

@@ -23,15 +23,18 @@ def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
     if (view.session_topic == -2).any():
         message = "a session as one ranking needs judgements by topic or by session, not by query"
         raise MeasureError(message, code="bad_parameter")
+
     slots = slots_of(view, setting)
     rows = _rows(view, setting)
     query = view.query[rows]
     rank = (slots.first - slots.starts[:-1][view.session])[query] + view.rank[rows]
     base = _replicated(view.recall_base, view.session_topic)
+
     known = None
     if view.known:
         before = RecallBase.of(view.known.session, view.known.level, view.n_sessions)
         known = Known(view.is_known(rows), before, np.zeros(view.n_sessions, np.int64))
+
     return _run(view, rows, view.session[query], rank, np.diff(slots.starts), base, known)
 
 
@@ -69,11 +72,13 @@ def _known(view: JudgedSessions, seen: Ints, rows: Ints) -> Known:
     new = seen[first & ~before]
     shown = view.query[new]
     later = view.starts[1:][view.session[shown]] - shown - 1
+
     query, level = spread(shown + 1, later), np.repeat(view.level[new], later)
     if view.known:
         queries = view.queries[view.known.session]
         query = np.concatenate([query, spread(view.starts[:-1][view.known.session], queries)])
         level = np.concatenate([level, np.repeat(view.known.level, queries)])
+
     base = RecallBase.of(query, level, view.n_queries)
     return Known(known[rows], base, np.zeros(view.n_queries, np.int64))
 

@@ -52,9 +52,11 @@ def _read_measure(name: str, text: str, documents: int | None) -> Measure:
             f"{name}={text!r}: measures of subtopics are not made for sessions; InstanceRecall is"
         )
         raise MeasureError(message, code="bad_parameter")
+
     if measure.pools:
         message = f"{name}={text!r}: norm='average' has no value for a session: leave it out"
         raise MeasureError(message, code="bad_parameter")
+
     return measure
 
 

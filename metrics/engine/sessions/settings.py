@@ -61,6 +61,7 @@ def _weight(place: Ints, base: float, form: Form) -> Floats:
     if form == "shifted":
         shifted: Floats = np.log(base) / np.log(place + (base - 1.0))
         return shifted
+
     # log2 is exact at powers of two, where dividing logarithms is not.
     logarithm = np.log2(place) if base == 2 else np.log(place) / np.log(base)
     weight: Floats = 1.0 / (1.0 + logarithm)

@@ -69,6 +69,7 @@ def _slots(view: JudgedSessions, setting: Setting) -> Slots:
     depth = np.full(view.n_queries, setting.depth)
     if setting.scan == "recorded":
         depth = np.where(view.scanned >= 0, np.minimum(view.scanned, depth), depth)
+
     seen = np.minimum(view.length, depth)
     count = depth if setting.short == "pad" else np.maximum(seen, setting.least)
     starts = np.append(0, np.cumsum(count))[view.starts]
@@ -88,6 +89,7 @@ def _gains(view: JudgedSessions, setting: Setting) -> SlotGains:
     gain = setting.gains.of(view.level[rows])
     some = np.flatnonzero(gain > 0)
     rows = rows[some]
+
     return SlotGains(view.query[rows], view.rank[rows], gain[some])
 
 

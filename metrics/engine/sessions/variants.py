@@ -36,6 +36,7 @@ def dd_bound(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
     best = view.ideal_gains(setting.gains)
     kept = best.within(len(weights))
     bound = np.bincount(kept.topic, kept.gain * weights[kept.rank - 1], kept.n_topics)
+
     # A session that is judged query by query has no topic of its own, and no bound.
     return np.append(bound, [np.nan, np.nan])[view.session_topic]
 
@@ -50,6 +51,7 @@ def log2_gain(view: JudgedSessions, setting: Setting) -> Floats:
     judged = np.bincount(base.topic, base.counts, base.n_topics).astype(np.int64)
     ideal = best.sum(np.log2(best.rank + 1)) + _harmonic(judged)
     share = dcg / np.append(ideal, [np.nan, np.nan])[view.session_topic][view.session]
+
     return sum_by_topic(view.session, share / np.log2(view.number + 1), view.n_sessions)
 
 

@@ -111,6 +111,7 @@ def normalised_vectors(
         found = running_sum(slots.query, _actual(view, setting))
         ideal_found = running_sum(slots.query, _repeated(view, undiscounted(setting)))
         return SessionVectors(ratio(found, ideal_found), slots.starts)
+
     actual, best = session_vectors(view, setting), ideal_vectors(view, setting, ideal)
     return SessionVectors(ratio(actual.values, best.values), actual.starts)
 
@@ -121,6 +122,7 @@ def stretches(view: JudgedSessions, setting: Setting) -> Iterator[JudgedSessions
     if upto[-1] <= _HELD:
         yield view
         return
+
     while begin < view.n_sessions:
         end = max(begin + 1, int(np.searchsorted(upto, upto[begin] + _HELD, side="right")) - 1)
         yield view.take(np.arange(begin, end))
@@ -156,11 +158,13 @@ def _once(view: JudgedSessions, setting: Setting) -> Floats:
     if (view.session_topic == -2).any():
         message = "ideal='once' needs one set of judgements for a session: by topic or by session, not by query"
         raise MeasureError(message, code="bad_parameter")
+
     slots, weights = slots_of(view, setting), _weights(view, setting)
     order = np.lexsort((-np.round(weights, _DIGITS), slots.session))
     values = np.empty(len(weights))
     topic = view.session_topic[slots.session]
     values[order] = _ideal_gain(view, setting, topic, place(slots.session)) * weights[order]
+
     return values
 
 
@@ -191,4 +195,5 @@ def _ideal_gain(view: JudgedSessions, setting: Setting, topic: Ints, above: Ints
     start = np.cumsum(size) - size
     there = above < size[topic]
     gain: Floats = np.append(best.gain, 0.0)[np.where(there, start[topic] + above, -1)]
+
     return gain

@@ -58,6 +58,7 @@ def analyse(values: Matrix) -> OmnibusResult:
     rest = parts.residual * parts.scale**2
     sources = (by_run, by_topic, Source("residual", rest, parts.freedom, parts.residual_variance))
     sphericity = _sphericity(by_run.statistic, parts)
+
     explained = parts.runs + parts.residual
     return OmnibusResult(
         by_run.statistic,
@@ -79,6 +80,7 @@ def _sphericity(statistic: float | None, parts: TwoWay) -> Sphericity | None:
     """Return both epsilons and the p that go with F; None where there is nothing to test."""
     if statistic is None or parts.residual == 0:
         return None
+
     runs, topics = parts.residuals.shape
     # The traces of S and S^2 times n - 1 and its square: of the smaller of two products with the
     # same squares.
@@ -87,11 +89,13 @@ def _sphericity(statistic: float | None, parts: TwoWay) -> Sphericity | None:
     greenhouse_geisser = min(within / (runs - 1), 1.0)
     left = (runs - 1) * (topics - 1 - within)
     huynh_feldt = min((topics * within - 2) / left, 1.0) if left > 0 else 1.0
+
     # With two topics the estimate can be below what it estimates can be.
     huynh_feldt = max(huynh_feldt, 1 / (runs - 1))
     p_huynh_feldt, plain = (
         _p_value(statistic, runs - 1, parts.freedom, e) for e in (huynh_feldt, 1.0)
     )
+
     return Sphericity(greenhouse_geisser, huynh_feldt, p_huynh_feldt, plain)
 
 
@@ -111,6 +115,7 @@ def two_way(values: Matrix) -> TwoWay:
     residuals = centred - run[:, None] - topic
     runs, topics = values.shape
     sizes = (topics * _squares(run), runs * _squares(topic), _squares(residuals))
+
     noise = values.size * ROUNDING**2
     by_run, by_topic, rest = (size if size > noise else 0.0 for size in sizes)
     return TwoWay(by_run, by_topic, rest, residuals, scale)
@@ -126,6 +131,7 @@ def _source(name: str, squares: float, freedom: int, parts: TwoWay) -> Source:
         return Source(
             name, size, freedom, size / freedom, None if squares else 0.0, None if squares else 1.0
         )
+
     statistic = squares / freedom / (parts.residual / parts.freedom)
     return Source(
         name,

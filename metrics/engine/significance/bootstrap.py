@@ -53,6 +53,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         "so few topics do not represent their population, and the bootstrap finds too many differences",
     )
     cautions = (*few, *untested(p_value, CONSTANT), *few_resamples(options, len(first), True))
+
     exact = np.zeros(len(first), np.bool_)
     return PairedResult(difference, low, high, difference, p_value, exact, cautions)
 
@@ -73,6 +74,7 @@ def _count(values: Matrix, first: Ints, second: Ints, plan: Plan) -> Ints:
             count_shifted(
                 plan.sums(block, spread), plan.left(block), first, second, least, noise, *counts
             )
+
         return counts
 
     return in_threads(count, plan.blocks, plan.threads)
@@ -86,6 +88,7 @@ def _bca(
     pairs, topics = len(first), values.shape[1]
     moments = moments_of(values, first, second)
     difference, error, skewness = moments.mean, moments.error, moments.skewness
+
     # How far the median of the resamples is from the observed difference.
     bias = special.ndtri(np.clip(below, 0.5 / options.resamples, 1 - 0.5 / options.resamples))[
         :, None
@@ -95,6 +98,7 @@ def _bca(
     levels = special.ndtr(
         bias + shifted / (1 - skewness[:, None] / (6 * np.sqrt(topics)) * shifted)
     )
+
     wanted = min(options.resamples, max(_FEWEST, min(INTERVAL_RESAMPLES, _VALUES // max(pairs, 1))))
     spread = values - values.mean(axis=1, keepdims=True)
     sums, found = (
@@ -114,4 +118,5 @@ def _bca(
         list(pool.map(look, map(slice, ends_of[:-1], ends_of[1:])))
     ends = difference[:, None] + found / topics
     ends[(error == 0) & (difference != 0)] = np.nan
+
     return difference, ends[:, 0], ends[:, 1]

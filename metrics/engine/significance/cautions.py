@@ -55,6 +55,7 @@ def untested(p_value: Floats, why: str) -> list[Caution]:
     many = int(np.count_nonzero(np.isnan(p_value)))
     if not many:
         return []
+
     return [
         Caution("no_spread", f"{pairs_in_words(many)} cannot be tested: {why}, so there is no p")
     ]
@@ -102,6 +103,7 @@ def _some_of(concerned: Flags, what: str, verbs: tuple[str, str]) -> str:
     many, pairs = int(np.count_nonzero(concerned)), len(concerned)
     if not many:
         return ""
+
     singular, plural = verbs
     if pairs == 1:
         return f"the {what} pair {singular}"
@@ -119,6 +121,7 @@ def few_resamples(options: Options, pairs: int, drawn: bool) -> list[Caution]:
     smallest = 1 / (options.resamples + 1)
     if not drawn or smallest * pairs <= 0.05:
         return []
+
     message = (
         f"{options.resamples:,} resamples cannot give a p below {smallest:.2g}, too large for 0.05 over {pairs:,} "
         "pairs by Bonferroni or Holm; use more resamples"
@@ -143,6 +146,7 @@ def uneven_spread(residuals: Matrix) -> list[Caution]:
     within = apart.var(axis=1, ddof=1).mean()
     if within <= 0 or special.fdtrc(runs - 1, runs * (topics - 1), between / within) > _SURE:
         return []
+
     message = (
         "the runs have unequal variances (Brown and Forsythe, p < 0.01), and the test assumes one: some p are too "
         "small; t_and_tukey holds each pair to its own variance, too"

@@ -30,10 +30,12 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     error = np.full(len(first), np.sqrt(2 * max(left, 0.0) / freedom))
     apart = ranked.sums[first] - ranked.sums[second]
     statistic, p_value = t_test(apart, error, freedom)
+
     interval = mean_interval(values, first, second, options.confidence)
     exact = np.zeros(len(first), np.bool_)
     cautions = (
         *few_topics(topics, FEW_FOR_RANKS),
         *untested(p_value, "every topic ranks the runs identically"),
     )
+
     return PairedResult(*interval, statistic, p_value, exact, cautions, apart)

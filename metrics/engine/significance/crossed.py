@@ -77,6 +77,7 @@ class Model:
             raise StatisticsError(
                 "the systems cannot be told apart from the searchers or the topics of their sessions"
             )
+
         directions = (left @ vectors[:, 1:]) / np.sqrt(sizes[1:])
         strata = [
             _strata(
@@ -86,6 +87,7 @@ class Model:
                 (of_searcher, of_topic), crossing, ("searchers", "topics"), strict=True
             )
         ]
+
         return cls(directions, whole, left[:, 0], (strata[0], strata[1]))
 
     def analyse(self, values: Floats) -> OmnibusResult:
@@ -98,6 +100,7 @@ class Model:
             float(np.square(self.directions.T @ centred).sum()),
         )
         residual, explained = (part if part > noise else 0.0 for part in (residual, explained))
+
         # A mean square by searchers and one by topics, each with its degrees of freedom.
         errors = [_error(self.directions, rest, strata) for strata in self.strata]
         mean_square, both = explained / between, sum(error for error, _ in errors)
@@ -108,9 +111,11 @@ class Model:
                 "systems", explained * scale**2, between, mean_square * scale**2, statistic, p_value
             )
         ]
+
         for name, (error, n) in zip(("by searchers", "by topics"), errors, strict=True):
             size = error * scale**2
             sources.append(Source(name, size * n, n, size, *_ratio(mean_square, error, between, n)))
+
         return OmnibusResult(
             statistic,
             (between, freedom),
@@ -129,6 +134,7 @@ class Model:
         error = float(np.sqrt(sum(source.mean_square for source in found.sources[1:]) / squares))
         margin = float(special.stdtrit(found.freedom[1], (1 + confidence) / 2)) * error
         margin = margin if error or not difference else np.nan
+
         return Contrast(found, difference, difference - margin, difference + margin)
 
 
@@ -193,6 +199,7 @@ def mean_interval(
     sessions = int(defined.sum())
     if sessions < 2:
         return float("nan"), float("nan")
+
     mean, (centred, scale) = float(values[defined].mean()), scaled(values[defined])
 
     each = np.arange(sessions)
@@ -211,9 +218,11 @@ def mean_interval(
         squares = share * sessions - 2 * (sizes**3).sum() / sessions + share**2
         variance = float(np.square(np.bincount(unit, centred)).sum() / trace / sessions)
         variances.append((variance, trace**2 / squares))
+
     both = sum(variance for variance, _ in variances)
     if both <= ROUNDING**2:
         return mean, mean
+
     freedom = both**2 / sum(variance**2 / n for variance, n in variances)
     margin = float(special.stdtrit(freedom, (1 + confidence) / 2)) * both**0.5 * scale
     return mean - margin, mean + margin
@@ -233,6 +242,7 @@ def _strata(
             raise StatisticsError(
                 f"{units:,} {name} and {wide + 1} systems are too many for a crossed analysis"
             )
+
         # The trace of G (units times k - 1, twice), the products of the units' weights less what
         # the model takes from them, and that of G squared.
         taken = np.stack(
@@ -241,22 +251,26 @@ def _strata(
         order = np.argsort(own, kind="stable")
         of_units = np.split(weights[order], np.searchsorted(own[order], np.arange(1, units)))
         products = np.stack([of_unit.T @ of_unit for of_unit in of_units])
+
         trace = float(np.square(weights).sum() - np.square(taken).sum())
         if units < 2 or trace <= 1e-9:
             raise StatisticsError(
                 f"too few {name}: what the systems explain cannot be held against their spread"
             )
+
         flat = taken.reshape(len(taken), -1)
         small = flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat
         within = np.einsum("rua,rub->uab", taken, taken)
         squares = float(
             np.square(products).sum() - 2 * (products * within).sum() + np.square(small).sum()
         )
+
         # Rounded, because whole numbers are whole in balanced designs.
         freedom = round(trace**2 / squares, 10)
         found.append(
             _Stratum(sessions, own, float(np.square(weights).sum()) / wide, trace, freedom)
         )
+
     return found
 
 
@@ -268,6 +282,7 @@ def _error(directions: Matrix, rest: Floats, strata: list[_Stratum]) -> tuple[fl
         scores = [np.bincount(one.unit, column) for column in left.T]
         squares = float(np.square(scores).sum())
         sizes.append(one.share * squares / one.trace if squares > len(rest) * ROUNDING**2 else 0.0)
+
     mean_square = sum(sizes)
     if not mean_square:
         return 0.0, sum(one.freedom for one in strata)

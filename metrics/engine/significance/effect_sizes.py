@@ -85,11 +85,13 @@ def effect_sizes(
     difference, error = mean_and_error(values, first, second)
     relative = relative_difference(difference, values.mean(axis=1)[second])
     cohen = cohen_d(difference, error, values.shape[1], options.confidence)
+
     wins, ties, losses = _outcomes(values, first, second, options.min_difference)
     if lower_is_better:
         wins, losses = losses, wins
     standardised = standardised_difference(values, difference, options.confidence)
     reading = reading_of(relative)
+
     return EffectSizes(
         difference, relative, reading, cohen, hedges_g(cohen, values.shape[1]), standardised,
         paired_cliff_delta(values, first, second, options.confidence),
@@ -168,6 +170,7 @@ def cohen_d(difference: Floats, error: Floats, topics: int, confidence: float) -
     t = np.divide(difference, error, out=np.where(difference == 0, 0.0, np.nan), where=error > 0)
     low, high = noncentrality(t, topics - 1, confidence)
     root = np.sqrt(topics)
+
     # Without spread there is nothing to estimate.
     sure = error > 0
     return Estimate(t / root, np.where(sure, low, t) / root, np.where(sure, high, t) / root)
@@ -187,6 +190,7 @@ def hedges_g(cohen: Estimate, topics: int) -> Estimate:
         if topics > 2
         else np.nan
     )
+
     return Estimate(cohen.value * factor, cohen.low * factor, cohen.high * factor)
 
 
@@ -200,11 +204,13 @@ def standardised_difference(values: Matrix, difference: Floats, confidence: floa
     if len(values) < 2:
         nothing = np.full_like(difference, np.nan)
         return Estimate(nothing, nothing, nothing)
+
     parts = two_way(values)
     error = np.full_like(difference, np.sqrt(2 * parts.residual_variance / values.shape[1]))
     t = np.divide(difference, error, out=np.where(difference == 0, 0.0, np.nan), where=error > 0)
     low, high = noncentrality(t, parts.freedom, confidence)
     sure, root = error > 0, np.sqrt(2 / values.shape[1])
+
     return Estimate(t * root, np.where(sure, low, t) * root, np.where(sure, high, t) * root)
 
 
@@ -258,8 +264,10 @@ def paired_cliff_delta(values: Matrix, first: Ints, second: Ints, confidence: fl
         own = np.where(np.abs(same) <= noise, 0.0, np.sign(same))
         total = rows.sum()
         found[place] = total / n**2
+
         without = (total - rows - columns + own) / (n - 1) ** 2
         margins[place] = np.square(without - without.mean()).sum() * (n - 1) / n
+
     return _skew_interval(found, margins, n - 1, confidence)
 
 
@@ -297,15 +305,18 @@ def cliff_delta(samples: list[Floats], first: Ints, second: Ints, confidence: fl
         n, m = len(a), len(b)
         delta = float((above - below).sum()) / (n * m)
         found[:, place] = delta
+
         if min(n, m) < 2 or abs(delta) == 1:
             found[1:, place] = np.nan
             continue
+
         rows = float(np.square((above - below) / m - delta).sum())
         columns = float(np.square((over - under) / n - delta).sum())
         cells = float((above + below).sum()) - n * m * delta**2
         variance = max((m**2 * rows + n**2 * columns - cells) / (n * m * (n - 1) * (m - 1)), 0.0)
         ends = _skew_interval(np.array([delta]), np.array([variance]), n + m - 2, confidence)
         found[1:, place] = ends.low[0], ends.high[0]
+
     return Estimate(*found)
 
 
@@ -324,15 +335,18 @@ def noncentrality(t: Floats, freedom: int, confidence: float) -> tuple[Floats, F
     if len(knots) > _KNOTS:
         # Close to each other where the curve bends most.
         knots = np.sinh(np.linspace(np.arcsinh(knots[0]), np.arcsinh(knots[-1]), _KNOTS))
+
     # Beyond what SciPy inverts: the spread of the estimated deviation, and the little that the mean
     # adds to it.
     levels = (1 + confidence) / 2, (1 - confidence) / 2
     shares = [np.abs(1 - np.sqrt(special.chdtri(freedom, level) / freedom)) for level in levels]
     below, above = (np.hypot(size * share, special.ndtri(levels[0])) for share in shares)
+
     near, far = size - below, size + above
     if len(knots):
         ends = [special.nctdtrinc(freedom, (1 + side * confidence) / 2, knots) for side in (1, -1)]
         near[known], far[known] = (_through(knots, end, size[known]) for end in ends)
+
     # The interval of -t is that of t turned round.
     return np.where(t >= 0, near, -far), np.where(t >= 0, far, -near)
 
@@ -355,5 +369,6 @@ def _outcomes(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[
                 np.count_nonzero(differences < -bound, axis=1),
             ]
         )
+
     wins, losses = np.concatenate(counts, axis=1)
     return wins, values.shape[1] - wins - losses, losses

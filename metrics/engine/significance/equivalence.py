@@ -140,6 +140,7 @@ def tost(
             f"tost needs an alpha below 0.5, not {rule.alpha:g}: its interval is one of 1 - 2 alpha"
         )
         raise StatisticsError(message, code="bad_parameter", pointer="alpha")
+
     topics = values.shape[1]
     found = moments_of(values, first, second)
     difference, error = found.mean, found.error
@@ -147,6 +148,7 @@ def tost(
     above = special.stdtr(topics - 1, -(difference + margin) / known)
     below = special.stdtr(topics - 1, (difference - margin) / known)
     reach = special.stdtrit(topics - 1, 1 - rule.alpha) * known
+
     withheld = np.where(np.isnan(known), REASONS.index(NO_SPREAD), 0)
     if topics < MIN_TOPICS:
         withheld[:] = REASONS.index(TOO_FEW_TOPICS)
@@ -163,6 +165,7 @@ def tost(
         *untested(above, CONSTANT),
         *skewed_differences(are_skewed(found.skewness[holds], topics), topics, "non-inferior"),
     )
+
     return Equivalence(
         margin, difference - reach, difference + reach, *claims, withheld, len(first), rule.correction, cautions
     )  # fmt: skip
@@ -179,6 +182,7 @@ def power_of_tost(topics: int | Floats, shift: float | Floats, alpha: float = 0.
     shifts = np.asarray(shift, np.float64)[..., None]
     bound = special.stdtrit(2 * half, 1 - alpha)
     nodes, weights = _nodes()
+
     # In the chance of u, from none to that of u at which nothing is equivalent any more.
     whole = special.gammainc(half, half * np.square(shifts / bound))
     u = np.sqrt(special.gammaincinv(half, whole * nodes) / half)
@@ -192,6 +196,7 @@ def topics_for_tost(deviation: Floats, margin: float, alpha: float = 0.05) -> Fl
     million."""
     needed, tried = _shifts(alpha)
     ratio = np.divide(margin, deviation, out=np.full(len(deviation), np.nan), where=deviation > 0)
+
     # What the ratio must be for n topics falls with n.
     place = np.searchsorted(-tried, -np.nan_to_num(ratio, nan=np.inf) * (1 + 1e-9))
     found = place + 2.0
@@ -199,6 +204,7 @@ def topics_for_tost(deviation: Floats, margin: float, alpha: float = 0.05) -> Fl
     for _ in range(3 if large.any() else 0):
         at = np.minimum(found[large], MAX_TOPICS)
         found[large] = np.ceil(np.square(needed(1 / at) / ratio[large]) * (1 - 1e-9))
+
     return np.where(np.isnan(ratio) | (found > MAX_TOPICS), np.nan, found)
 
 
@@ -221,6 +227,7 @@ def _shifts(alpha: float) -> tuple[Callable[[Floats], Floats], Floats]:
         middle = (low + high) / 2
         enough = power_of_tost(_KNOTS, middle, alpha) >= POWER
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+
     heights: Floats = np.ascontiguousarray(high[::-1], np.float64)
     curve = CubicSpline(1 / _KNOTS[::-1], heights)
     sizes = np.arange(2.0, _TRIED + 1)

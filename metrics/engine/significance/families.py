@@ -144,6 +144,7 @@ def compare_family(
         *cautions_of_verdicts(verdicts, topics),
         *_without_tiers(pairs, topics),
     )
+
     result = replace(result, cautions=cautions)
     separated = _tiers(values, pairs, verdicts, lower_is_better=lower_is_better)
     size = family_size(test, pairs)
@@ -189,6 +190,7 @@ def separate(
         *cautions_of_verdicts(verdicts, topics),
         *_without_tiers(pairs, topics),
     )
+
     separated = _tiers(values, pairs, verdicts, lower_is_better=lower_is_better)
     return Separated(pairs.number, cautions, verdicts, separated)
 
@@ -223,6 +225,7 @@ def _of_findings(values: Matrix, pairs: Pairs, test: str, verdicts: Verdicts) ->
     if entry.normal:
         skewness = moments_of(values, first, second).skewness
         cautions += skewed_differences(are_skewed(skewness, topics), topics)
+
     if entry.paired:
         cautions += heavy_ties(are_tied(ties_of(values, first, second), topics))
     return cautions
@@ -234,6 +237,7 @@ def _without_tiers(pairs: Pairs, topics: int) -> list[Caution]:
         return []
     if not MIN_TOPICS <= topics < MIN_TIERED_TOPICS:
         return []
+
     message = (
         f"no tiers, letters or set of the best: {topics} topics are too few to tell all pairs of {pairs.runs} runs "
         f"apart; {MIN_TIERED_TOPICS} are needed"
@@ -247,9 +251,11 @@ def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:
     entry = TESTS[test]
     if not entry.assumes_omnibus or entry.omnibus is None:
         return []
+
     p_value = OMNIBUS[entry.omnibus](values).p_value
     if p_value < rule.alpha:
         return []
+
     message = (
         f"{entry.omnibus} finds no difference of the runs (p = {p_value:.2g}), and {test} assumes that it does: what "
         "it finds here is not to be relied on"
@@ -285,10 +291,12 @@ def _check(what: str, name: str, known: list[str]) -> None:
                 f"{name} tests all runs at once and cannot be requested: anova and friedman come with every comparison "
                 f"of 3 runs or more, kruskal_wallis with mann_whitney; tests of pairs: {', '.join(known)}"
             )
+
         if what == "test" and name in PRACTICAL:
             message = (
                 f"{name} stands beside the tests of a comparison only; here: {', '.join(known)}"
             )
+
         raise StatisticsError(message, code=f"unknown_{what}", pointer=what)
 
 

@@ -48,6 +48,7 @@ def fragility(
     order = np.argsort(-for_winner, axis=1, kind="stable")
     ordered = np.take_along_axis(for_winner, order, axis=1)
     topics = values.shape[1]
+
     # Sums of what remains after the first k topics, from the end, so that nothing is taken from a
     # larger sum.
     left = np.arange(topics, 0, -1)
@@ -55,15 +56,18 @@ def fragility(
     gone = mean <= noise_of(values, first, second)[:, None]
     carried = np.where(gone.any(axis=1), gone.argmax(axis=1), -1)
     squares = np.cumsum(np.square(ordered[:, ::-1]), axis=1)[:, ::-1] - left * np.square(mean)
+
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.maximum(squares, 0) / np.maximum(left - 1, 1) / left)
         p_value = 2 * special.stdtr(np.maximum(left - 1, 1), -np.abs(mean / error))
         corrected = p_value * np.where(
             p_value[:, :1] > 0, p_adjusted[:, None] / p_value[:, :1], 1.0
         )
+
     # Without spread there is no p: what remains says the same on every topic.
     lost = ((corrected >= alpha) | gone) & (left >= MIN_TOPICS)
     lost[:, 0] = False
     fragile = (p_adjusted < alpha) & lost.any(axis=1)
     significance = np.where(fragile, lost.argmax(axis=1), -1)
+
     return Fragility(carried.astype(np.int64), significance.astype(np.int64), order)

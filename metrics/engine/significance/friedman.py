@@ -55,12 +55,14 @@ def analyse(values: Matrix) -> OmnibusResult:
         return OmnibusResult(
             0.0, (runs - 1,), 1.0, 0.0, cautions=tuple(few_topics(topics, FEW_FOR_RANKS))
         )
+
     spread = 12 / (topics * runs * (runs + 1)) * float(
         np.square(ranked.sums).sum()
     ) - 3 * topics * (runs + 1)
     statistic = max(spread, 0.0) / untied
     p_value = float(special.chdtrc(runs - 1, statistic))
     cautions = tuple(few_topics(topics, FEW_FOR_RANKS))
+
     return OmnibusResult(
         statistic, (runs - 1,), p_value, statistic / (topics * (runs - 1)), cautions=cautions
     )

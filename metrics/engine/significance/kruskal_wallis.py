@@ -39,12 +39,14 @@ def analyse_samples(samples: list[Floats]) -> OmnibusResult:
         raise StatisticsError(
             "the test of Kruskal and Wallis needs two samples or more, and values in each"
         )
+
     values, size = np.concatenate(samples)[None, :], int(sizes.sum())
     ranks, ties = rank_rows(values, ROUNDING * np.abs(values).max(axis=1))
     untied = 1 - float(ties[0]) / (size**3 - size)
     cautions = tuple(few_topics(int(sizes.min()), FEW_FOR_RANKS))
     if untied <= 0:
         return OmnibusResult(0.0, (len(sizes) - 1,), 1.0, 0.0, cautions=cautions)
+
     sums = np.add.reduceat(ranks[0], np.cumsum(sizes) - sizes)
     spread = 12 / (size * (size + 1)) * float((np.square(sums) / sizes).sum()) - 3 * (size + 1)
     statistic = max(spread, 0.0) / untied

@@ -62,6 +62,7 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     freedom = len(values) - full.rank
     if freedom < 1:
         raise StatisticsError("too few sessions: the factors leave no residual to compare with")
+
     without = [_fit(centred, factors[:place] + factors[place + 1 :]) for place in range(3)]
     sources = tuple(
         _source(name, fit, full, freedom, len(values), scale)
@@ -72,6 +73,7 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
         raise StatisticsError(
             "the systems cannot be told apart from the searchers or the topics of their sessions"
         )
+
     explained = systems.squares + residual
     return OmnibusResult(
         systems.statistic,
@@ -102,6 +104,7 @@ def contrast(
     scale, squares = float(np.abs(values).max()) or 1.0, float(left @ left)
     difference = float(left @ (values / scale)) / squares * scale
     difference = difference if abs(difference) > ROUNDING * scale else 0.0
+
     residual = found.sources[-1]
     error = float(np.sqrt(residual.mean_square / squares))
     margin = float(special.stdtrit(residual.freedom, (1 + confidence) / 2)) * error
@@ -128,6 +131,7 @@ def _source(
         return Source(
             name, size, degrees, size / degrees, None if squares else 0.0, None if squares else 1.0
         )
+
     statistic = squares / degrees / (full.residual / freedom)
     p_value = float(special.fdtrc(degrees, freedom, statistic))
     return Source(name, size, degrees, size / degrees, statistic, p_value)

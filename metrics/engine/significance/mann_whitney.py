@@ -45,6 +45,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         parts = list(
             pool.map(lambda chunk: _compare(values, *chunk), chunks(first, second, values.shape[1]))
         )
+
     statistic, p_value, exact = (np.concatenate(part) for part in zip(*parts, strict=True))
     interval = unpaired_interval(values, first, second, options.confidence)
     topics = values.shape[1]
@@ -52,6 +53,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         *unpaired(),
         *few_topics(topics, smallest_p(2 / float(special.binom(2 * topics, topics)))),
     )
+
     return PairedResult(
         *interval, statistic, p_value, exact.astype(np.bool_), cautions, statistic - topics**2 / 2
     )
@@ -72,6 +74,7 @@ def compare_samples(
         statistic[place] = ranks[0, :n].sum() - n * (n + 1) / 2
         leaning[place] = statistic[place] - n * m / 2
         exact[place] = ties[0] == 0 and min(n, m) <= _TABLE
+
         if exact[place]:
             p_value[place] = _table(min(n, m), max(n, m))[int(n * m / 2 - abs(leaning[place]))]
         else:
@@ -81,6 +84,7 @@ def compare_samples(
             p_value[place] = (
                 min(2 * special.ndtr((0.5 - abs(leaning[place])) / error), 1.0) if error else 1.0
             )
+
     n, m = sorted(map(len, samples))[:2]
     cautions = few_topics(n, smallest_p(2 / float(special.binom(n + m, n))))
     return PairedResult(
@@ -97,6 +101,7 @@ def _compare(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats,
     error = np.sqrt(n * n / 12 * np.maximum(2 * n + 1 - ties / (2 * n * (2 * n - 1)), 0.0))
     z = np.divide(larger - n * n / 2 - 0.5, error, out=np.zeros_like(error), where=error > 0)
     p_value = np.minimum(2 * special.ndtr(-z), 1.0)
+
     exact = (ties == 0) & (n <= _TABLE)
     if exact.any():
         p_value[exact] = _table(n, n)[(n * n - larger[exact]).astype(np.int64)]
@@ -118,6 +123,7 @@ def _table(n: int, m: int) -> Floats:
     for i in range(1, n + 1):
         for rest in range(i):
             ways[rest::i] = np.cumsum(ways[rest::i])
+
     for i in range(m + 1, m + n + 1):
         ways[i:] -= ways[:-i].copy()
     p_value: Floats = np.minimum(2 * np.cumsum(ways) / special.binom(n + m, n), 1.0)

@@ -58,11 +58,13 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     moments = moments_of(values, first, second)
     difference, error = moments.mean, moments.error
     statistic = statistic_of(difference, error)
+
     # |t| grows with |sum(d)| / sqrt(sum(d^2)), of which a flip leaves the denominator as it is.
     scale = _scales(values, first, second)
     scale[error == 0] = 0.0
     sums = values.sum(axis=1)
     observed = np.abs(sums[first] - sums[second]) * scale
+
     # Two equal sums can differ by rounding: so far below it counts as a tie.
     least = observed - noise_of(values, first, second) * topics * scale
     ascending = np.flatnonzero(scale)[np.argsort(observed[scale > 0], kind="stable")]
@@ -72,10 +74,12 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     found = counts / plan.resamples if exact else (counts + 1) / (plan.resamples + 1)
     p_value = np.where(difference == 0, 1.0, np.nan)
     p_value[ascending[::-1]] = np.maximum.accumulate(found[::-1])
+
     reach = np.quantile(maxima, options.confidence, method="higher")
     with np.errstate(divide="ignore"):
         largest = np.sqrt((topics - 1) / np.maximum(topics - reach**2, 0.0)) * reach
         margin = np.where(error > 0, largest * error, np.where(difference == 0, 0.0, np.nan))
+
     # A difference that ties with the end of the interval ties there as it does for p.
     margin = np.where(
         (scale > 0) & (least <= reach), np.maximum(margin, np.abs(difference)), margin
@@ -85,6 +89,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         *untested(p_value, CONSTANT),
         *few_resamples(options, 1, not exact),
     )
+
     marks = np.full(len(first), exact)
     return PairedResult(
         difference, difference - margin, difference + margin, statistic, p_value, marks, cautions
@@ -101,6 +106,7 @@ def _scales(values: Matrix, first: Ints, second: Ints) -> Floats:
         whole = np.where(size > 0, size, 1.0)
         length = whole * np.sqrt(np.square(differences / whole[:, None]).sum(axis=1))
         found.append(np.divide(1.0, length, out=np.zeros_like(length), where=size > 0))
+
     return np.concatenate(found)
 
 
@@ -121,14 +127,17 @@ def _count(
             sums, left = plan.sums(block, values), plan.left(block)
             size = float(np.abs(sums).max()) or 1.0
             small = (sums / size).astype(np.float32)
+
             limits = np.zeros((BLOCK // TILE, TILE), np.float32)
             marks = np.full((BLOCK // TILE, len(first) + 8), mark is None, np.uint8)
             if mark:
                 mark(small, size, left, limits, marks)
+
             count_maxima(
                 sums, small, size, left, first, second, scale, least, under, over, limits, marks, bound, since, counts,
                 maxima[block],
             )  # fmt: skip
+
         return counts
 
     counts = np.cumsum(in_threads(count, plan.blocks, plan.threads))[:-1]
@@ -148,6 +157,7 @@ def _marker(
     places = np.zeros((runs, runs), np.int32)
     places[rank[first], rank[second]] = places[rank[second], rank[first]] = np.arange(len(first))
     factors = factors[np.ix_(order, order)]
+
     begins = np.arange(0, runs, GROUP)
     nearest = np.maximum.reduceat(factors, begins, axis=1)
     reached = np.nextafter(np.append(0.0, over[:-1]).astype(np.float32), np.float32(np.inf))
@@ -175,4 +185,5 @@ def _alike(factors: Floats) -> Ints:
         chosen = left[np.append(0, near[near != 0])[:GROUP]]
         order.append(chosen)
         left = np.setdiff1d(left, chosen)
+
     return np.concatenate(order)

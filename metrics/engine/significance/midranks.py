@@ -23,6 +23,7 @@ def midranks(tied: Flags) -> tuple[Matrix, Floats]:
         :, ::-1
     ]
     sizes = (end - begin + 1).astype(np.float64)
+
     # Every member adds its share: t (t^2 - 1) / t.
     return (begin + end) / 2 + 1, (np.square(sizes) - 1).sum(axis=1)
 
@@ -35,4 +36,5 @@ def rank_rows(values: Matrix, noise: Floats) -> tuple[Matrix, Floats]:
     ranks, ties = midranks(np.diff(ordered, axis=1) <= noise[:, None])
     placed = np.empty_like(ranks)
     np.put_along_axis(placed, order, ranks, axis=1)
+
     return placed, ties

@@ -59,11 +59,13 @@ def moments_of(values: Matrix, first: Ints, second: Ints) -> Moments:
     _pair_moments(values, _largest(values), first, second, ends, joins, *room, found)
     mean, squares, cubes, scale = found
     error = np.sqrt(squares / (topics - 1) / topics)
+
     doubtful = np.flatnonzero(squares <= topics * _CLEAR**2)
     if len(doubtful):
         differences = (values[first[doubtful]] - values[second[doubtful]]) / scale[doubtful, None]
         spread = differences.max(axis=1) - differences.min(axis=1)
         error[doubtful] = np.where(spread <= _NOISE, 0.0, error[doubtful])
+
     # Sums of the same values in another order: nobody is ahead by their last bits.
     mean[np.abs(mean) <= ROUNDING] = 0.0
     second_moment, third = squares / topics, cubes / topics
@@ -71,6 +73,7 @@ def moments_of(values: Matrix, first: Ints, second: Ints) -> Moments:
     skewness = np.divide(
         third, second_moment * np.sqrt(second_moment), out=np.zeros_like(third), where=varies
     )
+
     return Moments(mean * scale, error * scale, skewness)
 
 
@@ -108,14 +111,17 @@ def means_and_errors(values: Matrix, first: Ints, second: Ints) -> tuple[Floats,
     with np.errstate(invalid="ignore"):
         own_bound = bound[first[doubtful]] + bound[second[doubtful]]
         clear = spread[doubtful] > own_bound
+
     clear &= np.abs(mean[doubtful]) > ROUNDING * largest.max()
     doubtful = doubtful[~clear]
     spread[doubtful] = 0.0
     spread /= (topics - 1) * topics
+
     error = np.sqrt(spread, out=spread)
     if len(doubtful):
         moments = moments_of(values, first[doubtful], second[doubtful])
         mean[doubtful], error[doubtful] = moments.mean, moments.error
+
     return mean, error
 
 
@@ -156,6 +162,7 @@ def blocks_of(number: int) -> tuple[Ints, Ints]:
             ends.append(end)
             joins.append(0)
             return
+
         middle = begin + size // 2 - size // 2 % 8
         halve(begin, middle)
         halve(middle, end)

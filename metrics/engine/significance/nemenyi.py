@@ -30,6 +30,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     p_value = tail(np.abs(statistic), runs)
     interval = mean_interval(values, first, second, options.confidence)
     exact = np.zeros(len(first), np.bool_)
+
     return PairedResult(
         *interval, statistic, p_value, exact, tuple(few_topics(topics, FEW_FOR_RANKS)), statistic
     )

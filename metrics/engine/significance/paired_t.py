@@ -36,6 +36,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     margin = margin_of(difference, error, freedom, options.confidence)
     exact = np.zeros(len(first), np.bool_)
     low, high = difference - margin, difference + margin
+
     return PairedResult(difference, low, high, found.statistic, p_value, exact, found.cautions)
 
 
@@ -96,6 +97,7 @@ def statistic_of(difference: Floats, error: Floats) -> Floats:
     spread = error > 0
     if spread.all():
         return difference / error
+
     statistic = np.full(len(difference), np.nan)
     np.divide(difference, error, out=statistic, where=spread)
     statistic[~spread & (difference == 0)] = 0.0

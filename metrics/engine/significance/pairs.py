@@ -174,12 +174,14 @@ def all_pairs(runs: int) -> tuple[Ints, Ints]:
     places = np.arange(runs, dtype=np.int64)
     following = places[::-1]
     first = np.repeat(places, following)
+
     # The last pair of a run is with the last run.
     second = np.arange(len(first), dtype=np.int64) - np.repeat(
         np.cumsum(following) - runs, following
     )
     for side in (first, second):
         side.flags.writeable = False
+
     return first, second
 
 
@@ -194,6 +196,7 @@ def check(values: Matrix, test: str, runs: int = 1) -> None:
     if values.shape[1] < 2:
         message = f"{test} needs at least 2 common topics; found {values.shape[1]}"
         raise StatisticsError(message, code="too_few_topics")
+
     if len(values) < runs:
         raise StatisticsError(
             f"{test} needs at least {runs} runs; found {len(values)}", code="too_few_runs"

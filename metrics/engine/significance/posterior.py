@@ -51,6 +51,7 @@ def bayes_t(
     known, freedom = np.where(error > 0, error, np.nan), values.shape[1] - 1
     lower = special.stdtr(freedom, -(difference + rope) / known)
     higher = special.stdtr(freedom, (difference - rope) / known)
+
     return _settled(lower, higher, difference, error)
 
 
@@ -75,6 +76,7 @@ def bayes_bootstrap(
     noise = noise_of(values, first, second)[:, None]
     counts, at_once = np.zeros((2, len(first))), max(1, min(_AT_ONCE, _HELD // topics))
     columns = np.ascontiguousarray(values[runs].T)
+
     generator = generator_of(options.seed, 0)
     for begin in range(0, draws, at_once):
         weights = generator.standard_exponential((min(at_once, draws - begin), topics))
@@ -84,6 +86,7 @@ def bayes_bootstrap(
         # A difference that is the end of the region but for rounding lies in it.
         counts[0] += np.count_nonzero(drawn < -rope - noise, axis=1)
         counts[1] += np.count_nonzero(drawn > rope + noise, axis=1)
+
     return _settled(counts[0] / draws, counts[1] / draws, difference, error)
 
 

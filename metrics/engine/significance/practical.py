@@ -32,14 +32,17 @@ class Practical:
         if not 0 <= self.rope < np.inf:
             message = f"rope must be 0 or above, not {self.rope!r}"
             raise StatisticsError(message, code="bad_parameter", pointer="rope")
+
         if "tost" not in self.tests:
             return
+
         if self.margin is None:
             message = (
                 "tost needs a margin: the smallest difference that would matter, in units of the measure, such as "
                 "margin=0.02; choose it before you look at the results"
             )
             raise StatisticsError(message, code="required", pointer="margin")
+
         if not 0 < self.margin < np.inf:
             message = f"margin must be above 0, not {self.margin!r}"
             raise StatisticsError(message, code="bad_parameter", pointer="margin")

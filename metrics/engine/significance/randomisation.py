@@ -43,6 +43,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         *few_topics(topics, smallest_p(2.0 ** (1 - topics))),
         *few_resamples(options, len(first), not exact),
     )
+
     return PairedResult(
         difference, low, high, difference, p_value, np.full(len(first), exact), cautions
     )

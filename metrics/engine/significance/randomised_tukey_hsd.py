@@ -43,8 +43,10 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         np.quantile(ranges, options.confidence, method="higher"),
     )
     margin = _unit(values, whole) * reach / values.shape[1]
+
     # A difference that ties with the end of the range ties for the interval as it does for p.
     margin = np.where(least <= reach, np.maximum(margin, np.abs(difference)), margin)
+
     # Each pair is held against all pairs at once: one finding needs no correction.
     spread = uneven_spread(two_way(values).residuals)
     cautions = (*few_topics(values.shape[1]), *spread, *few_resamples(options, 1, True))
@@ -66,6 +68,7 @@ def draw_ranges(whole: Matrix, options: Options) -> Floats:
             shuffled_ranges(
                 by_topic.copy(), state_of(options.seed, block), np.empty(len(whole), np.int64), part
             )
+
         return np.zeros(1, np.int64)
 
     in_threads(draw, -(-options.resamples // BLOCK), options.threads)

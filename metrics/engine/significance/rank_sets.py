@@ -49,6 +49,7 @@ def rank_sets(runs: int, first: Ints, second: Ints, better: Ints) -> RankSets:
     below = np.bincount(first[better > 0], minlength=runs) + np.bincount(
         second[better < 0], minlength=runs
     )
+
     return RankSets(1 + above, runs - below)
 
 

@@ -84,6 +84,7 @@ def resampled_sums(values: Matrix, plan: Plan) -> Matrix:
         sums[:, block * BLOCK : (block + 1) * BLOCK] = part.transpose(1, 0, 2).reshape(
             len(values), BLOCK
         )
+
     return sums[:, : plan.resamples]
 
 
@@ -93,6 +94,7 @@ def in_threads(work: Callable[[range], Ints], blocks: int, threads: int) -> Ints
     shares = [range(at, blocks, threads) for at in range(min(threads, blocks))]
     if len(shares) == 1:
         return work(shares[0])
+
     with ThreadPoolExecutor(len(shares)) as pool:
         counts: Ints = np.sum(list(pool.map(work, shares)), axis=0)
     return counts
@@ -134,6 +136,7 @@ def count_pairs(whole: Matrix, least: Floats, first: Ints, second: Ints, plan: P
             count_extreme(
                 plan.sums(block, whole), plan.left(block), first, second, least, counts[0]
             )
+
         return counts
 
     return in_threads(count, plan.blocks, plan.threads)
@@ -150,7 +153,9 @@ def apart_from_huge(
     coarse = (np.maximum(largest[first], largest[second]) < _COARSE) & (
         np.maximum(sizes[first], sizes[second]) > 0
     )
+
     if coarse.any() and not coarse.all():
         runs, places = np.unique([first[coarse], second[coarse]], return_inverse=True)
         found[:, coarse] = apart_from_huge(values[runs], places[0], places[1], compare)
+
     return found

@@ -66,10 +66,12 @@ def expected_means(values: Matrix, *, lower_is_better: bool = False) -> Expected
     grid = np.linspace(means.min(), means.max(), points)
     z = (means[:, None] - grid) / deviation
     squares = z * z / 2
+
     likelihood = np.exp(squares.min(axis=1, keepdims=True) - squares)
     weights = np.full(points, 1 / points)
     for _ in range(_STEPS):
         weights = weights * (likelihood.T @ (1 / (likelihood @ weights))) / runs
+
     posteriors = likelihood * weights
     posteriors /= posteriors.sum(axis=1, keepdims=True)
 
@@ -91,5 +93,6 @@ def chances_to_be_best(distributions: Matrix) -> Floats:
         logs = np.log(np.maximum(below + share * distributions, np.finfo(float).tiny))
         others = np.exp(logs.sum(axis=0) - logs)
         chances += weight * (distributions * others).sum(axis=1)
+
     total: Floats = chances / chances.sum()
     return total

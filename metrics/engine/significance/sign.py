@@ -39,6 +39,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     p_value = np.minimum(
         2 * special.bdtr(np.minimum(wins, losses), trials.astype(np.int64), 0.5), 1.0
     )
+
     interval = mean_interval(values, first, second, options.confidence)
     cautions = few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1])))
     exact = np.ones(len(first), np.bool_)
@@ -54,4 +55,5 @@ def _count(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Flo
         np.count_nonzero(differences > bound, axis=1),
         np.count_nonzero(differences < -bound, axis=1),
     )
+
     return wins.astype(np.float64), losses.astype(np.float64)

@@ -37,12 +37,14 @@ class Span:
         columns = [
             factor + start for factor, start in zip(factors, starts[:-1].tolist(), strict=True)
         ]
+
         product = np.zeros((total, total))
         for one in columns:
             for other in columns:
                 product += np.bincount(one * total + other, minlength=total * total).reshape(
                     total, total
                 )
+
         eigenvalues, vectors = np.linalg.eigh(product)
         used = eigenvalues > eigenvalues[-1] * total * np.finfo(np.float64).eps * 16
         return cls(columns, vectors[:, used] / np.sqrt(eigenvalues[used]))
@@ -58,6 +60,7 @@ class Span:
         )
         effects = self.half @ (self.half.T @ sums)
         left: Floats = values - np.sum([effects[column] for column in self.columns], axis=0)
+
         return left
 
     def by_unit(self, values: Floats, unit: Ints, units: int, sessions: Ints) -> Matrix:
@@ -85,10 +88,12 @@ def levels_of(*factors: Ints) -> list[Ints]:
     found = [np.unique(factor, return_inverse=True)[1].ravel() for factor in factors]
     if found[0].max() < 1:
         raise StatisticsError("an analysis of variance compares two systems or more")
+
     levels = sum(int(factor.max()) + 1 for factor in found)
     if levels > MAX_LEVELS:
         message = f"{levels} systems, topics and searchers; an analysis of variance takes at most {MAX_LEVELS:,}"
         raise StatisticsError(message)
+
     return found
 
 

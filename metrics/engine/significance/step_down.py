@@ -35,6 +35,7 @@ def significant_by_holm(statistic: Floats, freedom: int, alpha: float) -> Flags:
         if passed <= found:
             break
         found = passed
+
     if not found:
         return np.zeros(pairs, np.bool_)
     significant: Flags = size >= ordered[len(ordered) - found]
@@ -62,6 +63,7 @@ def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -
     pairs, own = len(statistic), statistic[chosen]
     ascending = np.sort(statistic[~np.isnan(statistic)])
     known, tested = ascending[::-1], np.flatnonzero(~np.isnan(own))
+
     # The first place of pairs that are equal: their products fall from it on.
     places = len(known) - np.searchsorted(ascending, own[tested], side="right")
     products = tail(own[tested]) * (pairs - places)
@@ -70,6 +72,7 @@ def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -
     least = np.full(len(begins), np.inf)
     below = products < 1
     np.minimum.at(least, places[below] // _STRETCH, products[below])
+
     needed = most > np.minimum.accumulate(least[::-1])[::-1]
     at = np.flatnonzero(np.repeat(needed, _STRETCH)[: len(known)])
     largest = np.zeros(len(known))
@@ -77,6 +80,7 @@ def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -
     largest = np.maximum.accumulate(largest)
     found = np.full(len(chosen), np.nan)
     found[tested] = np.minimum(np.maximum(products, largest[places]), 1.0)
+
     return found
 
 

@@ -39,6 +39,7 @@ def tail(q: Floats, runs: int, freedom: float = np.inf) -> Floats:
         knots = np.linspace(q.min(), min(q.max(), _WIDEST), _KNOTS)
         log_tail = np.log(np.maximum(_studentized(curve, knots, freedom), _LEAST))
         found = np.exp(CubicSpline(knots, log_tail)(np.minimum(q, _WIDEST)))
+
     return np.where(q > 0, np.minimum(found, 1.0), 1.0)
 
 
@@ -59,6 +60,7 @@ def _studentized(curve: Callable[[Floats], Floats], q: Floats, freedom: float) -
     log_density = np.log(2) + freedom / 2 * np.log(freedom / 2) - special.gammaln(freedom / 2)
     density = np.exp(log_density + freedom * log_s - freedom / 2 * np.exp(2 * log_s))
     spread: Floats = np.exp(log_s)
+
     weight: Floats = density * scale / 8
 
     log_tail = curve(np.minimum(q[:, None] * spread, _WIDEST))
@@ -70,11 +72,13 @@ def _log_tail_of_range(runs: int) -> Callable[[Floats], Floats]:
     """log G as a spline over ranges from 0 to the widest."""
     width = np.arange(0, _WIDEST + _STEP, _STEP)
     z = np.arange(-_MARGIN, _WIDEST / 2 + _MARGIN, _EDGE)[:, None]
+
     # Phi(z)^(k-1) - (Phi(z) - Phi(z - w))^(k-1), without a difference of two numbers near one.
     log_below = special.log_ndtr(z)
     share = np.exp(np.minimum(special.log_ndtr(z - width) - log_below, 0.0))
     with np.errstate(divide="ignore"):
         outside = -np.expm1((runs - 1) * np.log1p(-share))
+
     weight = np.exp(-np.square(z) / 2 + (runs - 1) * log_below) / np.sqrt(2 * np.pi)
     g = runs * _EDGE * (weight * outside).sum(axis=0)
     return CubicSpline(width, np.log(np.minimum(g, 1.0)))

@@ -79,6 +79,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     margin = np.maximum(own_margin, common.critical(student.difference, alpha) * common.error)
     margin = np.where(np.isnan(p_value), np.nan, margin)
     low, high = student.difference - margin, student.difference + margin
+
     exact = np.zeros(len(first), np.bool_)
     return PairedResult(
         student.difference, low, high, student.statistic, p_value, exact, student.cautions
@@ -92,6 +93,7 @@ def separate(values: Matrix, first: Ints, second: Ints, alpha: float) -> Separat
     both: Flags = significant_by_holm(student.statistic, values.shape[1] - 1, alpha)
     both &= np.abs(student.difference) > common.critical(student.difference, alpha) * common.error
     untested = np.isnan(student.statistic) | np.isnan(common.statistic(student.difference))
+
     return Separation(student.difference, both & ~untested, untested, student.cautions)
 
 

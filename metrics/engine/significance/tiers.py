@@ -46,6 +46,7 @@ class Tiers:
         ):
             sets = _cover(self.alike, most)
             return None if len(sets) > most else _membership(sets, self.order)
+
         # The groups of a run are in ascending order.
         return (
             None
@@ -61,6 +62,7 @@ class Tiers:
         for place, groups in enumerate(kept):
             for group in groups:
                 members.setdefault(group, set()).add(place)
+
         needed = [
             group
             for group, these in sorted(members.items())
@@ -69,6 +71,7 @@ class Tiers:
                 for other, those in members.items()
             )
         ]
+
         numbers = {group: number for number, group in enumerate(needed)}
         return Tiers(
             self.tier[rows],
@@ -95,6 +98,7 @@ def tiers(
     alike = alike[order][:, order]
     tier = np.empty(runs, np.int64)
     tier[order] = _tiers(alike)
+
     return Tiers(tier, order=order, alike=alike)
 
 
@@ -116,6 +120,7 @@ def _membership(sets: Sequence[Sequence[int]], order: Ints) -> Groups:
     for number, members in enumerate(sets):
         for member in members:
             found[runs[member]].append(number)
+
     return tuple(map(tuple, found))
 
 
@@ -125,6 +130,7 @@ def _tiers(alike: Flags) -> Ints:
         if not alike[best, run]:
             best, number = run, number + 1
         tier[run] = number
+
     return tier
 
 
@@ -139,6 +145,7 @@ def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
         int.from_bytes(row.tobytes(), "little")
         for row in np.packbits(alike, axis=1, bitorder="little")
     ]
+
     # The pairs that share no set yet, each at its better run, and runs that are in none with
     # themselves.
     open_pairs, sets = [row >> run << run for run, row in enumerate(rows)], []
@@ -152,6 +159,7 @@ def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
             sets.append(members)
             if most is not None and len(sets) > most:
                 return sets
+
     return sets
 
 
@@ -164,4 +172,5 @@ def _fill(rows: list[int], run: int, other: int) -> tuple[list[int], int]:
         members.append(lowest.bit_length() - 1)
         others ^= lowest
         candidates = (candidates ^ lowest) & rows[members[-1]]
+
     return members, others

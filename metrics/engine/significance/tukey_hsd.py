@@ -44,12 +44,14 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         statistic = np.where(difference == 0, 0.0, np.nan)
         p_value = np.where(difference == 0, 1.0, np.nan)
         margin = np.where(difference == 0, 0.0, np.nan)
+
     cautions = (
         *few_topics(values.shape[1], FEW_FOR_SPREAD),
         *untested(p_value, _NO_RESIDUAL),
         *uneven_spread(parts.residuals),
     )
     exact = np.zeros(len(first), np.bool_)
+
     return PairedResult(
         difference, difference - margin, difference + margin, statistic, p_value, exact, cautions
     )

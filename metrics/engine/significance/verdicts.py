@@ -98,6 +98,7 @@ def verdicts_of(
     withheld[untested] = REASONS.index(NO_SPREAD)
     if topics < MIN_TOPICS:
         withheld[:] = REASONS.index(TOO_FEW_TOPICS)
+
     higher = np.where(below & (withheld == 0), means, 0).astype(np.int64)
     return Verdicts(higher, withheld)
 
@@ -114,6 +115,7 @@ def cautions_of(verdicts: Verdicts, topics: int) -> Iterator[Caution]:
     if verdicts.have(TOO_FEW_TOPICS).any():
         message = f"no verdicts: {topics} topics are too few to tell a difference from chance; {MIN_TOPICS} are needed"
         yield Caution("no_verdict", message)
+
     others = int(np.count_nonzero(verdicts.have(OTHER_DIRECTION)))
     if others:
         message = (

@@ -41,6 +41,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         *few_topics(values.shape[1], FEW_FOR_SPREAD),
         *untested(p_value, _CONSTANT),
     )
+
     exact = np.zeros(len(first), np.bool_)
     return PairedResult(
         difference, difference - margin, difference + margin, statistic, p_value, exact, cautions
@@ -57,6 +58,7 @@ def compare_samples(
         raise StatisticsError(
             "Welch's t test needs two samples or more, each of two values or more"
         )
+
     means = np.array([sample.mean() for sample in samples])
     error, freedom = errors_of_samples(samples, first, second)
     difference = means[first] - means[second]
@@ -65,6 +67,7 @@ def compare_samples(
     margin = margin_of(difference, error, freedom, options.confidence)
     cautions = (*few_topics(int(sizes.min()), FEW_FOR_SPREAD), *untested(p_value, _CONSTANT))
     exact = np.zeros(len(first), np.bool_)
+
     return PairedResult(
         difference, difference - margin, difference + margin, statistic, p_value, exact, cautions
     )
@@ -102,6 +105,7 @@ def _error(deviation: Floats, sizes: Ints, first: Ints, second: Ints) -> tuple[F
     a, b = (np.square(deviation[run] / scale) / sizes[run] for run in (first, second))
     total = np.square(a) / (sizes[first] - 1) + np.square(b) / (sizes[second] - 1)
     freedom = np.divide(np.square(a + b), total, out=np.ones_like(a), where=total > 0)
+
     return np.sqrt(a + b) * scale, freedom
 
 

@@ -50,6 +50,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     interval = mean_interval(values, first, second, options.confidence)
     few = few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1])))
     cautions = (*few, *ties_lost_to_rounding(int(lost.sum())))
+
     return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions, leaning)
 
 
@@ -64,6 +65,7 @@ def _compare(
     noise, differences = noise_of(values, first, second), values[first] - values[second]
     if options.ties == "rounded":
         differences = np.where(np.abs(differences) <= noise[:, None], 0.0, differences)
+
     sizes, negative = _sorted(differences)
     steps = np.diff(sizes, axis=1, prepend=0.0)
     lost: Flags = np.any(
@@ -72,6 +74,7 @@ def _compare(
     tied = steps[:, 1:] <= (noise[:, None] if options.ties == "rounded" else 0.0)
     ranks, ties, zeros = _ranks(sizes, tied, pratt)
     below = np.einsum("ij,ij->i", ranks, negative)
+
     left = topics - zeros
     skipped = zeros if pratt else np.zeros_like(zeros)
     whole = (
@@ -80,12 +83,14 @@ def _compare(
     statistic = np.minimum(below, whole - below)
     p_value = _normal(statistic, topics if pratt else left, skipped, ties)
     clean = (ties == 0) & (zeros == 0) & (topics <= _TABLE)
+
     if clean.any():
         p_value[clean] = _table(topics)[statistic[clean].astype(np.int64)]
     # Zeros stand before all others and have no sign to try.
     rest = ~clean & (left <= _EVERY_SIGN)
     if rest.any():
         p_value[rest] = _every_sign(ranks[rest, -_EVERY_SIGN:], statistic[rest])
+
     return statistic, whole - 2 * below, p_value, clean | rest, lost
 
 
@@ -104,10 +109,12 @@ def _ranks(sizes: Matrix, tied: Flags, pratt: bool) -> tuple[Matrix, Floats, Flo
     zero = sizes == 0
     zeros = np.count_nonzero(zero, axis=1).astype(np.float64)
     tied = tied & ~zero[:, :-1]
+
     ranks = np.broadcast_to(np.arange(1.0, sizes.shape[1] + 1), sizes.shape).copy()
     ties, odd = np.zeros(len(zeros)), tied.any(axis=1)
     if odd.any():
         ranks[odd], ties[odd] = midranks(tied[odd])
+
     if zeros.any():
         ranks = np.where(zero, 0.0, ranks if pratt else ranks - zeros[:, None])
     return ranks, ties, zeros
@@ -123,6 +130,7 @@ def _normal(statistic: Floats, ranked: Floats | int, skipped: Floats, ties: Floa
     error = np.sqrt((squares - ties / 2) / 24)
     z = np.divide(statistic - mean, error, out=np.zeros_like(mean), where=error > 0)
     p_value: Floats = np.minimum(2 * special.ndtr(z), 1.0)
+
     return p_value
 
 
@@ -143,6 +151,7 @@ def _every_sign(ranks: Matrix, statistic: Floats) -> Floats:
     starts = np.cumsum([0, *map(len, shares[:-1])])
     at = starts[which.ravel()] + (2 * statistic).astype(np.int64)
     p_value: Floats = np.minimum(2 * np.concatenate(shares)[at], 1.0)
+
     return p_value
 
 
@@ -156,5 +165,6 @@ def _share_below(ranks: tuple[int, ...]) -> Floats:
         longer[: len(ways)] += ways
         longer[rank:] += ways
         ways = longer
+
     share: Floats = np.cumsum(ways) / 2.0 ** len(ranks)
     return share

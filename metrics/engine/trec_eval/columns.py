@@ -101,6 +101,7 @@ class Answers:
         shape."""
         if self.scale is None:
             return values
+
         known = [
             self.scale.get((self.topic_ids[topic], name), (np.nan, 1.0))
             for topic in self.shown.tolist()
@@ -108,6 +109,7 @@ class Answers:
         mean, deviation = np.array(known).reshape(-1, 2).T
         same = (deviation == 0) & (values == mean)
         scaled = (values - mean) / np.where(deviation == 0, np.where(same, 1.0, np.nan), deviation)
+
         return np.where(np.isnan(scaled), NO_SCALE, scaled)
 
 
@@ -125,6 +127,7 @@ def _columns(answers: Answers, request: Request) -> list[Column]:
         return [Column(entry.name, None, answers.tag)]
     if entry.name == "relstring":
         return [_relstring(answers, request)]
+
     compute = _SPECIAL.get(entry.name, _values)
     return [
         _column(answers, request, name, values)
@@ -139,6 +142,7 @@ def _column(answers: Answers, request: Request, name: str, values: Floats) -> Co
     values = values[answers.shown]
     if entry.figure is Figure.GEOMETRIC:
         values = np.log(np.maximum(values, MIN_GEOMETRIC))
+
     values = answers.scaled(name, values)
     figure = _FIGURES[entry.figure](answers, values)
     whole = entry.whole and answers.scale is None
@@ -154,10 +158,12 @@ def _values(answers: Answers, request: Request) -> list[Floats]:
         "documents": settings.documents,
     }
     given |= dict(zip(entry.sets, request.numbers, strict=True)) if entry.sets else {}
+
     if entry.takes is not Takes.PAIRS:
         given["rel"] = settings.level
     if request.gains is not None:
         given["gains"] = request.gains
+
     if entry.named and request.numbers:
         given[entry.named] = request.numbers[0]
     cutoffs = request.numbers if entry.takes in (Takes.DEPTHS, Takes.SHARES) else (None,)
@@ -187,6 +193,7 @@ def _residual(answers: Answers, request: Request) -> list[Floats]:
     unjudged[(first[view.topic] + view.rank - 1)[view.level >= 0]] = False
     topic, rank = topic[unjudged], (np.arange(len(unjudged)) - first[topic])[unjudged]
     inside = sum_by_topic(topic, worth[rank], view.n_topics)
+
     return [np.where(inside > 0, worth[view.num_ret] + (1 - p) * inside, 0.0)]
 
 
@@ -254,6 +261,7 @@ def _relstring(answers: Answers, request: Request) -> Column:
     strings = [
         text[end - size : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)
     ]
+
     cleared = name == request.entry.name
     shown = answers.shown.tolist()
     return Column(
@@ -267,6 +275,7 @@ def _own(answers: Answers, measure: Measure) -> Column:
     complete = answers.settings.complete
     topics = np.arange(answers.view.n_topics) if complete else answers.shown
     values = measure.compute(answers.cut)
+
     # A ratio over all topics takes their ideals from the run: those of topics that are left out do
     # not count.
     chosen = answers.cut if complete else answers.cut.of_topics(answers.answered)
@@ -274,4 +283,5 @@ def _own(answers: Answers, measure: Measure) -> Column:
     reasons = measure.why_undefined(answers.cut, values)
     undefined = Counter(reason for topic in topics.tolist() if (reason := reasons[topic]))
     lines = [None if math.isnan(value) else value for value in values[answers.shown].tolist()]
+
     return Column(measure.name, lines, figure, defined=defined, undefined=undefined)

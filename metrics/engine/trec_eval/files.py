@@ -49,6 +49,7 @@ def read_run(path: FilePath) -> RunRows:
         score = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(score):
             raise _problem(path, number, f"{_shown(text)} is not a finite decimal number")
+
         documents = run.setdefault(topic, {})
         if document in documents:
             raise _problem(
@@ -57,6 +58,7 @@ def read_run(path: FilePath) -> RunRows:
                 f"document {_shown(document)} is listed twice for topic {_shown(topic)}",
             )
         documents[document] = score
+
     return run
 
 
@@ -72,16 +74,19 @@ def read_qrels(path: FilePath) -> QrelsRows:
                 number,
                 f"{_shown(text)} is not a whole number from -{MAX_LEVEL} to {MAX_LEVEL}",
             )
+
         if len(columns) > _QRELS_COLUMNS and _NUMBER.fullmatch(columns[4]):
             raise _problem(
                 path,
                 number,
                 "a number follows the level: write four columns, topic 0 document level",
             )
+
         known = qrels.setdefault(topic, {}).setdefault((document, iteration), level)
         if known != level:
             message = f"document {_shown(document)} of topic {_shown(topic)} has level {level} here and {known} above"
             raise _problem(path, number, message)
+
     return qrels
 
 
@@ -95,6 +100,7 @@ def _lines(path: FilePath, wanted: int, score_at: int) -> Iterator[tuple[int, li
         columns = _COLUMN.findall(line.removesuffix(b"\r")) if odd else line.split()
         if not columns:
             continue
+
         if columns[0].startswith(b"#"):
             if (
                 len(columns[0]) > 1
@@ -107,6 +113,7 @@ def _lines(path: FilePath, wanted: int, score_at: int) -> Iterator[tuple[int, li
                     "a line that starts with # is a comment, but this one reads as data",
                 )
             continue
+
         if odd and _CONTROL.search(b" ".join([*columns[:wanted], b""])):
             raise _problem(path, number, "a control character inside a column")
         if len(columns) < wanted:
@@ -126,17 +133,21 @@ def _content(path: FilePath) -> bytes:
             raise InputError(
                 f"{path}: the gzip data is truncated, damaged or not readable"
             ) from error
+
     for start, name in _OTHERS.items():
         if content.startswith(start):
             raise InputError(f"{path}: this is a {name} file; plain text and gzip are read")
+
     if content.startswith(_UTF16):
         raise InputError(f"{path}: the file is UTF-16; write it as UTF-8")
+
     content = content.removeprefix(_BOM)
     try:
         content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _problem(path, line, f"byte {content[error.start]:#04x} is not UTF-8") from error
+
     return content
 
 

@@ -78,12 +78,14 @@ def read_requests(
             )
         else:
             others[_at_level(parse_measure(text, documents), text, level)] = None
+
     return [_read(entry, given[entry.name]) for entry in TABLE if entry.name in given], list(others)
 
 
 def _at_level(measure: Measure, text: str, level: int) -> Measure:
     if "rel=" in text or measure.parameters.get("level") is not None:
         return measure
+
     values = tuple(
         (name, level if name == "rel" and value == 1 else value) for name, value in measure.values
     )
@@ -99,9 +101,11 @@ def _read(entry: Entry, parameters: str | None) -> Request:
         return Request(entry, entry.default)
     if entry.takes is Takes.NOTHING:
         raise _refusal(f"{entry.name} takes no parameters, but .{parameters} was given")
+
     parts = parameters.split(",")
     if entry.takes is Takes.PAIRS:
         return _read_pairs(entry, parts, parameters)
+
     numbers = tuple(
         _whole(entry, part) if entry.takes is Takes.DEPTHS else _number(entry, part)
         for part in parts
@@ -110,6 +114,7 @@ def _read(entry: Entry, parameters: str | None) -> Request:
         return _together(entry, numbers, parameters)
     if len(set(numbers)) < len(numbers):
         raise _refusal(f"{entry.name}.{parameters} names a cutoff twice")
+
     if numbers and min(numbers) < 0:
         raise _refusal(f"{entry.name}.{parameters}: a share is 0 or more")
     return Request(entry, tuple(sorted(numbers)))
@@ -132,11 +137,13 @@ def _read_pairs(entry: Entry, parts: list[str], parameters: str) -> Request:
         for level, gain in pairs.items()
         if not (_LEVEL.fullmatch(level) and _NUMBER.fullmatch(gain))
     ]
+
     if wrong or len(pairs) + (named is not None) < len(parts):
         also = f" or {entry.named}=number" if entry.named else ""
         raise _refusal(
             f"{entry.name}.{parameters}: write level=gain{also}, each once, separated by commas"
         )
+
     numbers = () if named is None else (_number(entry, named),)
     if numbers and not 0 < numbers[0] < 1:
         raise _refusal(f"{entry.name}.{parameters}: {entry.named} is a number above 0 and below 1")

@@ -67,6 +67,7 @@ def mark_maxima(
         np.uint64(GROUP),
         np.uint64(LANES),
     )
+
     for t in range(small.shape[0]):
         tile = np.uint64(t)
         for group in range(groups):
@@ -76,6 +77,7 @@ def mark_maxima(
                 for at in range(TILE):
                     low[group, at] = min(low[group, at], small[tile, run, at])
                     high[group, at] = max(high[group, at], small[tile, run, at])
+
         for a in range(runs):
             for group in range(a // size, groups):
                 bound = nearest[a, group]
@@ -86,8 +88,10 @@ def mark_maxima(
                         own = small[tile, a, lane]
                         apart = max(high[group, lane] - own, own - low[group, lane])
                         above += max(apart * bound + off - limits[tile, lane], _NONE)
+
                     if above <= _NONE:
                         continue
+
                     for b in range(max(a + ONE, group * size), min(runs, (group + ONE) * size)):
                         factor = factors[a, b]
                         above, off = _NONE, _ROUNDED * factor
@@ -95,8 +99,10 @@ def mark_maxima(
                             lane = part + np.uint64(offset)
                             apart = abs(small[tile, a, lane] - small[tile, b, lane])
                             above += max(apart * factor + off - limits[tile, lane], _NONE)
+
                         if above <= _NONE:
                             continue
+
                         pair = np.uint64(places[a, b])
                         marks[tile, pair], before = 1, reached[pair]
                         for offset in range(LANES):
@@ -130,21 +136,25 @@ def count_maxima(
         for at in range(TILE):
             maxima[tile, at], since[at] = limits[tile, at], 0
             bound[at] = np.float32(limits[tile, at] * _BELOW) if at < stop else _NEVER
+
         pair = NONE
         while pair < pairs:
             if marks[tile, pair] == 0:
                 pair += EIGHT if load_word(marks[tile], pair) == NONE else ONE
                 continue
+
             a, b, factor = (
                 np.uint64(first[pair]),
                 np.uint64(second[pair]),
                 np.float32(scale[pair] * size),
             )
+
             above, off = _NONE, _ROUNDED * factor
             for at in range(TILE):
                 above += max(
                     abs(small[tile, a, at] - small[tile, b, at]) * factor + off - bound[at], _NONE
                 )
+
             if above > _NONE:
                 for at in range(stop):
                     apart = abs(sums[tile, a, at] - sums[tile, b, at]) * scale[pair]
@@ -154,7 +164,9 @@ def count_maxima(
                         )
                         maxima[tile, at], since[at] = apart, pair
                         bound[at] = np.float32(apart * _BELOW)
+
             pair += ONE
+
         for at in range(stop):
             _count(np.uint64(since[at]), pairs, maxima[tile, at], least, under, over, counts)
 
@@ -172,9 +184,11 @@ def _count(
             low = middle + ONE
         else:
             high = middle
+
     if low > begin:
         counts[begin] += 1
         counts[low] -= 1
+
     # Distances ascend but for rounding: few pairs are looked at one by one.
     while low < end and under[low] <= largest:
         if least[low] <= largest:

@@ -52,6 +52,7 @@ def pair_moments(
         scale = max(largest[a], largest[b])
         if scale == 0.0:
             scale = 1.0
+
         for topic in range(topics):
             held[NONE, topic] = (values[a, topic] - values[b, topic]) / scale
         mean = _sum(held, NONE, ends, joins, sums) / topics
@@ -59,6 +60,7 @@ def pair_moments(
             centred = held[NONE, topic] - mean
             held[NONE, topic] = centred * centred
             held[ONE, topic] = centred * centred * centred
+
         found[0, pair], found[3, pair] = mean, scale
         found[1, pair] = _sum(held, NONE, ends, joins, sums)
         found[2, pair] = _sum(held, ONE, ends, joins, sums)
@@ -96,12 +98,14 @@ def _sum(held: Any, row: Any, ends: Any, joins: Any, sums: Any) -> Any:
                 held[row, at + TWO],
                 held[row, at + THREE],
             )
+
             r4, r5, r6, r7 = (
                 held[row, at + FOUR],
                 held[row, at + _FIVE],
                 held[row, at + SIX],
                 held[row, at + _SEVEN],
             )
+
             at += EIGHT
             while at < stop:
                 r0 += held[row, at]
@@ -113,14 +117,19 @@ def _sum(held: Any, row: Any, ends: Any, joins: Any, sums: Any) -> Any:
                 r6 += held[row, at + SIX]
                 r7 += held[row, at + _SEVEN]
                 at += EIGHT
+
             total = ((r0 + r1) + (r2 + r3)) + ((r4 + r5) + (r6 + r7))
+
         while at < end:
             total += held[row, at]
             at += ONE
+
         sums[depth] = total
         depth += ONE
         for _ in range(joins[block]):
             depth -= ONE
             sums[depth - ONE] += sums[depth]
+
         begin = end
+
     return sums[NONE]

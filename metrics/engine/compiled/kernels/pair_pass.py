@@ -39,6 +39,7 @@ def add_up(values: Any, weights: Any, sums: Any) -> None:
                     sums[tile, run, at] += (
                         a * weights[tile, t, at] + b * weights[tile, t + ONE, at]
                     ) + (c * weights[tile, t + TWO, at] + d * weights[tile, t + THREE, at])
+
             for topic in range(whole, values.shape[1]):
                 e = values[run, topic]
                 for at in range(TILE):
@@ -90,6 +91,7 @@ def count_shifted(
                 many += abs(apart) >= bound
                 less += apart < -noise
                 no_more += apart <= noise
+
             counts[pair] += many
             below[pair] += less + no_more
 
@@ -112,6 +114,7 @@ def quantiles(
             inside = (sums[a, at] - sums[b, at] - low) * scale
             inside = max(0.0, inside)
             place[at] = np.int32(min(BINS - 1.0, inside))
+
         bins[:] = 0
         for at in range(size):
             bins[np.uint32(place[at])] += 1
@@ -128,6 +131,7 @@ def _place(bins: Any, wanted: Any) -> Any:
     while index + ONE < np.uint64(BINS) and seen + bins[index] < wanted:
         seen += bins[index]
         index += ONE
+
     inside = (wanted - seen) / bins[index] if bins[index] else 0.0
     return np.float64(index) + min(max(inside, 0.0), 1.0)
 
@@ -190,6 +194,7 @@ def shuffled_ranges(values: Any, state: Any, sums: Any, ranges: Any) -> None:
                     bits, a, b, c, counter = _next(a, b, c, counter)
                 else:
                     bits >>= _HALF
+
                 fresh = not fresh
                 other = ((bits & _LOW) * (last + ONE)) >> _HALF
                 taken = values[at, other]
@@ -197,7 +202,9 @@ def shuffled_ranges(values: Any, state: Any, sums: Any, ranges: Any) -> None:
                 values[at, last] = taken
                 sums[last] += taken
                 last -= ONE
+
             sums[NONE] += values[at, NONE]
+
         lowest, highest = sums[NONE], sums[NONE]
         for run in range(runs):
             lowest, highest = min(lowest, sums[run]), max(highest, sums[run])

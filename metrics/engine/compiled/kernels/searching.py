@@ -40,14 +40,17 @@ def search(
         begin, end = np.uint64(topic_starts[topic]), np.uint64(topic_starts[topic + 1])
         group: Any = begin
         group_matched = matched
+
         for row in range(begin, end):
             if row > begin and scores[row] != scores[row - ONE]:
                 descending &= scores[row] < scores[row - ONE]
                 for index in range(group_matched, matched):
                     first[index], size[index] = group, row - group
                 group, group_matched = row, matched
+
             if known < 0:
                 continue
+
             slot = hashes[row] & mask
             judgement = table[base + slot]
             while judgement != _FREE:
@@ -59,9 +62,12 @@ def search(
                     rows[matched], found[matched] = row, judgement
                     matched += ONE
                     break
+
                 slot = (slot + ONE) & mask
                 judgement = table[base + slot]
+
         for index in range(group_matched, matched):
             first[index], size[index] = group, end - group
+
     descends[0] = descending
     return matched

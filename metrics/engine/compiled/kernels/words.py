@@ -111,6 +111,7 @@ def _marks(comparison: str) -> Any:
             found = builder.icmp_unsigned(
                 comparison, builder.load(place, align=1), ir.Constant(lanes, [SPACE] * 64)
             )
+
             return builder.bitcast(found, ir.IntType(64))
 
         return uint64(data, position), generate
@@ -150,6 +151,7 @@ def hash_of(data: Any, start: Any, end: Any, seed: Any) -> Any:
         value = (value ^ word_at(data, position, end)) * MULTIPLIER
         value ^= value >> THIRTY_TWO
         position += EIGHT
+
     value = (value ^ (end - start)) * FINISH
     return value ^ (value >> THIRTY_TWO)
 
@@ -159,11 +161,13 @@ def same_bytes(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
     """Whether two spans hold the same bytes."""
     if a_end - a != b_end - b:
         return False
+
     while a < a_end:
         if word_at(data, a, a_end) != word_at(data, b, b_end):
             return False
         a += EIGHT
         b += EIGHT
+
     return True
 
 
@@ -177,6 +181,7 @@ def is_greater(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
             return bool(own > other)
         a += EIGHT
         b += EIGHT
+
     return bool(a < a_end)
 
 
@@ -188,6 +193,7 @@ def same_span(
     either."""
     if end - start != other_end - other_start:
         return False
+
     for offset in range(end - start):
         if data[start + offset] != other[other_start + offset]:
             return False
