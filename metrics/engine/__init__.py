@@ -1,5 +1,6 @@
-"""The numeric core: rankings and judgements in, exact values out. NumPy and SciPy, nothing of ours
-above it.
+"""The numeric core: rankings and judgements in, exact values out.
+
+It needs NumPy and SciPy, and nothing of the service.
 
 `evaluate` is its front door, for programs that want values and no service.
 """
@@ -24,12 +25,15 @@ __all__ = [
     "evaluate",
 ]
 
-# Loaded when they are asked for: a part of the engine, such as a kernel, is imported without the
-# rest.
+# Loaded at first use: a part of the engine, such as a kernel, is imported without the rest.
 _MODULES = {
-    "REASONS": "measures.undefined", "EvalHubError": "errors", "Evaluated": "evaluation", "InputError": "errors",
-    "MeasureError": "errors", "evaluate": "evaluation",
-}  # fmt: skip
+    "REASONS": "measures.undefined",
+    "EvalHubError": "errors",
+    "Evaluated": "evaluation",
+    "InputError": "errors",
+    "MeasureError": "errors",
+    "evaluate": "evaluation",
+}
 
 if not TYPE_CHECKING:  # else every name would be one of the module's to a type checker
 

@@ -1,9 +1,9 @@
-"""What the engine can refuse.
+"""The errors of the engine.
 
-    EvalHubError                a refusal a user can act on: a stable code, a sentence, a pointer to the culprit
-    ├── MeasureError            a measure name or parameter without a meaning
-    ├── StatisticsError         a comparison that has no answer (too few runs or topics, unknown test)
-    └── InputError              of the library: a topic, document or line that cannot be read
+    EvalHubError             a refusal that a user can act on: a stable code, a sentence, a pointer
+    ├── MeasureError         a measure name or parameter without a meaning
+    ├── StatisticsError      a comparison without an answer: too few runs or topics, unknown test
+    └── InputError           of the library: a topic, document or line that cannot be read
 
 The service adds its own in `runs.errors`.
 """

@@ -78,18 +78,18 @@ def evaluate(
 
     >>> qrels = {"1": {"d1": 2, "d2": 0, "d3": 1}, "2": {"d4": 1}}
     >>> run = {"1": {"d1": 9.5, "d2": 8.1}, "2": {"d9": 7.7, "d4": 7.2}}
-    >>> found = evaluate(qrels, run, "nDCG@10 AP P(rel=2)@1")
-    >>> found.values["AP"]
+    >>> evaluated = evaluate(qrels, run, "nDCG@10 AP P(rel=2)@1")
+    >>> evaluated.values["AP"]
     {'1': 0.5, '2': 0.5}
-    >>> round(found.means["nDCG@10"], 4)
+    >>> round(evaluated.means["nDCG@10"], 4)
     0.6956
 
     A topic without an answer counts as an empty ranking, and one without a value says why:
 
-    >>> found = evaluate(qrels, {"1": {"d1": 1.0}}, ["AP", "ESL"])
-    >>> found.unanswered, found.means["AP"]
+    >>> evaluated = evaluate(qrels, {"1": {"d1": 1.0}}, ["AP", "ESL"])
+    >>> evaluated.unanswered, evaluated.means["AP"]
     (('2',), 0.25)
-    >>> found.values["ESL"]["2"], found.undefined["ESL"]["2"]
+    >>> evaluated.values["ESL"]["2"], evaluated.undefined["ESL"]["2"]
     (nan, 'relevant_document_not_retrieved')
     """
     if scores not in SCORE_TYPES:
@@ -101,7 +101,7 @@ def evaluate(
     if not names:
         raise MeasureError("name at least one measure")
 
-    asked = {name: parse_measure(name, documents) for name in names}
+    requested = {name: parse_measure(name, documents) for name in names}
     judged = read_qrels(qrels) if isinstance(qrels, str | os.PathLike) else _qrels_rows(qrels)
     ranked = read_run(run) if isinstance(run, str | os.PathLike) else _run_rows(run)
     judgements = _judgements(judged, iteration)
@@ -109,7 +109,7 @@ def evaluate(
 
     topics = tuple(topic.decode() for topic in judgements.topic_ids)
     values, means, undefined = {}, {}, {}
-    for name, measure in asked.items():
+    for name, measure in requested.items():
         column = measure.compute(view)
         figure, _ = measure.aggregate(column, view)
         values[name] = dict(zip(topics, column.tolist(), strict=True))
@@ -118,11 +118,11 @@ def evaluate(
         undefined[name] = {topic: reason for topic, reason in reasons if reason}
 
     return Evaluated(
-        measures={name: measure.name for name, measure in asked.items()},
+        measures={name: measure.name for name, measure in requested.items()},
         topics=topics,
         values=values,
         means=means,
-        aggregates={name: measure.aggregate_name for name, measure in asked.items()},
+        aggregates={name: measure.aggregate_name for name, measure in requested.items()},
         undefined=undefined,
         unanswered=tuple(
             topic for topic, count in zip(topics, view.num_ret.tolist(), strict=True) if not count
@@ -159,16 +159,16 @@ def _run_rows(run: Mapping[str, Mapping[str, float]]) -> RunRows:
     return rows
 
 
-def _items(found: Any, what: str) -> Iterable[tuple[Any, Any]]:
-    if not isinstance(found, Mapping):
-        raise InputError(f"{what} must be a dictionary, not {type(found).__name__}")
-    return found.items()
+def _items(mapping: Any, name: str) -> Iterable[tuple[Any, Any]]:
+    if not isinstance(mapping, Mapping):
+        raise InputError(f"{name} must be a dictionary, not {type(mapping).__name__}")
+    return mapping.items()
 
 
-def _id(name: Any, what: str) -> bytes:
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise InputError(f"a {what} id is text of one character or more, not {name!r}")
-    return name.encode()
+def _id(text: Any, kind: str) -> bytes:
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InputError(f"a {kind} id is text of one character or more, not {text!r}")
+    return text.encode()
 
 
 def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
@@ -211,20 +211,25 @@ def _subtopics(
     only."""
     # Iterations are numbered in the order in which they occur, over all topics.
     numbers: dict[bytes, int] = {}
-    found: list[tuple[int, int, int, int]] = []
-    several, before = False, 0
+    columns: list[tuple[int, int, int, int]] = []
+    several, first_row = False, 0
     for topic, (judged, documents) in enumerate(zip(rows, levels, strict=True)):
-        own = sorted({numbers.setdefault(iteration, len(numbers)) for _, iteration in judged})
-        several |= len(own) > 1
-        place = {document: before + index for index, document in enumerate(documents)}
+        numbers_here = sorted(
+            {numbers.setdefault(iteration, len(numbers)) for _, iteration in judged}
+        )
+        several |= len(numbers_here) > 1
+        judgement = {document: first_row + index for index, document in enumerate(documents)}
+
+        # By document descending, then by iteration.
         ordered = sorted(judged, key=lambda key: numbers[key[1]])
         ordered.sort(key=lambda key: key[0], reverse=True)
-        found += [
-            (topic, place[key[0]], own.index(numbers[key[1]]), judged[key]) for key in ordered
-        ]
-        before += len(documents)
+        for document, iteration in ordered:
+            subtopic = numbers_here.index(numbers[iteration])
+            level = judged[document, iteration]
+            columns.append((topic, judgement[document], subtopic, level))
+        first_row += len(documents)
 
-    return Subtopics(*np.array(found, np.int64).T.copy()) if several else None
+    return Subtopics(*np.array(columns, np.int64).T.copy()) if several else None
 
 
 def _block(rows: RunRows) -> RankedBlock:
@@ -242,17 +247,17 @@ def _block(rows: RunRows) -> RankedBlock:
     topic_starts = np.append(0, np.cumsum(sizes))
 
     return RankedBlock(
-        data,
-        list(ranked),
-        topic_starts,
-        scores,
-        starts,
-        ends,
-        hash_spans(data, starts, ends, _SEED),
+        data=data,
+        topic_ids=list(ranked),
+        topic_starts=topic_starts,
+        scores=scores,
+        doc_starts=starts,
+        doc_ends=ends,
+        doc_hashes=hash_spans(data, starts, ends, _SEED),
     )
 
 
 def _spans(ids: list[bytes]) -> tuple[Bytes, Ints, Ints]:
     """Return the ids one after another, and where each starts and ends."""
-    ends = np.cumsum([len(one) for one in ids])
+    ends = np.cumsum([len(doc_id) for doc_id in ids])
     return np.frombuffer(b"".join(ids), np.uint8), np.append(0, ends[:-1]), ends

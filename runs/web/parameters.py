@@ -13,7 +13,7 @@ from rest_framework.mixins import ListModelMixin
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from metrics.engine.measures.spelling import meant
+from metrics.engine.measures.spelling import suggest
 from runs.errors import InvalidInput
 from runs.web.fields import ChoiceField
 
@@ -72,7 +72,7 @@ def refusals(
     """Return the errors in a query string, or in the fields of a form; each points to a name."""
     for name, values in parameters.lists():
         if name not in names:
-            message = f"unknown {kind} {name[:40]!r}; {meant(name, names, 'this address reads')}"
+            message = f"unknown {kind} {name[:40]!r}; {suggest(name, names, 'this address reads')}"
             yield InvalidInput(message, code=f"unknown_{kind}", pointer=name)
         elif len(values) > 1 and name not in LISTS:
             message = f"{kind} {name!r} is given {len(values)} times; it takes one value"
@@ -106,7 +106,7 @@ def check_fields(body: Any, fields: Collection[str], answered: Collection[str] =
             message = f"{name} cannot be set here; what can is {', '.join(fields)}"
             raise InvalidInput(message, code="read_only_field", pointer=f"/{name}")
 
-        suggestion = meant(str(name), fields, "the fields here are")
+        suggestion = suggest(str(name), fields, "the fields here are")
         raise InvalidInput(
             f"unknown field {str(name)[:40]!r}; {suggestion}",
             code="unknown_field",

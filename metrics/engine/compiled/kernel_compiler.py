@@ -130,5 +130,6 @@ def _check(kernel: Kernel, module: Any) -> None:
     missing = sorted(name for name in needed - {*_C_LIBRARY} if not name.startswith("llvm."))
     if missing:
         raise ValueError(
-            f"{kernel.module}.{kernel.name} needs {', '.join(missing)}, which is not compiled with it"
+            f"{kernel.module}.{kernel.name} needs {', '.join(missing)}, which is not compiled "
+            "with it"
         )

@@ -140,7 +140,10 @@ class Argument:
 
         contiguous = value.flags.c_contiguous or not self.contiguous
         if value.dtype != self.dtype or value.ndim != self.dimensions or not contiguous:
-            message = f"a kernel wants {self.kind} in {self.dimensions} axes, not {value.dtype.name} {value.shape}"
+            message = (
+                f"a kernel wants {self.kind} in {self.dimensions} axes, not {value.dtype.name} "
+                f"{value.shape}"
+            )
             raise TypeError(message)
 
         passed += [value.ctypes.data, *value.shape]

@@ -85,8 +85,8 @@ class Curve:
             return None
         if self.pooled:
             return ratio_band(*self.pooled, confidence)
-        low, high = mean_band(self.actual, confidence)
 
+        low, high = mean_band(self.actual, confidence)
         return self._times_worth(low), self._times_worth(high)
 
     def _times_worth(self, values: Floats) -> Floats:
@@ -259,7 +259,7 @@ def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
     min(R, rank)."""
     relevant = run.relevant(rel)
     kept = np.flatnonzero(relevant.rank <= depth)
-    found = relevant.found[kept].astype(np.float64)
+    found = relevant.ordinal[kept].astype(np.float64)
     size = np.minimum(run.num_rel(rel), depth)
     topic = np.repeat(np.arange(run.n_topics), size)
     rank = np.arange(len(topic)) - (np.cumsum(size) - size)[topic] + 1

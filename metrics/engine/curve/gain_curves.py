@@ -110,8 +110,8 @@ class GainCurves:
         missed, percent = missed_of(drawn.mean, drawn.ideal_mean)
         if not drawn.cumulates:
             return Readings(None, missed, percent, None)
-        needed = self.needed[FAMILY.index(measure.definition.name), :depth]
 
+        needed = self.needed[FAMILY.index(measure.definition.name), :depth]
         return Readings(needed, missed, percent, self.horizontal_from or None)
 
     def to_bytes(self) -> bytes:

@@ -67,8 +67,8 @@ def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
     missed, percent = missed_of(actual[:depth], ideal)
     if not whole.cumulates:
         return Readings(None, missed, percent, None)
-    horizontal_from = int(whole.best.rank.max(initial=0)) or None
 
+    horizontal_from = int(whole.best.rank.max(initial=0)) or None
     return Readings(ranks_needed(actual, ideal), missed, percent, horizontal_from, actual)
 
 

@@ -64,7 +64,10 @@ def swap_rates(
     topics = values.shape[1]
     for size in sizes:
         if not 1 <= size <= topics // 2:
-            message = f"two sets of {size} topics do not fit into {topics}: sizes go from 1 to {topics // 2}"
+            message = (
+                f"two sets of {size} topics do not fit into {topics}: sizes go from 1 to "
+                f"{topics // 2}"
+            )
             raise StatisticsError(message, code="bad_parameter", pointer="sizes")
 
     compared, swapped = (np.zeros((len(sizes), bins), np.int64) for _ in range(2))

@@ -95,7 +95,10 @@ def power_of_equivalence(topics: int, margin: float, variance: float, alpha: flo
     `variance`."""
     _check_size(topics, margin, variance)
     if not 0 < alpha < 0.5:
-        message = f"equivalence needs an alpha below 0.5, not {alpha:g}: its interval is one of 1 - 2 alpha"
+        message = (
+            f"equivalence needs an alpha below 0.5, not {alpha:g}: its interval is one of 1 - 2 "
+            "alpha"
+        )
         raise StatisticsError(message, code="bad_parameter", pointer="alpha")
 
     shift = float(margin * np.sqrt(topics / (2 * variance)))
@@ -190,7 +193,10 @@ def _fewest(enough: Callable[[int], bool]) -> int:
     while not enough(high):
         high *= 2
         if high > MAX_TOPICS:
-            message = f"more than {MAX_TOPICS:,} topics would be needed: use a larger difference or less power"
+            message = (
+                f"more than {MAX_TOPICS:,} topics would be needed: use a larger difference or "
+                "less power"
+            )
             raise StatisticsError(message, code="bad_parameter", pointer="difference")
 
     low = high // 2

@@ -113,15 +113,15 @@ def untested(changes: Sequence[Change]) -> list[Caution]:
     cautions = []
     if single:
         message = (
-            f"{single} of {len(changes)} changes without p: each has a single pair of runs, and only more pairs show "
-            "how much runs differ by chance"
+            f"{single} of {len(changes)} changes without p: each has a single pair of runs, and "
+            "only more pairs show how much runs differ by chance"
         )
         cautions.append(Caution("single_pair", message))
 
     if len(without) > single:
         message = (
-            f"{len(without) - single} of {len(changes)} changes without p: the difference is the same on every topic "
-            "and in every pair"
+            f"{len(without) - single} of {len(changes)} changes without p: the difference is the "
+            "same on every topic and in every pair"
         )
         cautions.append(Caution("no_spread", message))
 

@@ -8,8 +8,7 @@ from metrics.engine.judgement.judged import JudgedRun
 
 
 def judged_depth(run: JudgedRun) -> int:
-    """Return the largest k with every document of the ranks 1..k judged on every topic that the run
-    answers.
+    """Return the largest k for which all documents at ranks 1..k of answered topics are judged.
 
     A topic with fewer documents than k is judged that deep if all of its documents are. A run of a
     pool of depth k has a judged depth of at least k.
@@ -21,7 +20,7 @@ def judged_depth(run: JudgedRun) -> int:
     starts = np.searchsorted(run.topic, np.arange(len(run.num_ret)))
     place = np.arange(len(run.topic)) - starts[run.topic] + 1
 
-    # Rows are sorted by rank: one stands at its rank as long as none above it is missing.
+    # Rows are sorted by rank: a row is at its rank as long as none above it is missing.
     unbroken = np.bincount(run.topic[run.rank == place], minlength=len(run.num_ret))
     short = answered & (unbroken < run.num_ret)
     return int(unbroken[short].min() if short.any() else run.num_ret.max())

@@ -76,58 +76,68 @@ class GainMap:
         if _SCHEME.fullmatch(text):
             return cls(
                 "scheme",
-                tuple((level, _gain(gain, text)) for level, gain in enumerate(text.split("-"))),
+                tuple(
+                    (level, _read_gain(gain, text)) for level, gain in enumerate(text.split("-"))
+                ),
             )
 
-        pairs = _listed(text)
+        pairs = _read_pairs(text)
         if all(level == gain for level, gain in pairs.items()):
             return cls("linear")
         return cls("map", tuple(sorted(pairs.items())))
 
-    def cautions(self, levels: Iterable[int], of: str) -> list[Caution]:
-        """Return the cautions about the measure `of` under these levels."""
+    def cautions(self, levels: Iterable[int], measure: str) -> list[Caution]:
+        """Return the cautions about `measure`, a name, under these levels."""
         present = np.unique(np.array([level for level in levels if level >= 0], np.int64))
         gain, listed = self.of(present), dict(self.pairs)
-        found = []
+        cautions = []
         if self.name == "scheme" and (present > max(listed)).any():
             last, worth = self.pairs[-1]
             beyond = ", ".join(map(str, present[present > last].tolist()))
-            message = f"{of}: judged levels beyond its gains ({beyond}) gain as much as level {last}: {worth:g}"
-            found.append(Caution("gains_completed", message))
+            message = (
+                f"{measure}: judged levels beyond its gains ({beyond}) gain as much as level "
+                f"{last}: {worth:g}"
+            )
+            cautions.append(Caution("gains_completed", message))
 
         highest = np.maximum.accumulate(gain) if len(gain) else gain
         if (gain < highest).any():
             lower = int(np.flatnonzero(gain < highest)[0])
             above = int(np.argmax(gain[:lower]))
-            message = f"{of}: level {present[lower]} gains {gain[lower]:g}, less than level {present[above]} with"
-            message += f" {gain[above]:g}"
+            message = (
+                f"{measure}: level {present[lower]} gains {gain[lower]:g}, less than level "
+                f"{present[above]} with {gain[above]:g}"
+            )
             if self.name == "map" and int(present[lower]) not in listed:
                 message += "; a level that gains= does not list keeps its level as gain"
-            found.append(Caution("gain_order", message))
+            cautions.append(Caution("gain_order", message))
 
-        return found
+        return cautions
 
 
-def _listed(text: str) -> dict[int, float]:
+def _read_pairs(text: str) -> dict[int, float]:
     pairs: dict[int, float] = {}
     for part in text.strip("{}").split(","):
         match = _PAIR.fullmatch(part)
         if not match:
             write = f"write {', '.join(NAMED)}, 0-1-10-100 or pairs such as '0:0,1:1,2:10,3:100'"
             raise MeasureError(f"gains={text[:100]!r}: {write}", code="bad_parameter")
-        pairs[int(match[1])] = _gain(match[2], text)
+        pairs[int(match[1])] = _read_gain(match[2], text)
 
     return pairs
 
 
-def _gain(number: str, text: str) -> float:
+def _read_gain(number: str, text: str) -> float:
     try:
         gain = float(number)
     except ValueError:
         gain = -1.0
 
     if not 0 <= gain <= MAX_GAIN:
-        message = f"gains={text[:100]!r}: {number!r} is not a gain; a gain is a number from 0 to {MAX_GAIN:g}"
+        message = (
+            f"gains={text[:100]!r}: {number!r} is not a gain; a gain is a number from 0 to "
+            f"{MAX_GAIN:g}"
+        )
         raise MeasureError(message, code="bad_parameter")
     return gain
 

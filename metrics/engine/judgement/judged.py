@@ -51,8 +51,8 @@ class RecallBase:
         top = int(levels.max(initial=0))
         width = top - int(levels.min(initial=0)) + 1
         if width * n_topics <= 4 * len(levels):
-            # Few levels, as almost always: counting them takes less time than sorting the
-            # documents. In place: an array for each step would take half as long again.
+            # With few levels, which is the rule, counting takes less time than sorting. It is done
+            # in place: an array for each step would take half as long again.
             cell = topics * width
             cell += top
             cell -= levels
@@ -73,11 +73,11 @@ class RecallBase:
     def _memo(self) -> dict[Hashable, Any]:
         return {}
 
-    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+    def once(self, key: Hashable, compute: Callable[[], _T]) -> _T:
         """Return a value that depends on the judgements alone, computed once for all runs by the
         same ones."""
         if key not in self._memo:
-            self._memo[key] = make()
+            self._memo[key] = compute()
         value: _T = self._memo[key]
         return value
 
@@ -141,12 +141,12 @@ class RankedGains:
 
 @dataclass(frozen=True)
 class Relevant:
-    """The relevant documents a run retrieved: topic, rank, and how many were found up to and
-    including this one."""
+    """The relevant documents a run retrieved; `ordinal` counts those of the topic from 1, in the
+    order of rank."""
 
     topic: Ints
     rank: Ints
-    found: Ints
+    ordinal: Ints
     n_topics: int
 
     def count(self, cutoff: int | Ints | None = None) -> Ints:
@@ -190,55 +190,55 @@ class JudgedRun:
     def _memo(self) -> dict[Hashable, Any]:
         return {}
 
-    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+    def once(self, key: Hashable, compute: Callable[[], _T]) -> _T:
         """Return a value that several measures or curves derive from the run, computed by the first
         of them."""
         if key not in self._memo:
-            self._memo[key] = make()
-        found: _T = self._memo[key]
-        return found
+            self._memo[key] = compute()
+        value: _T = self._memo[key]
+        return value
 
     @cached_property
     def condensed(self) -> Self:
         """Return the condensed list, without documents that are unjudged or judged at a level below
         0; the rest moves up (trec_eval -J, judged_only=True)."""
-        kept = self.level >= 0
-        topic = self.topic[kept]
+        judged = self.level >= 0
+        topic = self.topic[judged]
         num_ret = np.bincount(topic, minlength=self.n_topics)
         first = np.searchsorted(topic, np.arange(self.n_topics))
         rank = np.arange(len(topic)) - first[topic] + 1
-        starts, sizes = _groups(topic, self.tie_first[kept])
+        starts, sizes = _groups(topic, self.tie_first[judged])
 
         return replace(
             self,
             topic=topic,
             rank=rank,
-            level=self.level[kept],
-            judgement=self.judgement[kept],
-            score=self.score[kept],
+            level=self.level[judged],
+            judgement=self.judgement[judged],
+            score=self.score[judged],
             tie_first=np.repeat(rank[starts], sizes),
             tie_size=np.repeat(sizes, sizes),
             num_ret=num_ret,
             squared_scores=np.where(num_ret == self.num_ret, self.squared_scores, np.nan),
-            known=self.known and replace(self.known, rows=self.known.rows[kept]),
+            known=self.known and replace(self.known, rows=self.known.rows[judged]),
         )
 
     def truncated(self, depth: int) -> Self:
         """Return only the first `depth` ranks (trec_eval -M)."""
-        kept = self.rank <= depth
-        tie_first = self.tie_first[kept]
+        within = self.rank <= depth
+        tie_first = self.tie_first[within]
         return replace(
             self,
-            topic=self.topic[kept],
-            rank=self.rank[kept],
-            level=self.level[kept],
-            judgement=self.judgement[kept],
-            score=self.score[kept],
+            topic=self.topic[within],
+            rank=self.rank[within],
+            level=self.level[within],
+            judgement=self.judgement[within],
+            score=self.score[within],
             tie_first=tie_first,
-            tie_size=np.minimum(self.tie_size[kept], depth + 1 - tie_first),
+            tie_size=np.minimum(self.tie_size[within], depth + 1 - tie_first),
             num_ret=np.minimum(self.num_ret, depth),
             squared_scores=np.where(self.num_ret <= depth, self.squared_scores, np.nan),
-            known=self.known and replace(self.known, rows=self.known.rows[kept]),
+            known=self.known and replace(self.known, rows=self.known.rows[within]),
         )
 
     def of_level(self, level: int) -> Self:
@@ -250,25 +250,25 @@ class JudgedRun:
         def binary(levels: Ints) -> Ints:
             return np.where(levels < 0, levels, levels == level)
 
-        def rebuilt(base: RecallBase) -> RecallBase:
+        def binary_base(base: RecallBase) -> RecallBase:
             levels = binary(base.level)
             order = np.lexsort((-levels, base.topic))
             return RecallBase(base.topic[order], levels[order], base.counts[order], base.n_topics)
 
-        known = self.known and replace(self.known, base=rebuilt(self.known.base))
+        known = self.known and replace(self.known, base=binary_base(self.known.base))
         return replace(
-            self, level=binary(self.level), recall_base=rebuilt(self.recall_base), known=known
+            self, level=binary(self.level), recall_base=binary_base(self.recall_base), known=known
         )
 
     def of_topics(self, chosen: Flags) -> Self:
         """Return the same with empty recall bases for the other topics, so that these drop out of
         every sum over topics."""
         base = self.recall_base
-        kept = chosen[base.topic]
+        rows = chosen[base.topic]
         return replace(
             self,
             recall_base=RecallBase(
-                base.topic[kept], base.level[kept], base.counts[kept], base.n_topics
+                base.topic[rows], base.level[rows], base.counts[rows], base.n_topics
             ),
         )
 
@@ -291,8 +291,8 @@ class JudgedRun:
         chosen = self._at_least(rel)
         topic = self.topic[chosen]
         first = np.searchsorted(topic, np.arange(self.n_topics))
-        found = np.arange(len(topic)) - first[topic] + 1
-        return Relevant(topic, self.rank[chosen], found, self.n_topics)
+        ordinal = np.arange(len(topic)) - first[topic] + 1
+        return Relevant(topic, self.rank[chosen], ordinal, self.n_topics)
 
     def num_nonrel(self, rel: int = 1) -> Ints:
         """Return the number of documents judged non-relevant per topic, retrieved or not; shape
@@ -351,7 +351,7 @@ class JudgedRun:
         return Coverage(
             relevant.topic,
             relevant.rank,
-            relevant.found - 1,
+            relevant.ordinal - 1,
             size[relevant.topic],
             np.minimum(size, 1),
         )
@@ -418,7 +418,7 @@ def _named(name: str, part: Any, columns: tuple[str, ...]) -> list[tuple[str, An
 
 
 def _take(arrays: dict[str, Any], name: str, columns: tuple[str, ...]) -> list[Any]:
-    """Return the arrays that `_named` named, removed from all."""
+    """Remove the arrays that `_named` named, and return them."""
     return [arrays.pop(f"{name}_{column}") for column in columns]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Judgements:
             raise ValueError("the document ids of the judgements have more than 2 GB")
 
         starts, ends = (
-            np.ascontiguousarray(each, np.int32) for each in (self.doc_starts, self.doc_ends)
+            np.ascontiguousarray(column, np.int32) for column in (self.doc_starts, self.doc_ends)
         )
         return starts, ends
 
@@ -84,9 +84,9 @@ class Judgements:
 
     @cached_property
     def _filter(self) -> Flags:
-        seen = np.zeros(1 << _FILTER_BITS, np.bool_)
-        seen[self._keys[0] >> _FILTER_SHIFT] = True
-        return seen
+        prefixes = np.zeros(1 << _FILTER_BITS, np.bool_)
+        prefixes[self._keys[0] >> _FILTER_SHIFT] = True
+        return prefixes
 
     @cached_property
     def places(self) -> dict[tuple[int, bytes], int]:
@@ -101,12 +101,12 @@ class Judgements:
     def _derived(self) -> dict[str, Any]:
         return {}
 
-    def derived(self, name: str, make: Callable[[Judgements], _T]) -> _T:
+    def derived(self, name: str, compute: Callable[[Judgements], _T]) -> _T:
         """Return what another module derives from the judgements, computed once."""
         if name not in self._derived:
-            self._derived[name] = make(self)
-        made: _T = self._derived[name]
-        return made
+            self._derived[name] = compute(self)
+        value: _T = self._derived[name]
+        return value
 
     def find(self, block: RankedBlock, topic_of: Ints) -> tuple[Ints, Ints]:
         """Return the rows of `block` that are judged and the judgement of each; `topic_of` gives
@@ -120,28 +120,24 @@ class Judgements:
         keys ^= block.doc_hashes
         rows = np.flatnonzero(self._filter[keys >> _FILTER_SHIFT])
         ordered, order = self._keys
-        at = np.minimum(np.searchsorted(ordered, keys[rows]), len(ordered) - 1)
-        hit = ordered[at] == keys[rows]
-        rows, found = rows[hit], order[at[hit]]
+
+        nearest = np.minimum(np.searchsorted(ordered, keys[rows]), len(ordered) - 1)
+        same_key = ordered[nearest] == keys[rows]
+        rows, matched = rows[same_key], order[nearest[same_key]]
         topics = topic_of[block.topics_of(rows)]
 
-        same = self._same_document(block, rows, topics, found)
-        for index in np.flatnonzero(~same).tolist():
-            found[index] = self._find_exactly(block, int(rows[index]), int(topics[index]))
-        return rows[found >= 0], found[found >= 0]
-
-    def _same_document(self, block: RankedBlock, rows: Ints, topics: Ints, found: Ints) -> Flags:
+        # Two documents can have the same key.
         same = spans_equal(
             block.data, block.doc_starts[rows], block.doc_ends[rows],
-            self.data, self.doc_starts[found], self.doc_ends[found],
+            self.data, self.doc_starts[matched], self.doc_ends[matched],
         )  # fmt: skip
-        same &= topics == self.topics[found]
+        same &= topics == self.topics[matched]
+        for index in np.flatnonzero(~same).tolist():
+            row = int(rows[index])
+            doc_id = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes()
+            matched[index] = self.places.get((int(topics[index]), doc_id), -1)
 
-        return same
-
-    def _find_exactly(self, block: RankedBlock, row: int, topic: int) -> int:
-        doc_id = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes()
-        return self.places.get((topic, doc_id), -1)
+        return rows[matched >= 0], matched[matched >= 0]
 
 
 def _topic_keys(topics: Ints) -> Hashes:
@@ -149,7 +145,7 @@ def _topic_keys(topics: Ints) -> Hashes:
 
 
 @dataclass(frozen=True)
-class Found:
+class Matches:
     """The judged rows of a block and the judgement of each. `ties` has first position and size of
     the tie group of each, if the block's topics are in descending order of score and the search
     found the ties."""
@@ -159,7 +155,7 @@ class Found:
     ties: tuple[Ints, Ints] | None = None
 
 
-Search = Callable[[RankedBlock, Floats, Judgements, Ints], Found]
+Search = Callable[[RankedBlock, Floats, Judgements, Ints], Matches]
 
 
 @dataclass(frozen=True)
@@ -183,9 +179,9 @@ class JudgedBlock:
     tie_size: Ints
 
 
-def search(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Found:
+def search(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Matches:
     """Search in plain NumPy; `metrics.engine.judgement.search` has a compiled version."""
-    return Found(*judgements.find(block, topic_of))
+    return Matches(*judgements.find(block, topic_of))
 
 
 def judge(
@@ -209,21 +205,21 @@ def judge(
         for block in blocks
     ]
 
-    columns = (
-        [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 6
-    )
-    columns = _by_topic_and_rank(*columns)
-    topic, rank, judgement, score, tie_first, tie_size = columns
-    judgement = judgement.astype(np.int64, copy=False)
+    if parts:
+        rows = _Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    else:
+        rows = _Rows(*[_NO_ROWS] * len(_Rows._fields))
+    rows = _by_topic_and_rank(rows)
 
+    judgement = rows.judgement.astype(np.int64, copy=False)
     return JudgedRun(
-        topic=topic.astype(np.int64, copy=False),
-        rank=rank.astype(np.int64, copy=False),
+        topic=rows.topic.astype(np.int64, copy=False),
+        rank=rows.rank.astype(np.int64, copy=False),
         level=judgements.levels[judgement],
         judgement=judgement,
-        score=score.astype(np.float64, copy=False),
-        tie_first=tie_first.astype(np.int64, copy=False),
-        tie_size=tie_size.astype(np.int64, copy=False),
+        score=rows.score.astype(np.float64, copy=False),
+        tie_first=rows.tie_first.astype(np.int64, copy=False),
+        tie_size=rows.tie_size.astype(np.int64, copy=False),
         num_ret=num_ret,
         squared_scores=squares,
         recall_base=judgements.recall_base,
@@ -231,15 +227,15 @@ def judge(
     )
 
 
-def _by_topic_and_rank(topic: Ints, rank: Ints, *others: Any) -> list[Any]:
-    """Return the columns in the order of topic and rank, which most of them have already."""
-    columns = [topic, rank, *others]
+def _by_topic_and_rank(rows: _Rows) -> _Rows:
+    """Return the rows in the order of topic and rank, which most of them have already."""
+    topic, rank = rows.topic, rows.rank
     rises = topic[1:] > topic[:-1]
     if (rises | ((topic[1:] == topic[:-1]) & (rank[1:] > rank[:-1]))).all():
-        return columns
-    order = np.lexsort((rank, topic))
+        return rows
 
-    return [column[order] for column in columns]
+    order = np.lexsort((rank, topic))
+    return _Rows(*(column[order] for column in rows))
 
 
 def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float64") -> Ints:
@@ -249,20 +245,30 @@ def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float6
     by_id = rows[_order_by_id(block, rows, np.zeros_like(rows))]
     with np.errstate(over="ignore"):
         own = block.scores[by_id].astype(scores, copy=False)
-
     return by_id[np.argsort(-own, kind="stable")]
 
 
-_NOTHING = np.zeros(0, np.int64)
-_Part = tuple[Ints, Ints, Ints, Floats, Ints, Ints]
+_NO_ROWS = np.zeros(0, np.int64)
 
 
-def _take_judged(block: JudgedBlock, num_ret: Ints, squares: Floats) -> _Part:
-    known = block.topic_of >= 0
-    num_ret[block.topic_of[known]] += block.sizes[known]
-    squares[block.topic_of[known]] += block.squares[known]
+class _Rows(NamedTuple):
+    """Judged documents: one entry each in every column."""
+
+    topic: Ints
+    rank: Ints
+    judgement: Ints
+    score: Floats
+    tie_first: Ints
+    tie_size: Ints
+
+
+def _take_judged(block: JudgedBlock, num_ret: Ints, squares: Floats) -> _Rows:
+    is_judged = block.topic_of >= 0
+    num_ret[block.topic_of[is_judged]] += block.sizes[is_judged]
+    squares[block.topic_of[is_judged]] += block.squares[is_judged]
+
     topic = np.repeat(block.topic_of, block.judged)
-    return topic, block.rank, block.judgement, block.score, block.tie_first, block.tie_size
+    return _Rows(topic, block.rank, block.judgement, block.score, block.tie_first, block.tie_size)
 
 
 def _judge_block(
@@ -272,67 +278,67 @@ def _judge_block(
     search: Search,
     num_ret: Ints,
     squares: Floats,
-) -> _Part:
+) -> _Rows:
     index = judgements.topic_index
     topic_of = np.array([index.get(topic_id, -1) for topic_id in block.topic_ids], np.int64)
-    known = topic_of >= 0
-    num_ret[topic_of[known]] += np.diff(block.topic_starts)[known]
+    is_judged = topic_of >= 0
+    num_ret[topic_of[is_judged]] += np.diff(block.topic_starts)[is_judged]
 
     with np.errstate(over="ignore"):
         scores = block.scores.astype(score_type, copy=False)
-        squares[topic_of[known]] += np.add.reduceat(
+        squares[topic_of[is_judged]] += np.add.reduceat(
             np.square(block.scores), block.topic_starts[:-1]
-        )[known]
+        )[is_judged]
 
-    found = search(block, scores, judgements, topic_of)
-    rows = found.rows
+    matches = search(block, scores, judgements, topic_of)
+    rows = matches.rows
     topics = block.topics_of(rows)
-    places = _Places(None, None, scores) if found.ties else _Places.of(block, scores)
-    position = places.position(rows)
-    first, size = found.ties or places.tie_groups(block, position, topics)
+    score_order = _ScoreOrder(None, None, scores) if matches.ties else _ScoreOrder.of(block, scores)
+    position = score_order.positions_of(rows)
+    first, size = matches.ties or score_order.tie_groups(block, position, topics)
 
     rank = position.copy()
     tied = np.flatnonzero(size > 1)
     if len(tied):
-        rank[tied] = _rank_in_ties(block, places, rows[tied], first[tied], size[tied])
+        rank[tied] = _rank_in_ties(block, score_order, rows[tied], first[tied], size[tied])
 
     start = block.topic_starts[topics]
-    return (
-        topic_of[topics],
-        rank - start + 1,
-        found.judgements,
-        block.scores[rows],
-        first - start + 1,
-        size,
+    return _Rows(
+        topic=topic_of[topics],
+        rank=rank - start + 1,
+        judgement=matches.judgements,
+        score=block.scores[rows],
+        tie_first=first - start + 1,
+        tie_size=size,
     )
 
 
 @dataclass(frozen=True)
-class _Places:
+class _ScoreOrder:
     """The positions of the rows of a block with each topic in descending order of score."""
 
-    order: Ints | None  # row at each position; None where the file is already in order
-    place: Ints | None  # position of each row
+    row_at: Ints | None  # row at each position; None where the file is already in order
+    position_of: Ints | None  # position of each row
     scores: Floats  # score at each position
 
     @classmethod
-    def of(cls, block: RankedBlock, scores: Floats) -> _Places:
+    def of(cls, block: RankedBlock, scores: Floats) -> _ScoreOrder:
         rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
         # At the beginning of a topic its best score may be above the last one of the topic before.
         rises = rises[block.topic_starts[block.topics_of(rises)] != rises]
         if not len(rises):
             return cls(None, None, scores)
 
-        order = _descending(block, scores, rises)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return cls(order, place, scores[order])
+        row_at = _descending(block, scores, rises)
+        position_of = np.empty_like(row_at)
+        position_of[row_at] = np.arange(len(row_at))
+        return cls(row_at, position_of, scores[row_at])
 
-    def position(self, rows: Ints) -> Ints:
-        return rows if self.place is None else self.place[rows]
+    def positions_of(self, rows: Ints) -> Ints:
+        return rows if self.position_of is None else self.position_of[rows]
 
-    def rows(self, positions: Ints) -> Ints:
-        return positions if self.order is None else self.order[positions]
+    def rows_at(self, positions: Ints) -> Ints:
+        return positions if self.row_at is None else self.row_at[positions]
 
     def tie_groups(self, block: RankedBlock, positions: Ints, topics: Ints) -> tuple[Ints, Ints]:
         """Return first position and size of the tie group of each position.
@@ -347,7 +353,6 @@ class _Places:
         below = (positions + 1 < end) & (
             self.scores[np.minimum(positions + 1, len(self.scores) - 1)] == own
         )
-
         tied = np.flatnonzero(above | below)
         if len(tied):
             starts, ends = self._groups(block, np.unique(topics[tied]))
@@ -382,7 +387,9 @@ def _descending(block: RankedBlock, scores: Floats, rises: Ints) -> Ints:
     return order
 
 
-def _rank_in_ties(block: RankedBlock, places: _Places, rows: Ints, first: Ints, size: Ints) -> Ints:
+def _rank_in_ties(
+    block: RankedBlock, score_order: _ScoreOrder, rows: Ints, first: Ints, size: Ints
+) -> Ints:
     """Return the positions of judged rows within their tie groups: each group is sorted by doc_id
     descending, once."""
     group_first, index = np.unique(first, return_index=True)
@@ -390,12 +397,13 @@ def _rank_in_ties(block: RankedBlock, places: _Places, rows: Ints, first: Ints, 
     offsets = np.cumsum(group_size) - group_size
     group = np.repeat(np.arange(len(group_first)), group_size)
     positions = np.arange(len(group)) - offsets[group] + group_first[group]
-    members = places.rows(positions)
-    placed = np.empty(len(members), np.int64)
-    placed[_order_by_id(block, members, group)] = positions
+    members = score_order.rows_at(positions)
+    ordered = np.empty(len(members), np.int64)
+    ordered[_order_by_id(block, members, group)] = positions
 
     by_row = np.argsort(members)
-    return placed[by_row[np.searchsorted(members[by_row], rows)]]
+
+    return ordered[by_row[np.searchsorted(members[by_row], rows)]]
 
 
 def _order_by_id(block: RankedBlock, rows: Ints, group: Ints) -> Ints:

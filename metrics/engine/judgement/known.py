@@ -25,7 +25,7 @@ class KnownDocuments:
 
 
 def mark_known(run: JudgedRun, judgements: Judgements, known: KnownDocuments) -> JudgedRun:
-    """Return the judged view of a run with what its user knew; `judgements` are those of the view.
+    """Add what its user knew to the judged view of a run; `judgements` are those of the view.
 
     Unjudged documents are not relevant, so a known document outside the judgements is ignored.
     """
@@ -33,12 +33,12 @@ def mark_known(run: JudgedRun, judgements: Judgements, known: KnownDocuments) ->
     topic_of = np.array(
         [index.get(topic_id, -1) for topic_id in known.documents.topic_ids], np.int64
     )
-    _, found = judgements.find(known.documents, topic_of)
-    marked = np.zeros(len(judgements.levels), np.bool_)
-    marked[found] = True
-    base = RecallBase.of(judgements.topics[marked], judgements.levels[marked], run.n_topics)
+    _, judgement_rows = judgements.find(known.documents, topic_of)
+    is_known = np.zeros(len(judgements.levels), np.bool_)
+    is_known[judgement_rows] = True
+    base = RecallBase.of(judgements.topics[is_known], judgements.levels[is_known], run.n_topics)
 
     expected = np.array(
         [known.expected.get(topic_id, 0) for topic_id in judgements.topic_ids], np.int64
     )
-    return replace(run, known=Known(marked[run.judgement], base, expected))
+    return replace(run, known=Known(is_known[run.judgement], base, expected))

@@ -48,9 +48,9 @@ def span_words(data: Bytes, starts: Positions, ends: Positions, index: int) -> H
     words = np.zeros(len(starts), np.uint64)
     last = len(data) - 1
     for offset in range(WORD):
-        at = starts + (index * WORD + offset)
-        byte = data[np.minimum(at, last)].astype(np.uint64)
-        words |= np.where(at < ends, byte, np.uint64(0)) << np.uint64(8 * offset)
+        positions = starts + (index * WORD + offset)
+        byte = data[np.minimum(positions, last)].astype(np.uint64)
+        words |= np.where(positions < ends, byte, np.uint64(0)) << np.uint64(8 * offset)
 
     return words
 
@@ -83,11 +83,12 @@ def spans_equal(
     data: Bytes,
     starts: Positions,
     ends: Positions,
-    other: Bytes,
+    other_data: Bytes,
     other_starts: Positions,
     other_ends: Positions,
 ) -> Flags:
-    """Return whether span i of `data` has the same bytes as span i of `other`."""
+    """Return whether span i of `data` has the same bytes as span i of
+    `other_data`."""
     lengths = ends - starts
     equal: Flags = lengths == other_ends - other_starts
     candidates = np.flatnonzero(equal)
@@ -95,7 +96,9 @@ def spans_equal(
         candidates = candidates[lengths[candidates] > position]
         if not len(candidates):
             break
-        same = data[starts[candidates] + position] == other[other_starts[candidates] + position]
+        same = (
+            data[starts[candidates] + position] == other_data[other_starts[candidates] + position]
+        )
         equal[candidates[~same]] = False
         candidates = candidates[same]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from metrics.engine.arrays import Floats, Ints, Positions
 from metrics.engine.compiled.machine_code import Kernel
-from metrics.engine.judgement.judging import Found, Judgements
+from metrics.engine.judgement.judging import Judgements, Matches
 from metrics.engine.judgement.ranking import RankedBlock
 
 _MODULE = "metrics.engine.compiled.kernels.searching"
@@ -15,9 +15,9 @@ _SEARCH = {
     scores: Kernel(
         _MODULE,
         "search",
-        f"uint64(uint8[::1], int64[::1], {scores}[::1], int32[:], int32[:], uint64[::1], int64[::1], uint8[::1], "
-        "int32[::1], int32[::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
-        "uint8[::1])",
+        f"uint64(uint8[::1], int64[::1], {scores}[::1], int32[:], int32[:], uint64[::1], "
+        "int64[::1], uint8[::1], int32[::1], int32[::1], uint64[::1], int64[::1], int64[::1], "
+        "int64[::1], int64[::1], int64[::1], int64[::1], uint8[::1])",
     )
     for scores in ("float64", "float32")
 }
@@ -27,31 +27,33 @@ _FREE = -1
 
 def search_compiled(
     block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints
-) -> Found:
+) -> Matches:
     """Return the same as `metrics.engine.judgement.judging.search`."""
-    table, places, starts, ends = judgements.derived("tables", _tables)
-    room = int(np.diff(block.topic_starts)[topic_of >= 0].sum())
-    rows, found, first, size = (np.empty(room, np.int64) for _ in range(4))
+    table, table_starts, starts, ends = judgements.derived("tables", _tables)
+    capacity = int(np.diff(block.topic_starts)[topic_of >= 0].sum())
+    rows, judgement_rows, first, size = (np.empty(capacity, np.int64) for _ in range(4))
     descends = np.empty(1, np.uint8)
-    matched = _SEARCH[scores.dtype.name](
-        block.data, block.topic_starts, scores,
-        block.doc_starts.astype(np.int32, copy=False), block.doc_ends.astype(np.int32, copy=False), block.doc_hashes,
-        topic_of, judgements.data, starts, ends, judgements.doc_hashes, table, places,
-        rows, found, first, size, descends,
+    count = _SEARCH[scores.dtype.name](
+        block.data, block.topic_starts, scores, block.doc_starts.astype(np.int32, copy=False),
+        block.doc_ends.astype(np.int32, copy=False), block.doc_hashes,
+        topic_of, judgements.data, starts, ends, judgements.doc_hashes, table, table_starts,
+        rows, judgement_rows, first, size, descends,
     )  # fmt: skip
 
     # Copies, so that only the matches of a block stay in memory.
-    rows, found, first, size = (column[:matched].copy() for column in (rows, found, first, size))
-    return Found(rows, found, (first, size) if descends[0] else None)
+    rows, judgement_rows, first, size = (
+        column[:count].copy() for column in (rows, judgement_rows, first, size)
+    )
+    return Matches(rows, judgement_rows, (first, size) if descends[0] else None)
 
 
 def _tables(judgements: Judgements) -> tuple[Ints, Ints, Positions, Positions]:
     """Return a hash table of its judgements for every topic, at most half full, so that one topic's
     stays in the cache; and where the documents begin and end."""
     sizes = np.bincount(judgements.topics, minlength=len(judgements.topic_ids))
-    room = 2 ** np.ceil(np.log2(np.maximum(2 * sizes, 2))).astype(np.int64)
-    places = np.append(0, np.cumsum(room))
-    table = np.full(places[-1], _FREE, np.int64)
-    _FILL(judgements.topics, judgements.doc_hashes, table, places)
+    capacities = 2 ** np.ceil(np.log2(np.maximum(2 * sizes, 2))).astype(np.int64)
+    starts = np.append(0, np.cumsum(capacities))
+    table = np.full(starts[-1], _FREE, np.int64)
+    _FILL(judgements.topics, judgements.doc_hashes, table, starts)
 
-    return table, places, *judgements.short_spans
+    return table, starts, *judgements.short_spans

@@ -33,19 +33,17 @@ class Steps:
     def cumulated(cls, ranked: RankedGains, depth: int, worth: Floats | None = None) -> Self:
         """Return gains summed down to each rank, times the `worth` of their ranks (shape (depth,))
         if that is given."""
-        seen = ranked.within(depth)
-        gain = seen.gain if worth is None else seen.gain * worth[seen.rank - 1]
-        return cls(seen.topic, seen.rank, running_sum(seen.topic, gain), seen.n_topics, depth)
+        top = ranked.within(depth)
+        gain = top.gain if worth is None else top.gain * worth[top.rank - 1]
+        return cls(top.topic, top.rank, running_sum(top.topic, gain), top.n_topics, depth)
 
     @classmethod
     def of_every_rank(cls, values: Matrix) -> Self:
         """Return values that change from each rank to the next; shape of `values` (topics,
         depth)."""
         n_topics, depth = values.shape
-        topic, rank = (
-            np.repeat(np.arange(n_topics), depth),
-            np.tile(np.arange(1, depth + 1), n_topics),
-        )
+        topic = np.repeat(np.arange(n_topics), depth)
+        rank = np.tile(np.arange(1, depth + 1), n_topics)
 
         return cls(topic, rank, values.ravel(), n_topics, depth)
 
@@ -96,6 +94,8 @@ def same_rows(actual: Steps, ideal: Steps) -> SameRows:
 
     An actual row is one of these, or follows the last of its topic.
     """
+
+    # Actual rows beyond the last ideal one of their topic are put after it.
     size = np.bincount(ideal.topic, minlength=ideal.n_topics)
     end = np.cumsum(size)
     inside = actual.rank <= size[actual.topic]
@@ -111,7 +111,7 @@ def same_rows(actual: Steps, ideal: Steps) -> SameRows:
     is_actual[
         np.flatnonzero(is_ideal)[(end - size)[actual.topic[early]] + actual.rank[early] - 1]
     ] = True
-    seen = np.cumsum(is_actual)
+    actual_rows = np.cumsum(is_actual)
     earlier = np.searchsorted(actual.topic, np.arange(actual.n_topics))[topic]
 
-    return SameRows(topic, rank, np.where(seen > earlier, seen, 0), of_ideal)
+    return SameRows(topic, rank, np.where(actual_rows > earlier, actual_rows, 0), of_ideal)

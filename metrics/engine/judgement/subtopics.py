@@ -41,13 +41,13 @@ class Coverage:
         cells, cell = _number(topic, subtopic)
         subtopics = np.bincount(topic[cells], minlength=n_topics)
         size = np.bincount(cell)[cell]
-        held = np.flatnonzero(rank)
-        held = held[np.lexsort((rank[held], topic[held]))]
-        by_cell = np.argsort(cell[held], kind="stable")
-        earlier = np.empty(len(held), np.int64)
-        earlier[by_cell] = place(cell[held][by_cell])
+        ranked = np.flatnonzero(rank)
+        ranked = ranked[np.lexsort((rank[ranked], topic[ranked]))]
+        by_cell = np.argsort(cell[ranked], kind="stable")
+        earlier = np.empty(len(ranked), np.int64)
+        earlier[by_cell] = place(cell[ranked][by_cell])
 
-        return cls(topic[held], rank[held], earlier, size[held], subtopics)
+        return cls(topic[ranked], rank[ranked], earlier, size[ranked], subtopics)
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ def _greedy_ranks(topic: Ints, judgement: Ints, cell: Ints, decay: float, depth:
 
     rank = np.zeros(len(starts), np.int64)
     gain = np.ones(cell.max(initial=-1) + 1)
-    for turn in range(1, min(depth, int(np.bincount(owner).max(initial=0))) + 1):
+    for next_rank in range(1, min(depth, int(np.bincount(owner).max(initial=0))) + 1):
         chosen = _best(gain[cell], rank, starts, first, owner)
-        rank[chosen] = turn
-        gain[cell[(rank == turn)[document]]] *= decay
+        rank[chosen] = next_rank
+        gain[cell[(rank == next_rank)[document]]] *= decay
 
     ranks: Ints = rank[document]
     return ranks
@@ -125,10 +125,10 @@ def _greedy_ranks(topic: Ints, judgement: Ints, cell: Ints, decay: float, depth:
 def _best(gain: Floats, rank: Ints, starts: Ints, first: Ints, owner: Ints) -> Ints:
     """Return the document of each topic with the highest gain among those without a rank, the first
     of several."""
-    worth = np.add.reduceat(gain, starts)
-    worth[rank > 0] = -1.0
-    best = np.maximum.reduceat(worth, first)
-    candidates = np.flatnonzero((worth >= 0) & (worth >= (best * (1.0 - _ROUNDING))[owner]))
+    value = np.add.reduceat(gain, starts)
+    value[rank > 0] = -1.0
+    best = np.maximum.reduceat(value, first)
+    candidates = np.flatnonzero((value >= 0) & (value >= (best * (1.0 - _ROUNDING))[owner]))
     chosen: Ints = candidates[np.unique(owner[candidates], return_index=True)[1]]
 
     return chosen

@@ -21,8 +21,10 @@ def precision(run: JudgedRun, *, cutoff: int, rel: int = 1, relative: bool = Fal
     Source: trec_eval m_P and m_rel_P
     Elsewhere: P(relative=True)@k is trec_eval's relative_P_k
     """
-    found = run.relevant(rel).count(cutoff)
-    return ratio(found, np.minimum(cutoff, run.num_rel(rel))) if relative else found / cutoff
+    retrieved = run.relevant(rel).count(cutoff)
+    return (
+        ratio(retrieved, np.minimum(cutoff, run.num_rel(rel))) if relative else retrieved / cutoff
+    )
 
 
 def recall(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
@@ -48,7 +50,7 @@ def average_precision(
     Elsewhere: AP@k divides by R, as trec_eval does, never by min(R, k)
     """
     relevant = run.relevant(rel)
-    values = relevant.found / relevant.rank
+    values = relevant.ordinal / relevant.rank
     if cutoff is not None:
         values = np.where(relevant.rank <= cutoff, values, 0.0)
 
@@ -78,8 +80,8 @@ def yet_another_average_precision(run: JudgedRun, *, cutoff: None = None, rel: i
     Source: Robertson, ECIR 2012; trec_eval m_yaap
     """
     relevant = run.relevant(rel)
-    found = sum_by_topic(relevant.topic, relevant.found / relevant.rank, run.n_topics)
-    return np.log((1 + found) / (1 + run.num_rel(rel) - found))
+    total = sum_by_topic(relevant.topic, relevant.ordinal / relevant.rank, run.n_topics)
+    return np.log((1 + total) / (1 + run.num_rel(rel) - total))
 
 
 def reciprocal_rank(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:
@@ -92,7 +94,7 @@ def reciprocal_rank(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) 
     Elsewhere: ir_measures breaks ties differently for RR and RR@k; here one tie rule holds for both
     """
     relevant = run.relevant(rel)
-    first = relevant.found == 1
+    first = relevant.ordinal == 1
     if cutoff is not None:
         first &= relevant.rank <= cutoff
     return sum_by_topic(relevant.topic[first], 1.0 / relevant.rank[first], run.n_topics)

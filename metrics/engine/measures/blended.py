@@ -19,14 +19,14 @@ Stop = Literal["rb", "gu"]
 
 @dataclass(frozen=True)
 class _Blended:
-    """The relevant documents a run retrieved: which of its topic's each is, and the blended ratio
-    there."""
+    """The relevant documents a run retrieved, counted from 1 within their topic, and the blended
+    ratio at each."""
 
     topic: Ints
     rank: Ints
     level: Ints
     gain: Floats
-    found: Ints
+    ordinal: Ints
     ideal: Floats
     ratio: Floats
 
@@ -48,23 +48,23 @@ def _blended(run: JudgedRun, rel: int, gains: GainMap, beta: float) -> _Blended:
         .cumulated()
         .reached(relevant.topic, relevant.rank)
     )
-    above = relevant.found + beta * running_sum(relevant.topic, gain)
+    above = relevant.ordinal + beta * running_sum(relevant.topic, gain)
 
     return _Blended(
-        relevant.topic,
-        relevant.rank,
-        level,
-        gain,
-        relevant.found,
-        ideal,
-        above / (relevant.rank + beta * ideal),
+        topic=relevant.topic,
+        rank=relevant.rank,
+        level=level,
+        gain=gain,
+        ordinal=relevant.ordinal,
+        ideal=ideal,
+        ratio=above / (relevant.rank + beta * ideal),
     )
 
 
 def _relevant_base(run: JudgedRun, rel: int) -> RecallBase:
     base = run.recall_base
-    kept = base.level >= rel
-    return replace(base, topic=base.topic[kept], level=base.level[kept], counts=base.counts[kept])
+    rows = base.level >= rel
+    return replace(base, topic=base.topic[rows], level=base.level[rows], counts=base.counts[rows])
 
 
 def q_measure(
@@ -126,7 +126,7 @@ def normalised_cumulative_utility(
         share = stops.of(blended.level)
         whole = sum_by_topic(base.topic, stops.of(base.level) * base.counts, run.n_topics)
     else:
-        share = np.power(gamma, blended.found - 1.0)
+        share = np.power(gamma, blended.ordinal - 1.0)
         whole = (1 - np.power(gamma, run.num_rel(rel).astype(np.float64))) / (1 - gamma)
 
     return ratio(sum_by_topic(blended.topic, share * blended.ratio, run.n_topics), whole)
@@ -187,7 +187,7 @@ def o_measure(
     one lowers the value where it gains much less than that
     """
     blended = _blended(run, rel, gains, beta)
-    first = blended.found == 1
+    first = blended.ordinal == 1
     values = np.zeros(run.n_topics)
     values[blended.topic[first]] = blended.ratio[first]
     return values

@@ -30,10 +30,10 @@ def bpref(run: JudgedRun, *, cutoff: None = None, rel: int = 1, norm: Norm = "mi
     another measure
     """
     relevant, num_rel = run.relevant(rel), run.num_rel(rel)
-    first, below = _preferences(num_rel, run.num_nonrel(rel), norm)
-    above = np.minimum(run.count_above(run.nonrelevant(rel), rel), first[relevant.topic])
-    kept = 1.0 - ratio(above, below[relevant.topic])
-    return ratio(sum_by_topic(relevant.topic, kept, run.n_topics), num_rel)
+    limit, divisor = _preferences(num_rel, run.num_nonrel(rel), norm)
+    above = np.minimum(run.count_above(run.nonrelevant(rel), rel), limit[relevant.topic])
+    credit = 1.0 - ratio(above, divisor[relevant.topic])
+    return ratio(sum_by_topic(relevant.topic, credit, run.n_topics), num_rel)
 
 
 def _preferences(num_rel: Ints, num_nonrel: Ints, norm: Norm) -> tuple[Ints, Ints]:
@@ -41,8 +41,8 @@ def _preferences(num_rel: Ints, num_nonrel: Ints, norm: Norm) -> tuple[Ints, Int
     per topic."""
     if norm == "min":
         return num_rel, np.minimum(num_rel, num_nonrel)
-    first = num_rel if norm == "R" else num_rel + 10
-    return first, first
+    limit = num_rel if norm == "R" else num_rel + 10
+    return limit, limit
 
 
 def gm_bpref(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
@@ -69,10 +69,10 @@ def inferred_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int 
     Source: Yilmaz and Aslam, CIKM 2006; trec_eval m_infap
     """
     relevant = run.relevant(rel)
-    found = relevant.found - 1
-    judged = found + run.count_above(run.nonrelevant(rel), rel)
-    pooled = judged + run.count_above(run.level < 0, rel)
-    share = (found + _EPSILON) / (judged + 2 * _EPSILON)
-    values = (1 + pooled * share) / relevant.rank
+    relevant_above = relevant.ordinal - 1
+    judged_above = relevant_above + run.count_above(run.nonrelevant(rel), rel)
+    pooled_above = judged_above + run.count_above(run.level < 0, rel)
+    share = (relevant_above + _EPSILON) / (judged_above + 2 * _EPSILON)
+    values = (1 + pooled_above * share) / relevant.rank
 
     return ratio(sum_by_topic(relevant.topic, values, run.n_topics), run.num_rel(rel))

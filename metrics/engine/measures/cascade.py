@@ -32,9 +32,9 @@ def err(
     run has another ERR there. NTCIREVAL takes the gains that it is given, mostly gains='linear'
     """
     gain = gains.of(np.minimum(run.level, max_rel))
-    kept = gain > 0 if cutoff is None else (gain > 0) & (run.rank <= cutoff)
-    stop = gain[kept] / (_highest(gains, max_rel) + 1)
-    return _expected_reciprocal_rank(run.topic[kept], run.rank[kept], stop, run.n_topics)
+    rows = gain > 0 if cutoff is None else (gain > 0) & (run.rank <= cutoff)
+    stop = gain[rows] / (_highest(gains, max_rel) + 1)
+    return _expected_reciprocal_rank(run.topic[rows], run.rank[rows], stop, run.n_topics)
 
 
 def nerr(

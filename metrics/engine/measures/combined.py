@@ -49,11 +49,11 @@ def accuracy(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floa
     """
     relevant = run.relevant(rel)
     within = np.full(len(relevant.rank), True) if cutoff is None else relevant.rank <= cutoff
-    above = (relevant.rank - relevant.found).astype(np.float64)
+    above = (relevant.rank - relevant.ordinal).astype(np.float64)
     wrong = sum_by_topic(relevant.topic[within], above[within], run.n_topics)
-    found = relevant.count(cutoff)
-    seen = run.num_ret if cutoff is None else np.minimum(run.num_ret, cutoff)
-    pairs = found * (seen - found)
+    retrieved = relevant.count(cutoff)
+    examined = run.num_ret if cutoff is None else np.minimum(run.num_ret, cutoff)
+    pairs = retrieved * (examined - retrieved)
     result = np.full(run.n_topics, np.nan)
     np.divide(pairs - wrong, pairs, out=result, where=pairs > 0)
 

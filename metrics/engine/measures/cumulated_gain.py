@@ -184,8 +184,8 @@ def _discounted_and_ideal(
 
 
 def _discounted(ranked: RankedGains, cutoff: int | None, dis: Discount, b: float) -> Floats:
-    seen = ranked.within(cutoff)
-    return seen.sum(discount(seen.rank, dis, b))
+    top = ranked.within(cutoff)
+    return top.sum(discount(top.rank, dis, b))
 
 
 def _pooled(above: Floats, below: Floats) -> float:

@@ -46,6 +46,7 @@ def at_each_cutoff(of: Measure, cutoffs: tuple[str, ...]) -> list[Measure]:
 
 
 def check_cutoffs(values: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the cutoffs, or None."""
     try:
         measures = at_each_cutoff(values["of"], values["cutoffs"])
     except MeasureError as error:

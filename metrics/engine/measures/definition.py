@@ -18,10 +18,10 @@ from metrics.engine.judgement.gains import EXP, LINEAR, GainMap
 from metrics.engine.measures.spelling import closest
 
 MAX_CUTOFF = 1_000_000
-# How far down a greedy ideal ranking is built: every rank takes another look at all that is judged.
+# The depth of a greedy ideal ranking, in which each rank takes a pass over all judgements.
 IDEAL_DEPTH = 100
-# How a section Range begins: "0 to 1", "1 and above", "above 0.5", "0 or 1"; an end that some
-# values pass is none.
+# How a section Range begins: "0 to 1", "1 and above", "above 0.5", "0 or 1". An end that some
+# values pass does not count.
 _RANGE = re.compile(
     r"(?:above )?(?P<low>-?[\d.]+)(?: (?:to|or) (?P<high>[\d.]+)(?!.* above | for ))?"
 )
@@ -55,9 +55,9 @@ class Parameter:
     read: Callable[..., Any]
     text: str
     always_shown: bool = False
-    names_measure: bool = False  # `read` is then told the collection's number of documents as well
-    example: str = ""  # a parameter with one has no default: it must be given
-    symbol: str = ""  # how formulas call it, which is read as its name
+    names_measure: bool = False  # `read` then takes the collection's number of documents as well
+    example: str = ""  # a parameter with an example must be given
+    symbol: str = ""  # its letter in formulas, which is read as its name
 
     def show(self, value: Any) -> str:
         return f"{self.name}={show(value)}"
@@ -75,55 +75,49 @@ class MeasureDefinition:
     aggregate: Aggregate = Aggregate.MEAN
     aliases: tuple[str, ...] = ()
     trec_eval: str | None = None
-    trec_style: bool = (
-        False  # known by trec_eval alone, so its canonical name is written as trec_eval writes it
-    )
-    forms: tuple[
-        tuple[str, str], ...
-    ] = ()  # other names that imply parameters: ("SetRelP", "relative=True")
-    trec_parameter: str | None = (
-        None  # what a number after trec_eval's name sets where it is not a cutoff
-    )
+    # Known by trec_eval alone: the canonical name is written as trec_eval writes it.
+    trec_style: bool = False
+    # Other names that imply parameters: ("SetRelP", "relative=True").
+    forms: tuple[tuple[str, str], ...] = ()
+    # The parameter that a number after trec_eval's name sets if it is not a cutoff.
+    trec_parameter: str | None = None
     lower_is_better: bool = False
     max_share: float = 1.0  # highest @r of Cutoff.SHARE
     max_cutoff: int = MAX_CUTOFF
     default_cutoff: int | None = None  # of Cutoff.OPTIONAL, where none is written
-    check: Callable[[Mapping[str, Any]], str | None] | None = (
-        None  # what is wrong with the parameters taken together
-    )
-    needs_documents: Callable[[Mapping[str, Any]], bool] | None = (
-        None  # whether these parameters need `documents`
-    )
-    pooled: Callable[..., float] | None = (
-        None  # the figure of all topics with norm='average': called as `compute` is
-    )
+    # Returns what is wrong with the parameters together.
+    check: Callable[[Mapping[str, Any]], str | None] | None = None
+    # Returns whether these parameters need `documents`.
+    needs_documents: Callable[[Mapping[str, Any]], bool] | None = None
+    # The figure of all topics with norm='average', called as `compute` is.
+    pooled: Callable[..., float] | None = None
 
     def values(
-        self, given: Mapping[str, Any], documents: int | None = None
+        self, arguments: Mapping[str, Any], documents: int | None = None
     ) -> tuple[tuple[str, Any], ...]:
-        """Return every parameter with its value; MeasureError where one is missing or they
+        """Return every parameter with its value. Raise MeasureError if one is missing or they
         contradict each other.
 
-        `documents` is the size of the collection, for a measure that needs it and was not given
-        another.
+        `documents` is the size of the collection, for a measure that needs it if the arguments do
+        not contain it.
         """
         if (
             documents
-            and "documents" not in given
+            and "documents" not in arguments
             and self.needs_documents
-            and self.needs_documents(given)
+            and self.needs_documents(arguments)
         ):
-            given = {**given, "documents": documents}
+            arguments = {**arguments, "documents": documents}
 
         for parameter in self.parameters:
-            if parameter.example and parameter.name not in given:
+            if parameter.example and parameter.name not in arguments:
                 example = f"{self.name}({parameter.name}={parameter.example})"
                 raise MeasureError(
                     f"{self.name} needs {parameter.name}: {example}", code="bad_parameter"
                 )
 
         values = {
-            parameter.name: given.get(parameter.name, parameter.default)
+            parameter.name: arguments.get(parameter.name, parameter.default)
             for parameter in self.parameters
         }
         problem = self.check(values) if self.check else None
@@ -147,10 +141,10 @@ class MeasureDefinition:
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
-        """Between which ends a topic's value lies, as the function's docstring says; infinite where
-        it has none."""
-        found = _RANGE.match(self.sections().get("range", ""))
-        low, high = found.group("low", "high") if found else (None, None)
+        """Return the lowest and the highest value of a topic, as the function's docstring says;
+        infinite without one."""
+        match = _RANGE.match(self.sections().get("range", ""))
+        low, high = match.group("low", "high") if match else (None, None)
         return float(low) if low else -math.inf, float(high) if high else math.inf
 
 
@@ -162,8 +156,8 @@ def show(value: Any) -> str:
         return str(value)
     if isinstance(value, float | int):
         return f"{value:.15g}"
-    text = str(value)
 
+    text = str(value)
     return f'"{text}"' if "'" in text else f"'{text}'"
 
 
@@ -202,10 +196,10 @@ def read_choice(*choices: str) -> Callable[[str, str], str]:
         if text in choices:
             return text
 
-        known, near = ", ".join(repr(choice) for choice in choices), closest(text, choices)
-        meant = f"; did you mean {near!r}?" if near else ""
+        listing, near = ", ".join(repr(choice) for choice in choices), closest(text, choices)
+        suggestion = f"; did you mean {near!r}?" if near else ""
         raise MeasureError(
-            f"{name}={text!r}: {name} is one of {known}{meant}", code="bad_parameter"
+            f"{name}={text!r}: {name} is one of {listing}{suggestion}", code="bad_parameter"
         )
 
     return read
@@ -237,9 +231,9 @@ LEVEL = Parameter(
 )
 GAINS = Parameter(
     "gains", LINEAR, read_gains,
-    "gain of each level: 'linear', 'exp' (2^level - 1), 'tenfold' (0, 1, 10, 100, ...), 'binary' (0, 1, 1, 1, ...), "
-    "from level 0 on as in '0-1-10-100' (higher levels gain as much as the last), or 'level:gain,...' (other levels "
-    "gain their level)",
+    "gain of each level: 'linear', 'exp' (2^level - 1), 'tenfold' (0, 1, 10, 100, ...), 'binary' "
+    "(0, 1, 1, 1, ...), from level 0 on as in '0-1-10-100' (higher levels gain as much as the "
+    "last), or 'level:gain,...' (other levels gain their level)",
 )  # fmt: skip
 CASCADE_GAINS = replace(GAINS, default=EXP)
 BLENDING = Parameter(
@@ -250,8 +244,8 @@ BLENDING = Parameter(
 )
 STOP = Parameter(
     "stop", "rb", read_choice("rb", "gu"),
-    "at which relevant documents users stop: 'rb' rank-biased, fewer at each one than at the one before; 'gu' "
-    "graded-uniform, more at higher levels",
+    "at which relevant documents users stop: 'rb' rank-biased, fewer at each one than at the one "
+    "before; 'gu' graded-uniform, more at higher levels",
     True,
 )  # fmt: skip
 GAMMA = Parameter(
@@ -265,7 +259,8 @@ STOPS = Parameter(
 )
 DISCOUNT = Parameter(
     "dis", "log2", read_choice("log2", "jk", "session"),
-    "discount: 'log2' is log2(i + 1), 'jk' is none below rank b then log_b(i), 'session' is 1 + log_b(i)",
+    "discount: 'log2' is log2(i + 1), 'jk' is none below rank b then log_b(i), 'session' is 1 + "
+    "log_b(i)",
 )  # fmt: skip
 BASE = Parameter(
     "b", 2.0, read_number(1.0, 1000.0), "base of the logarithm of dis='jk' and dis='session'"
@@ -276,7 +271,8 @@ IDEAL = Parameter(
 )  # fmt: skip
 NORM = Parameter(
     "norm", "topic", read_choice("topic", "average"),
-    "mean over topics: 'topic' is the mean of the topics' ratios, 'average' the ratio of the averaged vectors",
+    "mean over topics: 'topic' is the mean of the topics' ratios, 'average' the ratio of the "
+    "averaged vectors",
 )  # fmt: skip
 SEEN = Parameter(
     "over", "all", read_choice("all", "seen"),
@@ -285,7 +281,8 @@ SEEN = Parameter(
 RELATIVE = Parameter("relative", False, read_flag, "divide by the highest value that R allows")
 BPREF_NORM = Parameter(
     "norm", "min", read_choice("min", "R", "10"),
-    "non-relevant documents that count: 'min' the first min(R, N), 'R' the first R, '10' the first R + 10 (bpref-10)",
+    "non-relevant documents that count: 'min' the first min(R, N), 'R' the first R, '10' the "
+    "first R + 10 (bpref-10)",
 )  # fmt: skip
 INTERPOLATION = Parameter(
     "interp", "ceiling", read_choice("ceiling", "interval"),
@@ -293,8 +290,8 @@ INTERPOLATION = Parameter(
 )  # fmt: skip
 RECALL_ROUNDING = Parameter(
     "rounding", "10", read_choice("10", "9", "exact"),
-    "r * R as a number of documents for interp='ceiling': '10' rounded, '9' with 0.9 added and cut (trec_eval 9 and "
-    "before), 'exact' rounded up",
+    "r * R as a number of documents for interp='ceiling': '10' rounded, '9' with 0.9 added and "
+    "cut (trec_eval 9 and before), 'exact' rounded up",
 )  # fmt: skip
 SET_BETA = Parameter(
     "beta",
@@ -352,9 +349,12 @@ MIN_REL = Parameter(
     "min_rel", 0, read_integer(-MAX_LEVEL, MAX_LEVEL), "level that gains 0, as any below it"
 )
 MAX_REL = Parameter(
-    "max_rel", None, read_integer(-MAX_LEVEL, MAX_LEVEL), "level that gains 1, as any above it; must be given",
+    "max_rel",
+    None,
+    read_integer(-MAX_LEVEL, MAX_LEVEL),
+    "level that gains 1, as any above it; must be given",
     example="3",
-)  # fmt: skip
+)
 ERR_MAX_REL = Parameter("max_rel", 4, read_integer(1, MAX_LEVEL), "highest level, as any above it")
 VECTOR = Parameter(
     "of", "nDCG", read_choice("nDCG", "DCG", "nCG", "CG"), "the vector that is averaged", True
@@ -367,14 +367,14 @@ NEEDED_RELEVANT = Parameter(
     "n", 1, read_integer(1, MAX_CUTOFF), "how many relevant documents the user is after"
 )
 _MISSING_TEXT = (
-    "relevant documents that were not retrieved: leave the value undefined, {}put them next after what was retrieved, "
-    "at random in the rest of the collection, or last in it"
+    "relevant documents that were not retrieved: leave the value undefined, {}put them next after "
+    "what was retrieved, at random in the rest of the collection, or last in it"
 )
 MISSING = Parameter(
     "missing", "undefined", read_choice("undefined", "ignore", "next", "random", "last"),
     _MISSING_TEXT.format("ignore them, "),
 )  # fmt: skip
-# To leave out what is not retrieved says nothing of where the first one is.
+# Without those that are not retrieved, nothing says where the first one is.
 FIRST_MISSING = Parameter(
     "missing",
     "undefined",
@@ -396,12 +396,13 @@ ALL_DOCUMENTS = Parameter(
 )
 EXPECTED = Parameter(
     "expected", None, read_integer(1, MAX_CUTOFF),
-    "how many relevant documents the user expected to find; left out: the number given for the topic with the run's "
-    "known documents",
+    "how many relevant documents the user expected to find; left out: the number given for the "
+    "topic with the run's known documents",
 )  # fmt: skip
 ALPHA = Parameter(
     "alpha", 0.5, read_number(0.0, 1.0, ends=True),
-    "redundancy intolerance: the share of its worth that a subtopic loses with every document about it",
+    "redundancy intolerance: the share of its worth that a subtopic loses with every document "
+    "about it",
 )  # fmt: skip
 # At 0.99 the greedy ideal ranking of nNRBP is more than 3,600 documents deep.
 BETA = Parameter(
@@ -410,16 +411,16 @@ BETA = Parameter(
 WEIGHT = Parameter("weight", 0.5, read_number(0.0, 1.0), "weight of satisfaction")
 
 
-def always(given: Mapping[str, Any]) -> bool:
+def always(arguments: Mapping[str, Any]) -> bool:
     return True
 
 
-def looks_beyond_the_ranking(given: Mapping[str, Any]) -> bool:
-    return given.get("missing") in ("random", "last")
+def looks_beyond_the_ranking(arguments: Mapping[str, Any]) -> bool:
+    return arguments.get("missing") in ("random", "last")
 
 
-def counts_unretrieved(given: Mapping[str, Any]) -> bool:
-    return bool(given.get("d"))
+def counts_unretrieved(arguments: Mapping[str, Any]) -> bool:
+    return bool(arguments.get("d"))
 
 
 def check_levels(values: Mapping[str, Any]) -> str | None:
@@ -433,10 +434,9 @@ def check_utility(values: Mapping[str, Any]) -> str | None:
 
 
 def check_interpolation(values: Mapping[str, Any]) -> str | None:
-    given = values["interp"] == "interval" and values["rounding"] != RECALL_ROUNDING.default
-    return (
-        "interp='interval' rounds nothing: rounding belongs to interp='ceiling'" if given else None
-    )
+    if values["interp"] != "interval" or values["rounding"] == RECALL_ROUNDING.default:
+        return None
+    return "interp='interval' rounds nothing: rounding belongs to interp='ceiling'"
 
 
 def check_missing(values: Mapping[str, Any]) -> str | None:
@@ -446,27 +446,21 @@ def check_missing(values: Mapping[str, Any]) -> str | None:
 
 
 def check_one_gain(values: Mapping[str, Any]) -> str | None:
-    both = values["rel"] is not None and values["gains"] != LINEAR
-    return (
-        "rel makes every gain 0 or 1, so it leaves gains without a meaning: give one of them"
-        if both
-        else None
-    )
+    if values["rel"] is None or values["gains"] == LINEAR:
+        return None
+    return "rel makes every gain 0 or 1, so it leaves gains without a meaning: give one of them"
 
 
 def check_stop(values: Mapping[str, Any]) -> str | None:
     if values["stop"] == "rb" and values["stops"] != LINEAR:
         return "stops belongs to stop='gu'"
-
-    return (
-        "gamma belongs to stop='rb'"
-        if values["stop"] == "gu" and values["gamma"] != GAMMA.default
-        else None
-    )
+    if values["stop"] == "gu" and values["gamma"] != GAMMA.default:
+        return "gamma belongs to stop='rb'"
+    return None
 
 
 def check_vector(values: Mapping[str, Any]) -> str | None:
-    """A parameter that the chosen vector does not have would give it a second name."""
+    """Return what is wrong: a parameter without effect would give a measure a second name."""
     if values["dis"] != "log2" and not values["of"].endswith("DCG"):
         return f"of='{values['of']}' has no discount: dis and b belong to nDCG and DCG"
     if values["ideal"] != "recall_base" and not values["of"].startswith("n"):

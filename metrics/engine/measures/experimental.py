@@ -21,7 +21,7 @@ def binary_g(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
     Source: trec_eval m_binG
     """
     relevant = run.relevant(rel)
-    values = 1.0 / np.log2(2 + relevant.rank - relevant.found)
+    values = 1.0 / np.log2(2 + relevant.rank - relevant.ordinal)
     return ratio(sum_by_topic(relevant.topic, values, run.n_topics), run.num_rel(rel))
 
 
@@ -75,9 +75,9 @@ def ndcg_at_relevant(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LI
     """
     actual, ideal = run.gains(gains), run.ideal_gains(gains)
     best = _cumulated(ideal).reached(actual.topic, actual.rank)
-    found = sum_by_topic(actual.topic, _cumulated(actual).gain / best, run.n_topics)
+    total = sum_by_topic(actual.topic, _cumulated(actual).gain / best, run.n_topics)
     missed = ideal.count() - actual.count()
-    return ratio(found + missed * ratio(_dcg(actual), _dcg(ideal)), ideal.count())
+    return ratio(total + missed * ratio(_dcg(actual), _dcg(ideal)), ideal.count())
 
 
 def _dcg(ranked: RankedGains) -> Floats:

@@ -10,32 +10,35 @@ from metrics.engine.measures.definition import MeasureDefinition
 
 
 def find_measures(
-    text: str, known: Iterable[MeasureDefinition] = MEASURES.values()
+    text: str, definitions: Iterable[MeasureDefinition] = MEASURES.values()
 ) -> list[MeasureDefinition]:
-    """Return the measures in which every word of the text occurs: those whose name it begins first,
-    all for no words."""
+    """Return the measures in which every word of the text occurs, all for an empty text; those with
+    a name that begins with it come first."""
     words = re.findall(r"\w+", text.lower())
-    found = [one for one in known if all(word in _text_of(one) for word in words)]
-    return sorted(found, key=lambda one: _place(one, words))
+    matches = [
+        definition
+        for definition in definitions
+        if all(word in _text_of(definition) for word in words)
+    ]
+    return sorted(matches, key=lambda definition: _order(definition, words))
 
 
 def names_of(definition: MeasureDefinition) -> list[str]:
     """Return all names that mean the measure."""
-    forms = [name for name, _ in definition.forms]
-    return list(
-        dict.fromkeys(
-            [definition.name, *definition.aliases, *filter(None, [definition.trec_eval]), *forms]
-        )
-    )
+    names = [definition.name, *definition.aliases]
+    if definition.trec_eval:
+        names.append(definition.trec_eval)
+    names += [name for name, _ in definition.forms]
+    return list(dict.fromkeys(names))
 
 
 def _text_of(definition: MeasureDefinition) -> str:
-    parameters = [f"{one.name} {one.text}" for one in definition.parameters]
+    parameters = [f"{parameter.name} {parameter.text}" for parameter in definition.parameters]
     return " ".join([*names_of(definition), *definition.sections().values(), *parameters]).lower()
 
 
-def _place(definition: MeasureDefinition, words: list[str]) -> int:
-    """0 where a name is the first word, 1 where one begins with it, 2 where one has it, 3 where the
+def _order(definition: MeasureDefinition, words: list[str]) -> int:
+    """Return 0 if a name is the first word, 1 if one begins with it, 2 if one contains it, 3 if the
     summary has every word, else 4."""
     names = [name.lower() for name in names_of(definition)]
     first = words[0] if words else ""
@@ -47,4 +50,4 @@ def _place(definition: MeasureDefinition, words: list[str]) -> int:
         all(word in summary for word in words),
     )
 
-    return next((place for place, met in enumerate(tests) if met), len(tests))
+    return next((order for order, met in enumerate(tests) if met), len(tests))

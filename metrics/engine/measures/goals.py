@@ -60,23 +60,23 @@ def inst(
     """
     ranked = scaled_gains(run, min_rel, max_rel, DEPTH)
     topic, gain = ranked.topic, ranked.gain
-    left = 2 * T - running_sum(topic, gain)
+    remaining = 2 * T - running_sum(topic, gain)
 
     # Between two gains W[i] is proportional to height / (i + left - 1)^2, so a stretch sums in
     # closed form.
-    distance = ranked.rank + left - 1
+    distance = ranked.rank + remaining - 1
     height = (2 * T) ** 2 * running_product(topic, (distance / (distance + gain)) ** 2)
     earlier = before(topic, height, (2 * T) ** 2)
     expected = sum_by_topic(topic, gain * earlier / (distance + gain) ** 2, ranked.n_topics)
-    changed = height * _stretch(ranked, left) - earlier * _stretch(ranked, left + gain)
+    changed = height * _stretch(ranked, remaining) - earlier * _stretch(ranked, remaining + gain)
     whole = (2 * T) ** 2 * float(_trigamma(2 * T) - _trigamma(DEPTH + 2 * T))
 
     return expected / (whole + sum_by_topic(topic, changed, ranked.n_topics))
 
 
-def _stretch(ranked: RankedGains, left: Floats) -> Floats:
+def _stretch(ranked: RankedGains, remaining: Floats) -> Floats:
     """Sum of 1 / (j + left - 1)^2 over the ranks j after each document; same shape."""
-    total: Floats = _trigamma(ranked.rank + left) - _trigamma(DEPTH + left)
+    total: Floats = _trigamma(ranked.rank + remaining) - _trigamma(DEPTH + remaining)
     return total
 
 
@@ -108,8 +108,8 @@ def bpm(
     levels are added as whole numbers here, so that a goal met exactly is met
     """
     parts = scaled_levels(run.level, min_rel, max_rel)
-    seen = running_sum(run.topic, parts.astype(np.float64))
-    met = seen >= T * (max_rel - min_rel) - _ROUNDING
+    cumulated = running_sum(run.topic, parts.astype(np.float64))
+    met = cumulated >= T * (max_rel - min_rel) - _ROUNDING
     stop = np.full(run.n_topics, cutoff)
     np.minimum.at(stop, run.topic[met], run.rank[met])
     within = run.rank <= stop[run.topic]

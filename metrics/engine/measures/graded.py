@@ -116,10 +116,12 @@ def pooled_average_position(
     norm: Norm,
 ) -> float:
     """Return the one value that norm='average' gives for all topics."""
-    seen = [ranked.within(cutoff) for ranked in (run.gains(gains), best_gains(run, gains, ideal))]
-    last = max(1, *(int(ranked.rank.max(initial=0)) for ranked in seen))
+    vectors = [
+        ranked.within(cutoff) for ranked in (run.gains(gains), best_gains(run, gains, ideal))
+    ]
+    last = max(1, *(int(ranked.rank.max(initial=0)) for ranked in vectors))
     worth = 1.0 / discount(np.arange(1, last + 1), dis, b) if of.endswith("DCG") else None
-    shares = ratio(*(Steps.cumulated(ranked, last, worth).sum() for ranked in seen))
+    shares = ratio(*(Steps.cumulated(ranked, last, worth).sum() for ranked in vectors))
     # Beyond the last gain nothing changes, however deep the cutoff.
     return float(shares.sum() + (cutoff - last) * shares[-1]) / cutoff
 

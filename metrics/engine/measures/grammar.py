@@ -1,9 +1,9 @@
 """The grammar of measure names: ir_measures' form, and trec_eval's and ndeval's names as second
 spellings.
 
-    Name(parameter=value, ...)@cutoff      nDCG@10   P(rel=2)@5   nDCG(gains='0:0,1:1,2:10,3:100',dis='jk',b=2)@10
-    trec_eval names                        ndcg_cut_10   P_5   map   map_cut.100   recip_rank
-    ndeval names                           alpha-nDCG@10   ERR-IA@20   strec@10   MAP-IA
+    Name(parameter=value, ...)@cutoff   nDCG@10   P(rel=2)@5   nDCG(gains='exp',dis='jk',b=2)@10
+    trec_eval names                     ndcg_cut_10   P_5   map   map_cut.100   recip_rank
+    ndeval names                        alpha-nDCG@10   ERR-IA@20   strec@10   MAP-IA
 
 The canonical name lists the parameters that differ from their default, in the order of the
 definition.
@@ -26,7 +26,7 @@ from metrics.engine.judgement.gains import GainMap
 from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition
-from metrics.engine.measures.spelling import meant_measure
+from metrics.engine.measures.spelling import suggest_measure
 from metrics.engine.measures.undefined import why_undefined
 
 MAX_NAME = 200
@@ -53,15 +53,20 @@ _ALIASES = _TREC_EVAL | {
 }
 # Other common names, for errors that suggest the name here.
 _WORDS = {
-    "average precision": "AP", "mean average precision": "AP", "reciprocal rank": "RR", "hit rate": "Success",
-    "hits": "Success", "f-measure": "F", "interpolated precision": "IPrec",
-}  # fmt: skip
+    "average precision": "AP",
+    "mean average precision": "AP",
+    "reciprocal rank": "RR",
+    "hit rate": "Success",
+    "hits": "Success",
+    "f-measure": "F",
+    "interpolated precision": "IPrec",
+}
 _SPELLINGS = (
     _WORDS
-    | {name: meant for name, (meant, _) in _ALIASES.items()}
+    | {alias: name for alias, (name, _) in _ALIASES.items()}
     | {definition.name: definition.name for definition in MEASURES.values()}
 )
-# Measures of sessions have a table of their own, above this module.
+# Measures of sessions are in a table that this module does not import.
 _OF_SESSIONS = re.compile(r"n?sDCG(_\w+)?|session-dcg|InstanceRecall|Session|Query")
 # ir_measures writes NumRelRet as NumRet with a level.
 _LEVEL = re.compile(r"\brel\s*=")
@@ -89,8 +94,12 @@ class Measure:
     def name(self) -> str:
         definition, cutoff = self.definition, self.cutoff
         pairs = zip(definition.parameters, self.values, strict=True)
-        shown = [p.show(value) for p, (_, value) in pairs if p.always_shown or value != p.default]
-        name = f"{definition.name}({','.join(shown)})" if shown else definition.name
+        written = [
+            parameter.show(value)
+            for parameter, (_, value) in pairs
+            if parameter.always_shown or value != parameter.default
+        ]
+        name = f"{definition.name}({','.join(written)})" if written else definition.name
         if cutoff is None:
             return name
 
@@ -98,7 +107,7 @@ class Measure:
         plain = f"{cutoff:.6f}".rstrip("0").rstrip(".") if share else str(cutoff)
 
         # trec_eval's form has no parameters.
-        if shown or not definition.trec_style:
+        if written or not definition.trec_style:
             return f"{name}@{plain}"
         two_digits = f"{cutoff:.2f}"
         return f"{name}_{two_digits if share and float(two_digits) == cutoff else plain}"
@@ -144,14 +153,14 @@ class Measure:
 
     def cautions(self, levels: Iterable[int]) -> list[Caution]:
         """Return the cautions about the values under these levels."""
-        levels, found = list(levels), []
+        levels, cautions = list(levels), []
         for _, value in self.values:
             if isinstance(value, GainMap):
-                found += value.cautions(levels, self.name)
+                cautions += value.cautions(levels, self.name)
             elif isinstance(value, Measure):
-                found += value.cautions(levels)
+                cautions += value.cautions(levels)
 
-        return found
+        return cautions
 
     @property
     def aggregate_name(self) -> str:
@@ -170,24 +179,23 @@ class Measure:
             return float(np.exp(np.mean(np.log(np.maximum(defined, MIN_GEOMETRIC))))), len(defined)
 
         total = float(np.sum(defined))
-        return (total if self.definition.aggregate is Aggregate.SUM else total / len(defined)), len(
-            defined
-        )
+        if self.definition.aggregate is Aggregate.SUM:
+            return total, len(defined)
+        return total / len(defined), len(defined)
 
     def _pooled(self, run: JudgedRun | None) -> float:
         if self.definition.pooled is None or run is None:
             raise ValueError(
                 f"the mean of {self} is made from the run, not from its values per topic"
             )
-        run, parameters = self.as_called(run)
 
+        run, parameters = self.as_called(run)
         return self.definition.pooled(run, **parameters)
 
 
 @lru_cache(maxsize=10_000)
 def parse_measure(text: str, documents: int | None = None) -> Measure:
-    """Return the measure that `text` names, in either spelling; MeasureError says what is wrong
-    with it.
+    """Return the measure that `text` names in either spelling; raise MeasureError if none.
 
     `documents` is the size of the collection: a measure that needs it and names none uses it, and
     has it in its name.
@@ -237,14 +245,14 @@ def take_apart(text: str) -> tuple[str, str, str | None] | None:
         raise MeasureError(
             f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}"
         )
-    match = _NAME.fullmatch(text.strip())
 
+    match = _NAME.fullmatch(text.strip())
     return (match["name"], match["arguments"] or "", match["cutoff"]) if match else None
 
 
 def parse_measures(text: str, documents: int | None = None) -> list[Measure]:
-    """Return the measures of a list separated by commas or blanks, in order without repetitions;
-    MeasureError names the invalid one."""
+    """Return the measures of a list separated by commas or blanks, in order, each once. Raise
+    MeasureError for an invalid name."""
     return list(dict.fromkeys(parse_measure(name, documents) for name in split_names(text)))
 
 
@@ -258,14 +266,14 @@ def split_names(text: str) -> list[str]:
         raise MeasureError(message, code="too_many_measures")
 
     names, start, depth = [], 0, 0
-    for place, character in enumerate(text):
+    for position, character in enumerate(text):
         if character == "(":
             depth += 1
         elif character == ")":
             depth = max(depth - 1, 0)
         elif not depth and (character == "," or character.isspace()):
-            names.append(text[start:place])
-            start = place + 1
+            names.append(text[start:position])
+            start = position + 1
 
     names = [name for name in (*names, text[start:]) if name]
     if len(names) > MAX_MEASURES:
@@ -290,19 +298,22 @@ def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | float
             f"{definition.name} takes no cutoff, but @{text} was given", code="bad_parameter"
         )
 
-    most = definition.max_cutoff
-    if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= most:
-        says = f"@{text}: the cutoff of {definition.name} is a whole number from 1 to {most}"
-        raise MeasureError(says, code="bad_parameter")
+    limit = definition.max_cutoff
+    if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= limit:
+        message = f"@{text}: the cutoff of {definition.name} is a whole number from 1 to {limit}"
+        raise MeasureError(message, code="bad_parameter")
 
     return int(text)
 
 
 def _read_share(definition: MeasureDefinition, text: str) -> float:
-    most = definition.max_share
-    if not re.fullmatch(r"[0-9]*\.?[0-9]{1,6}", text) or not 0 <= float(text) <= most:
-        says = f"@{text}: {definition.name} takes a share from 0 to {most:g}, with at most six decimals"
-        raise MeasureError(says, code="bad_parameter")
+    limit = definition.max_share
+    if not re.fullmatch(r"[0-9]*\.?[0-9]{1,6}", text) or not 0 <= float(text) <= limit:
+        message = (
+            f"@{text}: {definition.name} takes a share from 0 to {limit:g}, with at most six "
+            "decimals"
+        )
+        raise MeasureError(message, code="bad_parameter")
     return float(text)
 
 
@@ -312,32 +323,32 @@ def _read_arguments(
     if not text:
         return definition.values({}, documents)
 
-    known = {parameter.name: parameter for parameter in definition.parameters}
-    spellings = _IR_MEASURES if "gains" in known or definition.name == "ScaledDCG" else {}
+    parameters = {parameter.name: parameter for parameter in definition.parameters}
+    spellings = _IR_MEASURES if "gains" in parameters or definition.name == "ScaledDCG" else {}
     symbols = {parameter.symbol: parameter.name for parameter in definition.parameters}
 
-    written = _arguments(text, symbols, spellings)
-    given: dict[str, Any] = {}
-    for name, value in written:
-        if name not in known:
-            takes = ", ".join(known) or "none"
+    pairs = _split_arguments(text, symbols, spellings)
+    arguments: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in parameters:
+            takes = ", ".join(parameters) or "none"
             raise MeasureError(
                 f"{definition.name} has no parameter {name!r}; it takes {takes}",
                 code="bad_parameter",
             )
 
-        parameter = known[name]
-        told = (documents,) if parameter.names_measure else ()
-        given[name] = parameter.read(name, value, *told)
+        parameter = parameters[name]
+        size = (documents,) if parameter.names_measure else ()
+        arguments[name] = parameter.read(name, value, *size)
 
-    if "dis" in known and "b" in given and given.get("dis", "log2") == "log2":
+    if "dis" in parameters and "b" in arguments and arguments.get("dis", "log2") == "log2":
         raise MeasureError(
             "b needs dis='jk' or dis='session': log2(i + 1) has its base", code="bad_parameter"
         )
-    return definition.values(given, documents)
+    return definition.values(arguments, documents)
 
 
-def _arguments(
+def _split_arguments(
     text: str,
     symbols: Mapping[str, str],
     spellings: Mapping[tuple[str, str], tuple[str, str] | None],
@@ -379,16 +390,18 @@ def _parse_trec_eval(text: str) -> Measure:
     )
 
 
-def trec_eval_measure(name: str, cutoff: int | float | None, given: Mapping[str, Any]) -> Measure:
-    """Return the measure that trec_eval calls `name`; `given` sets those of its parameters that
-    have these names, unchecked.
+def trec_eval_measure(
+    name: str, cutoff: int | float | None, arguments: Mapping[str, Any]
+) -> Measure:
+    """Return the measure that trec_eval calls `name`. `arguments` set its parameters of these names
+    unchecked.
 
-    This makes measures available that trec_eval computes and the grammar has no form for.
+    trec_eval computes measures for which the grammar has no form.
     """
-    known, implied = _TREC_EVAL[name.removesuffix("_cut")]
-    definition = MEASURES[known]
+    measure_name, implied = _TREC_EVAL[name.removesuffix("_cut")]
+    definition = MEASURES[measure_name]
     values = dict(_read_arguments(definition, implied))
-    values.update((key, value) for key, value in given.items() if key in values)
+    values.update((key, value) for key, value in arguments.items() if key in values)
     return Measure(definition, cutoff, tuple(values.items()))
 
 
@@ -397,9 +410,12 @@ def _unknown(text: str) -> str:
     if _OF_SESSIONS.fullmatch(name):
         return f"{name} is a measure of sessions, not of runs: use it with session sets"
     if name == "SDCG":
-        return "SDCG is ambiguous: write sDCG for the session measure, ScaledDCG for what ir_measures calls SDCG"
+        return (
+            "SDCG is ambiguous: write sDCG for the session measure, ScaledDCG for what "
+            "ir_measures calls SDCG"
+        )
 
-    near = meant_measure(text, _SPELLINGS, parse_measure)
+    near = suggest_measure(text, _SPELLINGS, parse_measure)
     if near:
         return f"unknown measure {text!r}; did you mean {near}?"
     return f"unknown measure {text!r}; names look like nDCG@10 or P(rel=2)@5"

@@ -82,18 +82,18 @@ def precision_at_recall(
     `step` is the width of the intervals of interp='interval'.
     """
     relevant = run.relevant(rel)
-    num_rel, found = run.num_rel(rel)[:, None], relevant.count()[:, None]
+    num_rel, retrieved = run.num_rel(rel)[:, None], relevant.count()[:, None]
     if interp == "interval":
         first = np.ceil(points * num_rel - _TOLERANCE)
         last = np.floor((points + step) * num_rel + _TOLERANCE)
     else:
-        first, last = _needed(num_rel, points, rounding), found
+        first, last = _needed(num_rel, points, rounding), retrieved
 
     return _highest(
         relevant.topic,
-        relevant.found / relevant.rank,
+        relevant.ordinal / relevant.rank,
         np.maximum(first, 1).astype(np.int64),
-        np.minimum(last, found).astype(np.int64),
+        np.minimum(last, retrieved).astype(np.int64),
     )
 
 
@@ -107,9 +107,9 @@ def graded_precision_at_recall(run: JudgedRun, points: Floats, *, gains: GainMap
     Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """
     ranked, total = run.gains(gains), run.ideal_gains(gains).sum()
-    topic, gained = ranked.topic, running_sum(ranked.topic, ranked.gain)
-    precision = gained / (ranked.rank * largest_gain(run, gains))
-    recall = gained / total[topic]
+    topic, cumulated = ranked.topic, running_sum(ranked.topic, ranked.gain)
+    precision = cumulated / (ranked.rank * largest_gain(run, gains))
+    recall = cumulated / total[topic]
 
     # Recall rises within a topic, so topic and recall together are sorted.
     topics = np.arange(run.n_topics)
@@ -141,11 +141,11 @@ def _highest(topic: Ints, precision: Floats, first: Ints, last: Ints) -> Matrix:
 
 def _needed(num_rel: Ints, recall: Floats, rounding: Rounding) -> Floats:
     """Return how many relevant documents make this recall; the shape of both together."""
-    wanted: Floats = recall * num_rel.astype(np.float64)
+    exact: Floats = recall * num_rel.astype(np.float64)
     if rounding == "exact":
-        return np.ceil(wanted - _TOLERANCE)
+        return np.ceil(exact - _TOLERANCE)
     if rounding == "9":
-        return np.floor(wanted + 0.9)
-    whole = np.floor(wanted)
+        return np.floor(exact + 0.9)
 
-    return whole + (wanted - whole >= 0.5)
+    whole = np.floor(exact)
+    return whole + (exact - whole >= 0.5)

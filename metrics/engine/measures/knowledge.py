@@ -45,10 +45,10 @@ def novelty(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Float
     if run.known is None:
         return np.full(run.n_topics, np.nan)
 
-    found = run.relevant(rel).count(cutoff)
-    old = ratio(_retrieved_known(run, run.known, cutoff, rel), found)
-    defined = (found > 0) & ~np.isnan(_known_relevant(run, run.known, rel))
-    return np.where(defined, 1 - old, np.nan)
+    retrieved = run.relevant(rel).count(cutoff)
+    known = ratio(_retrieved_known(run, run.known, cutoff, rel), retrieved)
+    defined = (retrieved > 0) & ~np.isnan(_known_relevant(run, run.known, rel))
+    return np.where(defined, 1 - known, np.nan)
 
 
 def relative_recall(
@@ -84,11 +84,11 @@ def recall_effort(
     Undefined: where the run does not reach the expected number, or none is expected, as for
     RelativeRecall
     """
-    relevant, wanted = run.relevant(rel), _expected(run, expected)
-    reached = relevant.found == wanted[relevant.topic]
+    relevant, expected_number = run.relevant(rel), _expected(run, expected)
+    reached = relevant.ordinal == expected_number[relevant.topic]
     topic = relevant.topic[reached]
     effort = np.full(run.n_topics, np.nan)
-    effort[topic] = wanted[topic] / relevant.rank[reached]
+    effort[topic] = expected_number[topic] / relevant.rank[reached]
 
     return effort
 
@@ -102,10 +102,10 @@ def _known_relevant(run: JudgedRun, known: Known, rel: int) -> Floats:
 
 def _retrieved_known(run: JudgedRun, known: Known, cutoff: int | None, rel: int) -> Ints:
     """Relevant documents the user knew that are retrieved; shape (topics,)."""
-    chosen = known.rows & (run.level >= rel)
+    rows = known.rows & (run.level >= rel)
     if cutoff is not None:
-        chosen &= run.rank <= cutoff
-    return np.bincount(run.topic[chosen], minlength=run.n_topics)
+        rows &= run.rank <= cutoff
+    return np.bincount(run.topic[rows], minlength=run.n_topics)
 
 
 def _expected(run: JudgedRun, expected: int | None) -> Floats:

@@ -49,9 +49,9 @@ def rbp_residual(run: JudgedRun, *, cutoff: int | None = None, p: float = 0.8) -
     Elsewhere: trec_eval's rbp_resid is RBPResidual(p=0.9), but gives 0 instead of p^n where every
     retrieved document is judged
     """
-    known = run.level >= 0 if cutoff is None else (run.level >= 0) & (run.rank <= cutoff)
-    worth = np.power(p, run.rank[known] - 1.0).astype(np.float64, copy=False)
-    return 1 - (1 - p) * sum_by_topic(run.topic[known], worth, run.n_topics)
+    judged = run.level >= 0 if cutoff is None else (run.level >= 0) & (run.rank <= cutoff)
+    worth = np.power(p, run.rank[judged] - 1.0).astype(np.float64, copy=False)
+    return 1 - (1 - p) * sum_by_topic(run.topic[judged], worth, run.n_topics)
 
 
 def _binary(run: JudgedRun, rel: int) -> RankedGains:

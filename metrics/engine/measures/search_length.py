@@ -34,7 +34,7 @@ def search_length(
     topic has none
     """
     relevant = run.relevant(rel)
-    first = relevant.found == 1
+    first = relevant.ordinal == 1
     if missing == "last":
         length = _last(run, rel, documents)
     else:
@@ -110,27 +110,27 @@ def expected_search_length(
     """
     relevant, num_rel = run.relevant(rel), run.num_rel(rel)
     retrieved = relevant.count()
-    wanted = np.minimum(n, retrieved) if missing == "ignore" else np.full(run.n_topics, n)
+    needed = np.minimum(n, retrieved) if missing == "ignore" else np.full(run.n_topics, n)
     length = _nonrelevant_before(run, rel, n, missing, documents)
-    chosen = relevant.found == wanted[relevant.topic]
-    length[relevant.topic[chosen]] = _expected(run, rel, relevant)[chosen]
+    is_last = relevant.ordinal == needed[relevant.topic]
+    length[relevant.topic[is_last]] = _expected(run, rel, relevant)[is_last]
     length[num_rel < n] = np.nan
 
-    return length + wanted if count == "all" else length
+    return length + needed if count == "all" else length
 
 
 def _expected(run: JudgedRun, rel: int, relevant: Relevant) -> Floats:
-    """Expected non-relevant documents before each relevant one counts as found; one entry per
+    """Return the expected number of non-relevant documents before each relevant one; one entry per
     relevant document."""
-    kept = run.level >= rel
-    first, size = run.tie_first[kept], run.tie_size[kept]
+    rows = run.level >= rel
+    first, size = run.tie_first[rows], run.tie_size[rows]
     change = np.ones(len(first), np.bool_)
     change[1:] = (relevant.topic[1:] != relevant.topic[:-1]) | (first[1:] != first[:-1])
     starts = np.flatnonzero(change)
     counts = np.diff(np.append(starts, len(first)))
-    found = np.repeat(relevant.found[starts], counts) - 1
+    above = np.repeat(relevant.ordinal[starts], counts) - 1
     in_group = np.repeat(counts, counts)
-    expected: Floats = (first - 1 - found) + (size - in_group) * (relevant.found - found) / (
+    expected: Floats = (first - 1 - above) + (size - in_group) * (relevant.ordinal - above) / (
         in_group + 1
     )
 
@@ -161,7 +161,7 @@ def normalised_recall(
     retrieved
     """
     unseen = _unseen(run, rel)
-    counted = run.relevant(rel).count() if missing == "ignore" else run.num_rel(rel)
+    size = run.relevant(rel).count() if missing == "ignore" else run.num_rel(rel)
     beyond: Floats = np.zeros(run.n_topics)
     if missing == "last":
         beyond = unseen * (_last(run, rel, documents) - (unseen - 1) / 2)
@@ -170,10 +170,10 @@ def normalised_recall(
         rank[np.isnan(_rest(run, rel, documents))] = np.nan
         beyond = unseen * rank
 
-    spent: Floats = (
-        _sum_of_ranks(run, rel) + np.where(unseen > 0, beyond, 0.0) - counted * (counted + 1) / 2
+    excess: Floats = (
+        _sum_of_ranks(run, rel) + np.where(unseen > 0, beyond, 0.0) - size * (size + 1) / 2
     )
-    return 1 - _over(spent, counted * np.where(_fits(run, rel, documents), documents - counted, 0))
+    return 1 - _over(excess, size * np.where(_fits(run, rel, documents), documents - size, 0))
 
 
 def _sum_of_ranks(run: JudgedRun, rel: int) -> Floats:
@@ -222,15 +222,17 @@ def _nonrelevant_before(
     """Count the non-relevant documents before the n-th relevant one where that is not retrieved;
     NaN where nothing says how many they are, or the topic has no relevant document; shape
     (topics,)."""
-    unseen, found = _unseen(run, rel), run.relevant(rel).count()
+    unseen, retrieved = _unseen(run, rel), run.relevant(rel).count()
     before: Floats = np.full(run.n_topics, np.nan)
     if missing == "last":
         before = _last(run, rel, documents) - run.num_rel(rel)
     elif missing == "next":
-        before = (run.num_ret - found).astype(np.float64)
+        before = (run.num_ret - retrieved).astype(np.float64)
     elif missing == "random":
         before = (
-            run.num_ret - found + (_rest(run, rel, documents) - unseen) * (n - found) / (unseen + 1)
+            run.num_ret
+            - retrieved
+            + (_rest(run, rel, documents) - unseen) * (n - retrieved) / (unseen + 1)
         )
 
     before[run.num_rel(rel) == 0] = np.nan

@@ -53,8 +53,8 @@ def set_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) 
     Range: 0 to 1
     Source: trec_eval m_set_map
     """
-    found = run.relevant(rel).count()
-    return ratio(found * found, run.num_ret * run.num_rel(rel))
+    retrieved = run.relevant(rel).count()
+    return ratio(retrieved * retrieved, run.num_ret * run.num_rel(rel))
 
 
 def utility(
@@ -77,8 +77,8 @@ def utility(
     Elsewhere: trec_eval -c counts 0 for a topic that the run did not answer; here c and d count for
     it too
     """
-    found = run.relevant(rel).count()
-    other, missed = run.num_ret - found, run.num_rel(rel) - found
+    retrieved = run.relevant(rel).count()
+    other, missed = run.num_ret - retrieved, run.num_rel(rel) - retrieved
     rest = (documents or 0) - run.num_rel(rel) - other
-    worth: Floats = a * found + b * other + c * missed + d * rest
+    worth: Floats = a * retrieved + b * other + c * missed + d * rest
     return worth

@@ -9,39 +9,42 @@ from difflib import get_close_matches
 
 from metrics.engine.errors import MeasureError
 
-# Comparing takes the product of the lengths; no name is longer.
+# The time of a comparison grows with the product of the lengths; no name is longer.
 _LONGEST = 60
 
 
-def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name most like the word whatever its case, or None where none is like it."""
+def closest(word: str, names: Iterable[str]) -> str | None:
+    """Return the name most like the word, whatever its case, or None if none is like it."""
     folded: dict[str, str] = {}
-    for name in known:
+    for name in names:
         folded.setdefault(name.casefold(), name)
-    found = get_close_matches(word[:_LONGEST].casefold(), folded, n=1)
-    return folded[found[0]] if found else None
+    matches = get_close_matches(word[:_LONGEST].casefold(), folded, n=1)
+    return folded[matches[0]] if matches else None
 
 
-def meant(word: str, known: Iterable[str], among: str) -> str:
-    """Return the end of a refusal: the name that was meant, or else all of them, after what `among`
-    calls them."""
-    names = list(known)
-    near = closest(word, names)
+def suggest(word: str, names: Iterable[str], among: str) -> str:
+    """Return the end of a refusal: the most similar name, or else all names after the words
+    `among`."""
+    choices = list(names)
+    near = closest(word, choices)
     if near:
         return f"did you mean {near!r}?"
-    return f"{among} {', '.join(names)}" if names else f"{among} none"
+    return f"{among} {', '.join(choices)}" if choices else f"{among} none"
 
 
 # A name with parameters and cutoff in either grammar: nDCG(gains='exp')@10, ndcg_cut_10, P.5
 _PARTS = re.compile(
-    r"\s*(?P<name>[^()@\s]*?[^()@\s\d._])(?:_cut)?(?P<arguments>\(.*\))?(?:[@._](?P<cutoff>[\d.]+))?\s*",
+    r"\s*(?P<name>[^()@\s]*?[^()@\s\d._])(?:_cut)?(?P<arguments>\(.*\))?"
+    r"(?:[@._](?P<cutoff>[\d.]+))?\s*",
     re.DOTALL,
 )
-# How like a name must be: measures have short ones.
+# The least similarity of a name; names of measures are short.
 _LIKENESS = 0.7
 
 
-def meant_measure(text: str, names: Mapping[str, str], read: Callable[[str], object]) -> str | None:
+def suggest_measure(
+    text: str, names: Mapping[str, str], read: Callable[[str], object]
+) -> str | None:
     """Return the measure that an unknown name may mean, as `read` takes it; `names` has the
     spellings of each.
 
@@ -51,12 +54,14 @@ def meant_measure(text: str, names: Mapping[str, str], read: Callable[[str], obj
     if parts is None:
         return None
 
-    folded = {_plain(spelling): name for spelling, name in names.items()}
-    found = get_close_matches(_plain(parts["name"])[:_LONGEST], folded, n=1, cutoff=_LIKENESS)
-    if not found:
+    folded = {_without_marks(spelling): name for spelling, name in names.items()}
+    matches = get_close_matches(
+        _without_marks(parts["name"])[:_LONGEST], folded, n=1, cutoff=_LIKENESS
+    )
+    if not matches:
         return None
 
-    name, arguments = folded[found[0]], parts["arguments"] or ""
+    name, arguments = folded[matches[0]], parts["arguments"] or ""
     cutoff = f"@{parts['cutoff']}" if parts["cutoff"] else ""
     for candidate in (
         f"{name}{arguments}{cutoff}",
@@ -71,5 +76,5 @@ def meant_measure(text: str, names: Mapping[str, str], read: Callable[[str], obj
     return None
 
 
-def _plain(name: str) -> str:
+def _without_marks(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()

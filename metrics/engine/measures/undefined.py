@@ -1,5 +1,5 @@
-"""Why a topic has no value: each measure that can be undefined, with its reasons in the order they
-are looked for."""
+"""The reasons why a topic has no value: for each measure that can be undefined, in the order in
+which they are examined."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ REASONS = {
     "scores_left_out": "the scores of documents that were left out are not known",
 }
 
-# A reason and the topics it holds for; True for all.
-_Found = list[tuple[str, Flags | bool]]
+# Each reason, and the topics for which it holds; True for all.
+_Reasons = list[tuple[str, Flags | bool]]
 _Values = Mapping[str, Any]
 
 
@@ -41,18 +41,18 @@ def why_undefined(
     """Return the reason of each topic without a value, a key of REASONS, and None for a topic with
     one.
 
-    `parameters` are those of the measure, its cutoff among them; `values` what it made of the run.
+    `parameters` are those of the measure, its cutoff among them; `values` are the computed values of the run.
     """
     missing = np.isnan(values)
     reasons: list[str | None] = [None] * len(values)
-    for reason, holds in _RULES[name](run, parameters) if missing.any() else []:
-        for topic in np.flatnonzero(missing & holds).tolist():
+    for reason, topics in _RULES[name](run, parameters) if missing.any() else []:
+        for topic in np.flatnonzero(missing & topics).tolist():
             reasons[topic] = reasons[topic] or reason
 
     return reasons
 
 
-def _search_length(run: JudgedRun, values: _Values) -> _Found:
+def _search_length(run: JudgedRun, values: _Values) -> _Reasons:
     num_rel, needed = run.num_rel(values["rel"]), values.get("n", 1)
     return [
         ("no_relevant_document", num_rel == 0),
@@ -62,14 +62,14 @@ def _search_length(run: JudgedRun, values: _Values) -> _Found:
     ]
 
 
-def _normalised_recall(run: JudgedRun, values: _Values) -> _Found:
-    num_rel, found = run.num_rel(values["rel"]), run.relevant(values["rel"]).count()
+def _normalised_recall(run: JudgedRun, values: _Values) -> _Reasons:
+    num_rel, retrieved = run.num_rel(values["rel"]), run.relevant(values["rel"]).count()
     return [
         ("no_relevant_document", num_rel == 0),
         ("collection_too_small", _too_small(run, values)),
         (
             "every_document_relevant",
-            values["documents"] == (found if values["missing"] == "ignore" else num_rel),
+            values["documents"] == (retrieved if values["missing"] == "ignore" else num_rel),
         ),
         *_not_retrieved(values),
     ]
@@ -88,56 +88,59 @@ def _too_small(run: JudgedRun, values: _Values) -> Flags | bool:
     return too_small
 
 
-def _not_retrieved(values: _Values) -> _Found:
+def _not_retrieved(values: _Values) -> _Reasons:
     ignored = values["missing"] == "ignore"
     return [
         ("no_relevant_document_retrieved" if ignored else "relevant_document_not_retrieved", True)
     ]
 
 
-def _accuracy(run: JudgedRun, values: _Values) -> _Found:
+def _accuracy(run: JudgedRun, values: _Values) -> _Reasons:
     return [("no_document_retrieved", run.num_ret == 0), ("no_pair_of_documents", True)]
 
 
-def _satisfaction(run: JudgedRun, values: _Values) -> _Found:
+def _satisfaction(run: JudgedRun, values: _Values) -> _Reasons:
     return [("no_relevant_document", True)]
 
 
-def _frustration(run: JudgedRun, values: _Values) -> _Found:
+def _frustration(run: JudgedRun, values: _Values) -> _Reasons:
     return [("no_document_retrieved", True)]
 
 
-def _relative_relevance(run: JudgedRun, values: _Values) -> _Found:
+def _relative_relevance(run: JudgedRun, values: _Values) -> _Reasons:
     return [
         ("no_document_with_gain", run.ideal_gains(values["gains"]).count() == 0),
         ("scores_left_out", True),
     ]
 
 
-def _half_life(run: JudgedRun, values: _Values) -> _Found:
+def _half_life(run: JudgedRun, values: _Values) -> _Reasons:
     return [
         ("no_document_with_gain", run.ideal_gains(values["gains"]).count() == 0),
         ("no_gain_retrieved", True),
     ]
 
 
-def _against_known(run: JudgedRun, values: _Values) -> _Found:
+def _against_known(run: JudgedRun, values: _Values) -> _Reasons:
     if run.known is None:
         return [("no_known_documents", True)]
     base = run.known.base
-    known = base.sum_where(base.level >= values["rel"])
-    return [("no_known_relevant_document", known == 0), ("no_relevant_document_retrieved", True)]
+    num_known = base.sum_where(base.level >= values["rel"])
+    return [
+        ("no_known_relevant_document", num_known == 0),
+        ("no_relevant_document_retrieved", True),
+    ]
 
 
-def _against_expected(run: JudgedRun, values: _Values) -> _Found:
+def _against_expected(run: JudgedRun, values: _Values) -> _Reasons:
     if values["expected"] is not None:
         return [("expected_not_reached", True)]
     expected = np.zeros(run.n_topics) if run.known is None else run.known.expected
     return [("nothing_expected", expected == 0), ("expected_not_reached", True)]
 
 
-def _at_each_cutoff(run: JudgedRun, values: _Values) -> _Found:
-    reasons: _Found = []
+def _at_each_cutoff(run: JudgedRun, values: _Values) -> _Reasons:
+    reasons: _Reasons = []
     for measure in at_each_cutoff(values["of"], values["cutoffs"]):
         missing = np.isnan(measure.compute(run))
         if missing.any():
@@ -148,7 +151,7 @@ def _at_each_cutoff(run: JudgedRun, values: _Values) -> _Found:
     return reasons
 
 
-_RULES: dict[str, Callable[[JudgedRun, _Values], _Found]] = {
+_RULES: dict[str, Callable[[JudgedRun, _Values], _Reasons]] = {
     "AvgCut": _at_each_cutoff,
     "SearchLength": _search_length,
     "ASL": _search_length,

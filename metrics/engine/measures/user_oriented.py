@@ -51,11 +51,11 @@ def frustration(
     Undefined: where the run has no document for the topic
     """
     size, topic, rank, s, relevant = _listed(run, cutoff, rel, gains)
-    found = np.bincount(topic[relevant], minlength=run.n_topics)
-    others = size - found
+    num_relevant = np.bincount(topic[relevant], minlength=run.n_topics)
+    others = size - num_relevant
     credit = _earliness(run, size, topic, rank, np.where(relevant, 1.0, s))
     actual = size * (size + 1) / 2 - credit
-    worst = others * (size + 1 + found) / 2 - _worst_credit(
+    worst = others * (size + 1 + num_relevant) / 2 - _worst_credit(
         run, size, others, topic[~relevant], s[~relevant]
     )
 
@@ -88,13 +88,13 @@ def total(
 def _listed(
     run: JudgedRun, cutoff: int | None, rel: int, gains: GainMap
 ) -> tuple[Ints, Ints, Ints, Floats, Flags]:
-    """Length of each topic's list, and of its judged documents: topic, rank, scaled gain, whether
-    relevant."""
+    """Return the length of each topic's list, and of its judged documents the topic, rank, scaled
+    gain, and whether they are relevant."""
     size = run.num_ret if cutoff is None else np.minimum(run.num_ret, cutoff)
-    kept = run.rank <= size[run.topic]
-    level = run.level[kept]
+    rows = run.rank <= size[run.topic]
+    level = run.level[rows]
     largest = gains.of(run.recall_base.level).max(initial=0.0) or 1.0
-    return size, run.topic[kept], run.rank[kept], gains.of(level) / largest, level >= rel
+    return size, run.topic[rows], run.rank[rows], gains.of(level) / largest, level >= rel
 
 
 def _earliness(run: JudgedRun, size: Ints, topic: Ints, rank: Ints, worth: Floats) -> Floats:
@@ -105,10 +105,10 @@ def _earliness(run: JudgedRun, size: Ints, topic: Ints, rank: Ints, worth: Float
 def _worst_credit(run: JudgedRun, size: Ints, others: Ints, topic: Ints, s: Floats) -> Floats:
     """Return what partly relevant documents take off the worst order, where they end the
     non-relevant ones."""
-    ordered = s[np.lexsort((s, topic))]
+    ascending = s[np.lexsort((s, topic))]
     partly = np.bincount(topic, minlength=run.n_topics)
     rank = (others - partly)[topic] + place(topic) + 1
-    return _earliness(run, size, topic, rank, ordered)
+    return _earliness(run, size, topic, rank, ascending)
 
 
 def relative_relevance(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINEAR) -> Floats:

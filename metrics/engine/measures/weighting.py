@@ -28,8 +28,8 @@ def scaled_gains(run: JudgedRun, min_rel: int, max_rel: int, depth: int) -> Rank
     """Return the retrieved documents down to `depth` with a gain above 0: min_rel gains 0, max_rel
     gains 1."""
     gain = scaled_levels(run.level, min_rel, max_rel) / (max_rel - min_rel)
-    kept = (gain > 0) & (run.rank <= depth)
-    return RankedGains(run.topic[kept], run.rank[kept], gain[kept], run.n_topics)
+    rows = (gain > 0) & (run.rank <= depth)
+    return RankedGains(run.topic[rows], run.rank[rows], gain[rows], run.n_topics)
 
 
 def goal_weight(goal: float) -> Floats:
@@ -41,12 +41,12 @@ def goal_weight(goal: float) -> Floats:
 def weighted_gain(ranked: RankedGains, weight: Floats, *, stops: bool) -> Floats:
     """Average gain under weights by rank; shape (topics,). With `stops` a gain g ends the search
     with probability g."""
-    topic, gain, at = ranked.topic, ranked.gain, ranked.rank - 1
+    topic, gain, index = ranked.topic, ranked.gain, ranked.rank - 1
     if not stops:
-        return sum_by_topic(topic, gain * weight[at], ranked.n_topics) / float(weight.sum())
+        return sum_by_topic(topic, gain * weight[index], ranked.n_topics) / float(weight.sum())
 
     reach = before(topic, running_product(topic, 1.0 - gain), 1.0)
     reached = np.cumsum(weight)
-    expected = sum_by_topic(topic, reach * gain * weight[at], ranked.n_topics)
-    unseen = sum_by_topic(topic, reach * gain * (reached[-1] - reached[at]), ranked.n_topics)
+    expected = sum_by_topic(topic, reach * gain * weight[index], ranked.n_topics)
+    unseen = sum_by_topic(topic, reach * gain * (reached[-1] - reached[index]), ranked.n_topics)
     return ratio(expected, reached[-1] - unseen)

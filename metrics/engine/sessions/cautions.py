@@ -81,8 +81,8 @@ def dependent_cells(
         where = "where systems suit some topics or searchers better than others"
     message = (
         f"the {cells:,} {UNITS[design].removesuffix(' of a system')} are not independent, as "
-        f"{' and '.join(filter(None, told))} recur, but the test takes them for independent: {where}, p is too "
-        f"small; {instead}"
+        f"{' and '.join(filter(None, told))} recur, but the test takes them for independent: "
+        f"{where}, p is too small; {instead}"
     )
 
     return (Caution("dependent_cells", message),)

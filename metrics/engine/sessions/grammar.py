@@ -70,7 +70,10 @@ def session_values(view: JudgedSessions, measure: Measure) -> Floats:
 def check_has_values(measure: Measure) -> None:
     """MeasureError for a measure of averages, which has a curve but no value of a session."""
     if measure.parameters.get("norm") == "average":
-        message = f"{measure} divides averaged vectors: it has a curve, but no value of a session; use norm='session'"
+        message = (
+            f"{measure} divides averaged vectors: it has a curve, but no value of a session; use "
+            "norm='session'"
+        )
         raise MeasureError(message, code="bad_parameter")
 
 
@@ -110,22 +113,31 @@ def _check_short(measure: Measure) -> None:
     short, most = str(measure.parameters.get("short", "")), measure.cutoff or DEFAULT_DEPTH
     if short.startswith("min:") and int(short.removeprefix("min:")) > most:
         message = (
-            f"short='{short}': {measure.definition.name}@{most} counts {most} documents of each query, so m of 'min:m' "
-            f"is at most {most}"
+            f"short='{short}': {measure.definition.name}@{most} counts {most} documents of each "
+            f"query, so m of 'min:m' is at most {most}"
         )
         raise MeasureError(message, code="bad_parameter")
 
 
 def _unknown(text: str, name: str) -> str:
     if name == "SDCG":
-        return "SDCG is ambiguous: write sDCG for the session measure; what ir_measures calls SDCG is ScaledDCG"
+        return (
+            "SDCG is ambiguous: write sDCG for the session measure; what ir_measures calls SDCG "
+            "is ScaledDCG"
+        )
 
     with suppress(MeasureError):
         of_runs = parse_measure(text).name
-        return f"{of_runs} is a measure of runs; sessions take one as in Session(of='AP') and Query(of='nDCG@10')"
+        return (
+            f"{of_runs} is a measure of runs; sessions take one as in Session(of='AP') and "
+            "Query(of='nDCG@10')"
+        )
 
     near = meant_measure(text, _SPELLINGS, parse_session_measure)
     if near:
         return f"unknown session measure {text[:100]!r}; did you mean {near}?"
     known = ", ".join(SESSION_MEASURES)
-    return f"unknown session measure {text[:100]!r}; known are {known}, and Session(of='AP') for a measure of runs"
+    return (
+        f"unknown session measure {text[:100]!r}; known are {known}, and Session(of='AP') for a "
+        "measure of runs"
+    )

@@ -33,7 +33,10 @@ def _read_short(name: str, text: str) -> str:
         and 1 <= int(number[:9]) <= MAX_DEPTH
     ):
         return f"min:{int(number)}"
-    message = f"{name}={text!r}: {name} is 'pad', 'asis' or 'min:m' with a number of documents m from 1 to {MAX_DEPTH}"
+    message = (
+        f"{name}={text!r}: {name} is 'pad', 'asis' or 'min:m' with a number of documents m from 1 "
+        f"to {MAX_DEPTH}"
+    )
     raise MeasureError(message, code="bad_parameter")
 
 
@@ -74,12 +77,16 @@ HALF_LIFE = Parameter(
     "half_life",
     None,
     _read_half_life,
-    "seconds from the session's first query to one whose gains count half; none: time does not count",
+    "seconds from the session's first query to one whose gains count half; none: time does not "
+    "count",
 )
 DD_BASE = Parameter(
     "bq", 4.0, read_number(1.0, 1000.0), "base of the logarithm that discounts by query", True
 )
-_SHORT_TEXT = "lists of fewer than X documents: padded with zeros, taken 'asis', or padded to m documents by 'min:m', m at most X"
+_SHORT_TEXT = (
+    "lists of fewer than X documents: padded with zeros, taken 'asis', or padded to m documents "
+    "by 'min:m', m at most X"
+)
 SHORT = Parameter("short", "pad", _read_short, _SHORT_TEXT)
 SHORT_LIST = Parameter("short", "asis", _read_short, _SHORT_TEXT)
 _DUPLICATES = read_choice("every", "first")
@@ -94,18 +101,20 @@ SCAN = Parameter(
 )  # fmt: skip
 IDEAL = Parameter(
     "ideal", "repeated", read_choice("repeated", "once"),
-    "ideal session: the ideal ranking in every query, or each document once, the best where a gain counts most",
+    "ideal session: the ideal ranking in every query, or each document once, the best where a "
+    "gain counts most",
 )  # fmt: skip
 NORM = Parameter(
     "norm",
     "session",
     read_choice("session", "query", "average"),
-    "divide by the ideal session, each query by its ideal ranking, or the averaged vectors by the averaged ideals, "
-    "which gives a curve but no value of a session",
+    "divide by the ideal session, each query by its ideal ranking, or the averaged vectors by the "
+    "averaged ideals, which gives a curve but no value of a session",
 )
 FIGURE = Parameter(
     "figure", "final", read_choice(*FIGURES),
-    "the vector's last component, the mean of its components (avgpos), or the mean, best, worst, first or last query",
+    "the vector's last component, the mean of its components (avgpos), or the mean, best, worst, "
+    "first or last query",
 )  # fmt: skip
 QUERY_FIGURE = Parameter(
     "figure",

@@ -156,7 +156,10 @@ def _once(view: JudgedSessions, setting: Setting) -> Floats:
     """Return the same of the ideal session that has each document once. Of places with equal
     weights the first one has the better document."""
     if (view.session_topic == -2).any():
-        message = "ideal='once' needs one set of judgements for a session: by topic or by session, not by query"
+        message = (
+            "ideal='once' needs one set of judgements for a session: by topic or by session, not "
+            "by query"
+        )
         raise MeasureError(message, code="bad_parameter")
 
     slots, weights = slots_of(view, setting), _weights(view, setting)

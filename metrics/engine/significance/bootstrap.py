@@ -50,7 +50,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     p_value = np.where(np.isnan(low), np.nan, (extreme + 1) / (options.resamples + 1))
     few = few_topics(
         values.shape[1],
-        "so few topics do not represent their population, and the bootstrap finds too many differences",
+        "so few topics do not represent their population, and the bootstrap finds too many "
+        "differences",
     )
     cautions = (*few, *untested(p_value, CONSTANT), *few_resamples(options, len(first), True))
 

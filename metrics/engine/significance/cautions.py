@@ -113,7 +113,10 @@ def _some_of(concerned: Flags, what: str, verbs: tuple[str, str]) -> str:
 def ties_lost_to_rounding(many: int) -> list[Caution]:
     if not many:
         return []
-    message = f"in {pairs_in_words(many)} some differences are unequal only by rounding: ties='rounded' treats them as tied"
+    message = (
+        f"in {pairs_in_words(many)} some differences are unequal only by rounding: ties='rounded' "
+        "treats them as tied"
+    )
     return [Caution("ties_lost_to_rounding", message)]
 
 
@@ -123,14 +126,17 @@ def few_resamples(options: Options, pairs: int, drawn: bool) -> list[Caution]:
         return []
 
     message = (
-        f"{options.resamples:,} resamples cannot give a p below {smallest:.2g}, too large for 0.05 over {pairs:,} "
-        "pairs by Bonferroni or Holm; use more resamples"
+        f"{options.resamples:,} resamples cannot give a p below {smallest:.2g}, too large for "
+        f"0.05 over {pairs:,} pairs by Bonferroni or Holm; use more resamples"
     )
     return [Caution("few_resamples", message)]
 
 
 def unpaired() -> list[Caution]:
-    message = "the test is unpaired: differences between topics count as noise, so it can miss differences"
+    message = (
+        "the test is unpaired: differences between topics count as noise, so it can miss "
+        "differences"
+    )
     return [Caution("unpaired", message)]
 
 
@@ -148,8 +154,8 @@ def uneven_spread(residuals: Matrix) -> list[Caution]:
         return []
 
     message = (
-        "the runs have unequal variances (Brown and Forsythe, p < 0.01), and the test assumes one: some p are too "
-        "small; t_and_tukey holds each pair to its own variance, too"
+        "the runs have unequal variances (Brown and Forsythe, p < 0.01), and the test assumes "
+        "one: some p are too small; t_and_tukey holds each pair to its own variance, too"
     )
     return [Caution("uneven_spread", message)]
 

@@ -75,7 +75,8 @@ class Model:
         sizes, vectors = np.linalg.eigh(left.T @ left)
         if sizes[1] <= len(system) * 1e-9:
             raise StatisticsError(
-                "the systems cannot be told apart from the searchers or the topics of their sessions"
+                "the systems cannot be told apart from the searchers or the topics of their "
+                "sessions"
             )
 
         directions = (left @ vectors[:, 1:]) / np.sqrt(sizes[1:])

@@ -239,8 +239,8 @@ def _without_tiers(pairs: Pairs, topics: int) -> list[Caution]:
         return []
 
     message = (
-        f"no tiers, letters or set of the best: {topics} topics are too few to tell all pairs of {pairs.runs} runs "
-        f"apart; {MIN_TIERED_TOPICS} are needed"
+        f"no tiers, letters or set of the best: {topics} topics are too few to tell all pairs of "
+        f"{pairs.runs} runs apart; {MIN_TIERED_TOPICS} are needed"
     )
     return [Caution("no_tiers", message)]
 
@@ -257,8 +257,8 @@ def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:
         return []
 
     message = (
-        f"{entry.omnibus} finds no difference of the runs (p = {p_value:.2g}), and {test} assumes that it does: what "
-        "it finds here is not to be relied on"
+        f"{entry.omnibus} finds no difference of the runs (p = {p_value:.2g}), and {test} assumes "
+        "that it does: what it finds here is not to be relied on"
     )
     return [Caution("omnibus_not_significant", message)]
 
@@ -288,8 +288,9 @@ def _check(what: str, name: str, known: list[str]) -> None:
         message = f"unknown {what} {name[:40]!r}; {meant}known: {', '.join(known)}"
         if what == "test" and name in OMNIBUS:
             message = (
-                f"{name} tests all runs at once and cannot be requested: anova and friedman come with every comparison "
-                f"of 3 runs or more, kruskal_wallis with mann_whitney; tests of pairs: {', '.join(known)}"
+                f"{name} tests all runs at once and cannot be requested: anova and friedman come "
+                "with every comparison of 3 runs or more, kruskal_wallis with mann_whitney; tests "
+                f"of pairs: {', '.join(known)}"
             )
 
         if what == "test" and name in PRACTICAL:

@@ -20,8 +20,9 @@ count_extreme = Kernel(
 count_maxima = Kernel(
     _LARGEST,
     "count_maxima",
-    f"void({_SUMS}, {_SMALL}, float64, int64, {_PAIRS}, float64[::1], float64[::1], float64[::1], float64[::1], "
-    "float32[:, ::1], uint8[:, ::1], float32[::1], int64[::1], int64[::1], float64[:, ::1])",
+    f"void({_SUMS}, {_SMALL}, float64, int64, {_PAIRS}, float64[::1], float64[::1], float64[::1], "
+    "float64[::1], float32[:, ::1], uint8[:, ::1], float32[::1], int64[::1], int64[::1], "
+    "float64[:, ::1])",
 )
 count_shifted = Kernel(
     _MODULE,
@@ -31,13 +32,14 @@ count_shifted = Kernel(
 mark_maxima = Kernel(
     _LARGEST,
     "mark_maxima",
-    f"void({_SMALL}, float32[:, ::1], float32[:, ::1], int32[:, ::1], float32[::1], float32[:, ::1], float32[:, ::1], "
-    "float32[:, ::1], uint8[:, ::1])",
+    f"void({_SMALL}, float32[:, ::1], float32[:, ::1], int32[:, ::1], float32[::1], float32[:, "
+    "::1], float32[:, ::1], float32[:, ::1], uint8[:, ::1])",
 )
 quantiles = Kernel(
     _MODULE,
     "quantiles",
-    f"void(float64[:, :], {_PAIRS}, float64[::1], float64[:, ::1], int32[::1], int64[::1], float64[:, ::1])",
+    f"void(float64[:, :], {_PAIRS}, float64[::1], float64[:, ::1], int32[::1], int64[::1], "
+    "float64[:, ::1])",
 )
 draw = Kernel(_MODULE, "draw", "void(uint64[::1], uint64[::1])")
 draw_topics = Kernel(_MODULE, "draw_topics", f"void(uint64[::1], {_SUMS})")

@@ -38,8 +38,8 @@ class Practical:
 
         if self.margin is None:
             message = (
-                "tost needs a margin: the smallest difference that would matter, in units of the measure, such as "
-                "margin=0.02; choose it before you look at the results"
+                "tost needs a margin: the smallest difference that would matter, in units of the "
+                "measure, such as margin=0.02; choose it before you look at the results"
             )
             raise StatisticsError(message, code="required", pointer="margin")
 

@@ -91,7 +91,10 @@ def levels_of(*factors: Ints) -> list[Ints]:
 
     levels = sum(int(factor.max()) + 1 for factor in found)
     if levels > MAX_LEVELS:
-        message = f"{levels} systems, topics and searchers; an analysis of variance takes at most {MAX_LEVELS:,}"
+        message = (
+            f"{levels} systems, topics and searchers; an analysis of variance takes at most "
+            f"{MAX_LEVELS:,}"
+        )
         raise StatisticsError(message)
 
     return found

@@ -113,13 +113,16 @@ def adjust(p_values: Floats, correction: Correction) -> Floats:
 def cautions_of(verdicts: Verdicts, topics: int) -> Iterator[Caution]:
     """Return why pairs have no verdict. The test itself reports a missing spread."""
     if verdicts.have(TOO_FEW_TOPICS).any():
-        message = f"no verdicts: {topics} topics are too few to tell a difference from chance; {MIN_TOPICS} are needed"
+        message = (
+            f"no verdicts: {topics} topics are too few to tell a difference from chance; "
+            f"{MIN_TOPICS} are needed"
+        )
         yield Caution("no_verdict", message)
 
     others = int(np.count_nonzero(verdicts.have(OTHER_DIRECTION)))
     if others:
         message = (
-            f"in {pairs_in_words(others)} the test, which does not test means, is significant but does not point in "
-            "the direction of the difference of means: no verdict"
+            f"in {pairs_in_words(others)} the test, which does not test means, is significant but "
+            "does not point in the direction of the difference of means: no verdict"
         )
         yield Caution(OTHER_DIRECTION, message)

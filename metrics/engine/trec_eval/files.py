@@ -84,7 +84,10 @@ def read_qrels(path: FilePath) -> QrelsRows:
 
         known = qrels.setdefault(topic, {}).setdefault((document, iteration), level)
         if known != level:
-            message = f"document {_shown(document)} of topic {_shown(topic)} has level {level} here and {known} above"
+            message = (
+                f"document {_shown(document)} of topic {_shown(topic)} has level {level} here and "
+                f"{known} above"
+            )
             raise _problem(path, number, message)
 
     return qrels

@@ -74,7 +74,8 @@ def read_requests(
             given[name] = given.get(name) or (parameters if point else None)
         elif name.startswith(PREFERENCES) or name.endswith(GROUPS):
             raise MeasureError(
-                f"{name}: preferences and judgement groups are not read here; use trec_eval for them"
+                f"{name}: preferences and judgement groups are not read here; use trec_eval for "
+                "them"
             )
         else:
             others[_at_level(parse_measure(text, documents), text, level)] = None
@@ -124,7 +125,8 @@ def _together(entry: Entry, numbers: tuple[float, ...], parameters: str) -> Requ
     """Numbers in the place of the default ones: as many, but for the points of an average."""
     if entry.name != "11pt_avg" and len(numbers) != len(entry.default):
         raise _refusal(
-            f"{entry.name}.{parameters}: {entry.name} takes {len(entry.default)} numbers, not {len(numbers)}"
+            f"{entry.name}.{parameters}: {entry.name} takes {len(entry.default)} numbers, not "
+            f"{len(numbers)}"
         )
     return Request(entry, numbers, written=parameters)
 
