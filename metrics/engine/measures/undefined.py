@@ -41,7 +41,8 @@ def why_undefined(
     """Return the reason of each topic without a value, a key of REASONS, and None for a topic with
     one.
 
-    `parameters` are those of the measure, its cutoff among them; `values` are the computed values of the run.
+    `parameters` are those of the measure, its cutoff among them; `values` are the computed values
+    of the run.
     """
     missing = np.isnan(values)
     reasons: list[str | None] = [None] * len(values)

@@ -23,7 +23,7 @@ from metrics.engine.measures.grammar import (
     split_names,
     take_apart,
 )
-from metrics.engine.measures.spelling import meant_measure
+from metrics.engine.measures.spelling import suggest_measure
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.measures import SESSION_MEASURES
 from metrics.engine.sessions.settings import DEFAULT_DEPTH, Ideal, Norm, Setting
@@ -133,7 +133,7 @@ def _unknown(text: str, name: str) -> str:
             "Query(of='nDCG@10')"
         )
 
-    near = meant_measure(text, _SPELLINGS, parse_session_measure)
+    near = suggest_measure(text, _SPELLINGS, parse_session_measure)
     if near:
         return f"unknown session measure {text[:100]!r}; did you mean {near}?"
     known = ", ".join(SESSION_MEASURES)
