@@ -181,7 +181,7 @@ class _Command:
                 view, judgements.topic_ids, summary.tag or "", self._settings(), scale
             )
             self._check_topics(file, answers, summary.topics)
-            topics = [judgements.topic_ids[topic].decode() for topic in answers.shown.tolist()]
+            topics = [judgements.topic_ids[topic].decode() for topic in answers.topics.tolist()]
 
             return Sheet(file.name, topics, self._columns(file, answers), scale is not None)
 
@@ -258,7 +258,7 @@ class _Command:
             problem = (
                 f"none of the run's topics has judgements{_other_case(topics, answers.topic_ids)}"
             )
-            if not len(answers.shown):
+            if not len(answers.topics):
                 raise EvalHubError(problem)
 
             _say(f"{file.name}: warning: {problem}")

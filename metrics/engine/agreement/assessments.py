@@ -1,5 +1,4 @@
-"""Two sets of judgements side by side: which levels they give to the same documents, and how far
-they agree."""
+"""Two sets of judgements of the same documents: which levels they give, and how far they agree."""
 
 from __future__ import annotations
 
@@ -39,14 +38,13 @@ class Assessments:
 
     @property
     def row_shares(self) -> Floats:
-        """Return `both` over the sums of its rows: shape (levels, levels), NaN in a row of
-        nothing."""
+        """Return `both` over the sums of its rows; shape (levels, levels), NaN in an empty row."""
         return self._over(self.both.sum(axis=1, keepdims=True))
 
     @property
     def column_shares(self) -> Floats:
-        """Return `both` over the sums of its columns: shape (levels, levels), NaN in a column of
-        nothing."""
+        """Return `both` over the sums of its columns; shape (levels, levels), NaN in an empty
+        column."""
         return self._over(self.both.sum(axis=0, keepdims=True))
 
     @property
@@ -85,8 +83,7 @@ class Assessments:
         return shares
 
     def _kappa(self, weights: Floats) -> float:
-        """1 minus the disagreement found over the disagreement expected of two independent
-        judges."""
+        """Return 1 minus observed disagreement over that expected of independent assessors."""
         total = self.both.sum()
         expected = np.outer(self.both.sum(axis=1), self.both.sum(axis=0)) * weights
         return (
@@ -101,25 +98,25 @@ def compare_assessments(first: Judgements, second: Judgements) -> Assessments:
     levels = np.union1d(first.levels, second.levels)
     rows = np.searchsorted(levels, first.levels)
     columns = np.searchsorted(levels, second.levels)
-    places = second.places
-    topics = [topic_id in second.topic_index for topic_id in first.topic_ids]
+    row_of = second.places
+    shared = [topic_id in second.topic_index for topic_id in first.topic_ids]
 
-    found = np.full(len(first.levels), -1, np.int64)
+    matches = np.full(len(first.levels), -1, np.int64)
     for (topic, document), row in first.places.items():
-        if topics[topic]:
-            found[row] = places.get((second.topic_index[first.topic_ids[topic]], document), -1)
+        if shared[topic]:
+            matches[row] = row_of.get((second.topic_index[first.topic_ids[topic]], document), -1)
 
-    known = found >= 0
+    matched = matches >= 0
     size = len(levels)
-    both = np.bincount(rows[known] * size + columns[found[known]], minlength=size * size).reshape(
-        size, size
-    )
-    missed = np.ones(len(second.levels), np.bool_)
-    missed[found[known]] = False
+    both = np.bincount(
+        rows[matched] * size + columns[matches[matched]], minlength=size * size
+    ).reshape(size, size)
+    only_second = np.ones(len(second.levels), np.bool_)
+    only_second[matches[matched]] = False
 
     return Assessments(
         levels=levels,
         both=both,
-        only_first=np.bincount(rows[~known], minlength=size),
-        only_second=np.bincount(columns[missed], minlength=size),
+        only_first=np.bincount(rows[~matched], minlength=size),
+        only_second=np.bincount(columns[only_second], minlength=size),
     )

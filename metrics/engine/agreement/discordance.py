@@ -1,4 +1,4 @@
-"""How far the order of systems on single topics departs from their order over all topics."""
+"""How far the order of systems on a topic differs from their order over all topics."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ _DIGITS = 12
 
 
 def discordance(values: Matrix, ranks: Floats) -> Floats:
-    """Return for each topic the share of pairs of systems that stand there in the other order than
-    in `ranks`.
+    """Return for each topic the share of pairs of systems in another order than in `ranks`.
 
     A pair counts where both systems have a value (NaN is none) and a rank (NaN is none), and where
     neither ties. NaN where no pair counts.
@@ -32,20 +31,22 @@ def discordance(values: Matrix, ranks: Floats) -> Floats:
     if systems < 2 or not topics:
         return shares
 
-    there = ~np.isnan(cost)
-    place = _dense(np.where(there, cost, np.inf))
+    has_value = ~np.isnan(cost)
+    place = _dense(np.where(has_value, cost, np.inf))
     overall = np.unique(ranks[ranked], return_inverse=True)[1].reshape(1, -1)
 
     # Systems in the order of their ranks, those that tie in the order of the topic; those without a
     # value last.
     base = systems + 1
-    keys = np.sort(np.where(there, overall * base + place, systems * base + systems), axis=1)
-    counted = np.arange(systems) < there.sum(axis=1, keepdims=True)
-    own = np.sort(np.where(there, place, systems), axis=1)
-    number = there.sum(axis=1)
+    keys = np.sort(np.where(has_value, overall * base + place, systems * base + systems), axis=1)
+    is_counted = np.arange(systems) < has_value.sum(axis=1, keepdims=True)
+    topic_places = np.sort(np.where(has_value, place, systems), axis=1)
+    number = has_value.sum(axis=1)
     pairs = number * (number - 1) // 2
 
-    pairs += _tied(keys, counted) - _tied(keys // base, counted) - _tied(own, counted)
+    pairs += (
+        _tied(keys, is_counted) - _tied(keys // base, is_counted) - _tied(topic_places, is_counted)
+    )
     np.divide(_descents(keys % base), pairs, out=shares, where=pairs > 0)
     return shares
 
@@ -56,20 +57,19 @@ def _dense(rows: Matrix) -> Ints:
     ordered = np.take_along_axis(rows, order, axis=1)
     places = np.zeros(rows.shape, np.int64)
     places[:, 1:] = np.cumsum(ordered[:, 1:] > ordered[:, :-1], axis=1)
-    found = np.empty_like(places)
-    np.put_along_axis(found, order, places, axis=1)
+    dense = np.empty_like(places)
+    np.put_along_axis(dense, order, places, axis=1)
 
-    return found
+    return dense
 
 
-def _tied(ordered: Ints, counted: Flags) -> Ints:
-    """Return the number of pairs of equal neighbours and their neighbours in each row, among those
-    counted."""
+def _tied(ordered: Ints, is_counted: Flags) -> Ints:
+    """Return the number of tied pairs in each ordered row, among the columns that are counted."""
     index = np.arange(ordered.shape[1])
-    opens = np.ones(ordered.shape, np.bool_)
-    opens[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    first = np.maximum.accumulate(np.where(opens, index, 0), axis=1)
-    pairs: Ints = ((index - first) * counted).sum(axis=1)
+    is_first = np.ones(ordered.shape, np.bool_)
+    is_first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    first = np.maximum.accumulate(np.where(is_first, index, 0), axis=1)
+    pairs: Ints = ((index - first) * is_counted).sum(axis=1)
 
     return pairs
 
@@ -84,7 +84,7 @@ def _descents(rows: Ints) -> Ints:
     count, length = rows.shape
     size = 1 << (length - 1).bit_length()
 
-    # Each number as its place, equal ones in the order in which they stand; the places after the
+    # Each number as its place in the order, equal ones from left to right; the places after the
     # last fill up.
     blocks = np.tile(np.arange(size, dtype=np.int32), (count, 1))
 
@@ -94,15 +94,15 @@ def _descents(rows: Ints) -> Ints:
     )
     np.put_along_axis(blocks[:, :length], order, np.arange(length, dtype=np.int32)[None, :], axis=1)
 
-    found = np.zeros(count, np.int64)
+    descents = np.zeros(count, np.int64)
     while size > 1:
         size //= 2
         high = (blocks & size) > 0
         before = np.cumsum(high, axis=1, dtype=np.int32)
         before[high] = 0
-        found += before.sum(axis=1, dtype=np.int64).reshape(count, -1).sum(axis=1)
+        descents += before.sum(axis=1, dtype=np.int64).reshape(count, -1).sum(axis=1)
         # Every block has all numbers of its range, and thus as many with the bit as without it.
         halves = (blocks[~high].reshape(-1, size), blocks[high].reshape(-1, size))
         blocks = np.stack(halves, axis=1).reshape(-1, size)
 
-    return found
+    return descents

@@ -75,8 +75,7 @@ def rank_intervals(
 
 
 def stretch_of(topics: int, confidence: float) -> float:
-    """Return how much further than in resamples means lie from the true ones, at the ends of an
-    interval."""
+    """Return by how much the distance of means from the true ones exceeds that in resamples."""
     level = (1 + confidence) / 2
     student = float(special.stdtrit(topics - 1, level) / special.ndtri(level))
     return student * float(np.sqrt(topics / (topics - 1)))
@@ -84,8 +83,7 @@ def stretch_of(topics: int, confidence: float) -> float:
 
 @dataclass(frozen=True)
 class Agreements:
-    """Every coefficient between two orders a and b; for `tau_ap` a is the truth, for
-    `tau_ap_reversed` b."""
+    """Every coefficient between orders a and b; a is the truth of `tau_ap`, b of the reverse."""
 
     tau: Agreement
     tau_ap: Agreement
@@ -101,49 +99,45 @@ def order_agreements(
     lower_is_better: Flags,
     options: Options,
 ) -> list[Agreements]:
-    """Return how far some pairs of orders of the same runs agree, by measures or by qrels; topics
-    are drawn together.
+    """Return how far pairs of orders of the same runs agree, all on the same resamples of topics.
 
-    Each order is drawn once, however many pairs it is in.
+    The orders differ in the measure or the qrels. Each is resampled once, however many pairs it is
+    in.
 
     Shapes: `ranks` (orders, runs), as observed; each of `orders` (runs, topics), the same runs and
     topics in all.
     """
-    drawn = []
+    resampled = []
     for values, lower in zip(orders, lower_is_better.tolist(), strict=True):
         check(values, "an agreement of orders", runs=2)
         # Ranks of a board fit 16 bits: twice as fast as in 64.
-        drawn.append(_resampled_ranks(values, options, lower).astype(np.int16))
+        resampled.append(_resampled_ranks(values, options, lower).astype(np.int16))
 
     return [
-        _agreements(ranks[[a]], ranks[[b]], drawn[a], drawn[b], options.confidence)
+        _agreements(ranks[[a]], ranks[[b]], resampled[a], resampled[b], options.confidence)
         for a, b in pairs
     ]
 
 
-def _agreements(a: Ints, b: Ints, drawn_a: Any, drawn_b: Any, confidence: float) -> Agreements:
-    forth, back = (tau_ap(a, b), tau_ap(drawn_a, drawn_b)), (tau_ap(b, a), tau_ap(drawn_b, drawn_a))
-    symmetric = ((one + other) / 2 for one, other in zip(forth, back, strict=True))
-    found = (
-        (tau(a, b), tau(drawn_a, drawn_b)),
-        forth,
-        back,
-        symmetric,
-        (rbo(a, b), rbo(drawn_a, drawn_b)),
-    )
+def _agreements(
+    a: Ints, b: Ints, resampled_a: Any, resampled_b: Any, confidence: float
+) -> Agreements:
+    def interval(observed: Floats, resampled: Floats, least: float = -1.0) -> Agreement:
+        return _agreement(observed, resampled, confidence, least)
 
-    least = (-1.0, -1.0, -1.0, -1.0, 0.0)
+    forth, forth_resampled = tau_ap(a, b), tau_ap(resampled_a, resampled_b)
+    back, back_resampled = tau_ap(b, a), tau_ap(resampled_b, resampled_a)
     return Agreements(
-        *(
-            _agreement(seen, drawn, confidence, lowest)
-            for (seen, drawn), lowest in zip(found, least, strict=True)
-        )
+        tau=interval(tau(a, b), tau(resampled_a, resampled_b)),
+        tau_ap=interval(forth, forth_resampled),
+        tau_ap_reversed=interval(back, back_resampled),
+        symmetric_tau_ap=interval((forth + back) / 2, (forth_resampled + back_resampled) / 2),
+        rbo=interval(rbo(a, b), rbo(resampled_a, resampled_b), 0.0),
     )
 
 
-def _agreement(observed: Floats, found: Floats, confidence: float, least: float) -> Agreement:
-    """Return a coefficient, at least `least` and at most 1, with the hull of its percentile and its
-    basic interval.
+def _agreement(observed: Floats, resampled: Floats, confidence: float, least: float) -> Agreement:
+    """Return a coefficient from `least` to 1, with the hull of its percentile and basic intervals.
 
     Ranks of a resample carry the noise twice, so that orders of many runs agree less than those
     observed: percentiles lie too low, as far as the basic interval, 2 observed - percentiles, is
@@ -152,25 +146,25 @@ def _agreement(observed: Floats, found: Floats, confidence: float, least: float)
     (docs/statistics.md).
     """
     value = float(observed[0])
-    found = found[~np.isnan(found)]
-    if not len(found):
+    resampled = resampled[~np.isnan(resampled)]
+    if not len(resampled):
         return Agreement(value, np.nan, np.nan)
 
-    low, high = _percentiles(found, confidence).tolist()
+    low, high = _percentiles(resampled, confidence).tolist()
     return Agreement(
         value, min(low, max(2 * value - high, least)), max(high, min(2 * value - low, 1.0))
     )
 
 
 def _resampled_ranks(values: Matrix, options: Options, lower_is_better: bool) -> Ints:
-    """Shape (resamples, runs)."""
+    """Return the ranks in every resample; shape (resamples, runs)."""
     sums = resampled_sums(values, Plan(draw_weights, options.resamples, options.seed))
     return standings(sums.T, np.full(options.resamples, lower_is_better))
 
 
-def _percentiles(found: Ints | Floats, confidence: float) -> Floats:
+def _percentiles(values: Ints | Floats, confidence: float) -> Floats:
     """Return the ends of the middle part, both of them among the values."""
-    ends: Floats = np.quantile(found, _levels(confidence), axis=0, method="inverted_cdf")
+    ends: Floats = np.quantile(values, _levels(confidence), axis=0, method="inverted_cdf")
     return ends
 
 

@@ -21,8 +21,8 @@ def rbo(first: Ints, second: Ints, p: float = PERSISTENCE) -> Floats:
     """
     total, agreement = np.zeros(len(first)), np.ones(len(first))
     for depth in range(1, first.shape[1] + 1):
-        one, other = first <= depth, second <= depth
-        agreement = 2 * (one & other).sum(axis=1) / (one.sum(axis=1) + other.sum(axis=1))
+        a, b = first <= depth, second <= depth
+        agreement = 2 * (a & b).sum(axis=1) / (a.sum(axis=1) + b.sum(axis=1))
         total += agreement * p ** (depth - 1)
 
     overlap: Floats = agreement * p ** first.shape[1] + (1 - p) * total

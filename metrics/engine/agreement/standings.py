@@ -23,8 +23,7 @@ KERNELS = (_count_ranks,)
 
 
 def standings(means: Matrix, lower_is_better: Flags) -> Ints:
-    """Ranks 1, 2, 2, 4 of the systems under each combination, those without a mean (NaN) sharing
-    the last.
+    """Return ranks 1, 2, 2, 4 of the systems under each combination; those without a mean are last.
 
     A mean ties with the first of a rank where it is within TIE of it, as a share of it or in all.
     Held against the first, not the one before: a long row of ever so little lower means does not
@@ -38,9 +37,9 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
     if len(cost) == 1:
         # One leaderboard of a thousand runs: arrays of one number take fifty times as long as
         # numbers.
-        found = np.empty(order.shape, np.int64)
-        found[0, order[0]] = _ranks_in_order(cost[0, order[0]].tolist())
-        return found
+        ranks = np.empty(order.shape, np.int64)
+        ranks[0, order[0]] = _ranks_in_order(cost[0, order[0]].tolist())
+        return ranks
 
     ordered = np.ascontiguousarray(np.take_along_axis(cost, order, axis=1).T)
     places = _places_of_one(ordered) if ordered.shape[1] == 1 else _places_of_many(ordered)
@@ -50,8 +49,7 @@ def standings(means: Matrix, lower_is_better: Flags) -> Ints:
 
 
 def _places_of_one(ordered: Matrix) -> Ints:
-    """Return the ranks of one combination: a loop over ten thousand numbers, which arrays of one
-    number each make longer."""
+    """Return the ranks of one combination, in a loop: arrays of one number each would be slower."""
     ends = _end_of_tie(ordered[:, 0]).tolist()
     first, places = 0, []
     for place, cost in enumerate(ordered[:, 0].tolist()):
@@ -86,18 +84,17 @@ def _ranks_in_order(costs: Sequence[float]) -> list[int]:
 
 
 def add_ranks(means: Matrix, counts: Ints, *, lower_is_better: bool) -> None:
-    """Add to `counts`, of shape (systems, ranks), in how many combinations each system has each of
-    the `standings`.
+    """Add to `counts` in how many combinations each system has each rank of the `standings`.
 
-    Shapes: `means` (combinations, systems), all of them numbers; ranks count from 0 here.
+    Shapes: `means` (combinations, systems), all of them numbers; `counts` (systems, ranks), where
+    ranks count from 0.
     """
     cost = np.ascontiguousarray(means if lower_is_better else -means)
     _count_ranks(cost, np.argsort(cost, axis=1), TIE, counts)
 
 
 def count_first(means: Matrix, *, lower_is_better: bool) -> Ints:
-    """Return in how many combinations each system has the first rank of the `standings`; `means` as
-    for `add_ranks`."""
+    """Return in how many combinations each system is first; `means` as for `add_ranks`."""
     cost = means if lower_is_better else -means
     first: Ints = np.count_nonzero(cost <= _end_of_tie(cost.min(axis=1, keepdims=True)), axis=0)
     return first
@@ -116,21 +113,22 @@ def has_ties(ranks: Ints) -> Flags:
 
 
 def comparable(
-    topics: Sequence[int], judged: int, covered: Callable[[list[int]], Sequence[bytes]]
+    topics: Sequence[int], judged: int, topics_of: Callable[[list[int]], Sequence[bytes]]
 ) -> list[bool]:
-    """Return which systems have means that compare like with like: those over the same topics, and
-    over the most.
+    """Return which systems have comparable means: over the same topics, and over the most.
 
     `topics` counts the topics of each system's mean, out of those `judged`. Where none has them
-    all, `covered` says for some systems which topics they are; of different ones as many, those of
-    most systems count, of the first system where that is equal.
+    all, `topics_of` says for some systems which topics they are. Of several sets of that size the
+    one of most systems counts, or that of the first system.
     """
     most = max(topics, default=0)
     widest = [place for place, number in enumerate(topics) if number == most > 0]
     if most < judged and len(widest) > 1:
-        sets = covered(widest)
+        sets = topics_of(widest)
         usual, _ = Counter(sets).most_common(1)[0]
-        widest = [place for place, found in zip(widest, sets, strict=True) if found == usual]
+        widest = [
+            place for place, topic_set in zip(widest, sets, strict=True) if topic_set == usual
+        ]
 
     chosen = set(widest)
     return [place in chosen for place in range(len(topics))]

@@ -18,15 +18,15 @@ def tau_ap(truth: Ints, estimate: Ints) -> Floats:
     ICTIR 2017
     Shapes: `truth` and `estimate` (orders, systems); the result (orders,).
     """
-    total, counted = np.zeros(len(truth)), np.zeros(len(truth))
+    total, systems_below = np.zeros(len(truth)), np.zeros(len(truth))
     for system in range(truth.shape[1]):
         above = estimate < estimate[:, [system]]
         places = np.count_nonzero(above, axis=1)
         agreed = np.count_nonzero(above & (truth < truth[:, [system]]), axis=1)
         total += np.divide(agreed, places, out=np.zeros(len(truth)), where=places > 0)
-        counted += places > 0
+        systems_below += places > 0
 
-    mean = np.divide(total, counted, out=np.full(len(truth), np.nan), where=counted > 0)
+    mean = np.divide(total, systems_below, out=np.full(len(truth), np.nan), where=systems_below > 0)
     correlation: Floats = 2 * mean - 1
     return correlation
 

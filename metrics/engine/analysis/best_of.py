@@ -1,5 +1,4 @@
-"""The best of several versions: what its mean would be on other topics, and what as many equal
-versions reach."""
+"""The best of several versions: its mean on other topics, and the best mean of equal versions."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ _PIECE = 200_000
 
 
 def expected_best(values: Matrix, *, lower_is_better: bool = False, seed: int = 0) -> float:
-    """Return the mean that the best version can be expected to have on topics on which it was not
-    chosen.
+    """Return the expected mean of the best version on topics on which it was not chosen.
 
     Shape: `values` (versions, topics). The version is chosen on a random half of the topics and
     read on the other one, 200 times. NaN with fewer than two topics.
@@ -27,8 +25,8 @@ def expected_best(values: Matrix, *, lower_is_better: bool = False, seed: int = 
         return math.nan
 
     rng = np.random.default_rng(seed)
-    drawn = np.argsort(rng.random((HALVES, topics)), axis=1) < topics // 2
-    half = drawn.astype(np.float64)
+    on_half = np.argsort(rng.random((HALVES, topics)), axis=1) < topics // 2
+    half = on_half.astype(np.float64)
     chosen_on = values @ half.T / (topics // 2)
     read_on = values @ (1 - half).T / (topics - topics // 2)
     best = chosen_on.argmin(axis=0) if lower_is_better else chosen_on.argmax(axis=0)
@@ -38,8 +36,8 @@ def expected_best(values: Matrix, *, lower_is_better: bool = False, seed: int = 
 
 def best_so_far(means: Floats, *, lower_is_better: bool = False) -> Floats:
     """Return the best mean up to each version."""
-    found: Floats = (np.minimum if lower_is_better else np.maximum).accumulate(means)
-    return found
+    best: Floats = (np.minimum if lower_is_better else np.maximum).accumulate(means)
+    return best
 
 
 def reach_of_equals(
@@ -50,8 +48,7 @@ def reach_of_equals(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Floats:
-    """Return for each version the best mean that as many versions equal to the first one reach by
-    chance.
+    """Return for each version the best mean that as many equal versions reach by chance.
 
     Shape: `values` (versions, topics). The differences of each version from the first are centred,
     so that all versions are equal, and the topics are resampled; the result is the first mean and,
@@ -70,5 +67,5 @@ def reach_of_equals(
         counts = rng.multinomial(topics, np.full(topics, 1 / topics), size=size)
         reached[start : start + size] = np.maximum.accumulate(counts @ centred.T / topics, axis=1)
 
-    found: Floats = values[0].mean() + sign * np.quantile(reached, share, axis=0)
-    return found
+    reach: Floats = values[0].mean() + sign * np.quantile(reached, share, axis=0)
+    return reach

@@ -1,5 +1,4 @@
-"""Two systems topic by topic: the difference of their values, and on how many topics either one is
-ahead."""
+"""Two systems topic by topic: the difference of their values, and how often each is ahead."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ import numpy as np
 
 from metrics.engine.arrays import Floats
 
-# Values that agree to so many of their larger one are equal: the same figure summed in another
-# order.
+# Values that differ by less than this share of the larger one are equal: they were summed in
+# another order.
 _ROUNDING = 1e-12
 
 
@@ -27,16 +26,16 @@ class Differences:
 
     @property
     def influence(self) -> Floats:
-        """By how much the mean difference changes if a topic is left out; NaN for one that does not
-        count, and where no other does.
+        """Return by how much the mean difference changes if a topic is left out; NaN for a topic
+        that does not count, or is the only one.
 
         Formula: (mean(d) - d_i) / (n - 1)
         """
         topics = len(self.values) - self.undefined
         if topics < 2:
             return np.full(len(self.values), np.nan)
-        found: Floats = (np.nanmean(self.values) - self.values) / (topics - 1)
-        return found
+        influence: Floats = (np.nanmean(self.values) - self.values) / (topics - 1)
+        return influence
 
 
 def differences(a: Floats, b: Floats, *, lower_is_better: bool = False) -> Differences:

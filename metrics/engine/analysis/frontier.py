@@ -30,7 +30,7 @@ class Costs:
 @dataclass(frozen=True)
 class Frontier:
     """One entry per run: one of STATUSES, the run that is better at no higher cost (-1 for none),
-    and the corrected p of this. `pairs` is the number of pairs for which the p values count."""
+    and the corrected p of this. The p values are corrected for `pairs` pairs."""
 
     status: list[str]
     by: Ints
@@ -41,8 +41,7 @@ class Frontier:
 def frontier(
     values: Matrix, costs: Costs, groups: Ints, *, lower_is_better: bool = False
 ) -> Frontier:
-    """Which runs are on the frontier of effectiveness against cost, which are surely dominated, and
-    which perhaps.
+    """Return which runs are on the frontier of effectiveness against cost, and which are dominated.
 
     Groups: a run is surely dominated if another one is not dearer, with intervals apart where there
     are any, and better: the one-sided p of `paired_t` is below 0.05, by Holm over all pairs of
@@ -54,37 +53,38 @@ def frontier(
     """
     better = -values if lower_is_better else values
     means = better.mean(axis=1)
-    same = groups[:, None] == groups[None, :]
-    np.fill_diagonal(same, False)
-    beaten = same & (costs.value[:, None] <= costs.value) & (means[:, None] >= means)
+    comparable = groups[:, None] == groups[None, :]
+    np.fill_diagonal(comparable, False)
+    beaten = comparable & (costs.value[:, None] <= costs.value) & (means[:, None] >= means)
     beaten &= (costs.value[:, None] < costs.value) | (means[:, None] > means)
-    first, second = (places.astype(np.int64) for places in np.nonzero(same & _not_dearer(costs)))
+    first, second = (
+        places.astype(np.int64) for places in np.nonzero(comparable & _not_dearer(costs))
+    )
 
     # Student's t, positive where the first run is better; NaN without spread.
     statistic = paired_t.statistic_of(*paired_t.mean_and_error(better, first, second))
-    by, least = np.full(len(means), -1), np.full(len(means), np.nan)
+    by, p_adjusted = np.full(len(means), -1), np.full(len(means), np.nan)
 
     # The strongest pair of each run last: it is what stays.
-    tested = np.flatnonzero(beaten[first, second])
-    tested = tested[
-        np.argsort(np.where(np.isnan(statistic[tested]), -np.inf, statistic[tested]), kind="stable")
+    pairs = np.flatnonzero(beaten[first, second])
+    pairs = pairs[
+        np.argsort(np.where(np.isnan(statistic[pairs]), -np.inf, statistic[pairs]), kind="stable")
     ]
     strongest = np.full(len(means), -1)
-    strongest[second[tested]] = tested
+    strongest[second[pairs]] = pairs
     runs = np.flatnonzero(strongest >= 0)
     by[runs] = first[strongest[runs]]
 
     freedom = values.shape[1] - 1
-    least[runs] = holm_of(statistic, strongest[runs], lambda t: special.stdtr(freedom, -t))
+    p_adjusted[runs] = holm_of(statistic, strongest[runs], lambda t: special.stdtr(freedom, -t))
 
-    # Where costs overlap nothing was tested; the best of the runs that beat it by the means is
-    # named.
+    # Where costs overlap nothing was tested: the run names the best of those with a better mean.
     best = np.where(beaten, means[:, None], -np.inf).argmax(axis=0)
     by = np.where(beaten.any(axis=0) & (by < 0), best, by)
-    certain = (least < ALPHA) & (values.shape[1] >= MIN_TOPICS)
+    certain = (p_adjusted < ALPHA) & (values.shape[1] >= MIN_TOPICS)
     status = np.where(certain, DOMINATED, np.where(beaten.any(axis=0), PERHAPS, ON_FRONTIER))
 
-    return Frontier(status.tolist(), by, least, len(first))
+    return Frontier(status.tolist(), by, p_adjusted, len(first))
 
 
 def _not_dearer(costs: Costs) -> Flags:
@@ -92,5 +92,5 @@ def _not_dearer(costs: Costs) -> Flags:
     low, high = (np.where(np.isnan(end), costs.value, end) for end in (costs.low, costs.high))
     exact = np.isnan(costs.low) & np.isnan(costs.high)
     plain = exact[:, None] & exact & (costs.value[:, None] <= costs.value)
-    found: Flags = plain | (high[:, None] < low)
-    return found
+    not_dearer: Flags = plain | (high[:, None] < low)
+    return not_dearer

@@ -1,4 +1,4 @@
-"""What a set of reference runs reaches on each topic, and how one run stands beside it."""
+"""The values of a set of reference runs on each topic, and the rank of one run among them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from metrics.engine.judgement.steps import Matrix
 
 @dataclass(frozen=True)
 class TopicFigures:
-    """Figures of each topic over the runs that have a value there, each of shape (topics,); NaN
-    where none has.
+    """Figures of each topic over the runs with a value; shape (topics,), NaN where none has one.
 
     `median` is the mean of the two middle values where their number is even, `median_upper` the
     higher one of them, which is the (floor(n/2)+1)-th smallest: the median of TREC. `q1` and `q3`
@@ -32,8 +31,7 @@ class TopicFigures:
 
 
 def topic_figures(values: Matrix) -> TopicFigures:
-    """Return the figures of every topic; `values` has shape (runs, topics), NaN where a run has no
-    value."""
+    """Return the figures of every topic; `values` (runs, topics) are NaN where a run has none."""
     n: Ints = np.count_nonzero(np.isfinite(values), axis=0)
     if not len(values):
         nothing = np.full(values.shape[1], np.nan)
@@ -43,29 +41,31 @@ def topic_figures(values: Matrix) -> TopicFigures:
     ordered = np.sort(np.where(np.isfinite(values), values, np.nan), axis=0)
     columns, last = np.arange(values.shape[1]), np.maximum(n - 1, 0)
 
-    def at(share: float) -> Floats:
-        place = share * last
-        below = np.floor(place).astype(np.int64)
+    def quantile(share: float) -> Floats:
+        position = share * last
+        below = np.floor(position).astype(np.int64)
         low, high = ordered[below, columns], ordered[np.minimum(below + 1, last), columns]
-        found: Floats = low + (place - below) * (high - low)
-        return found
+        value: Floats = low + (position - below) * (high - low)
+        return value
 
     middle, upper = ordered[last // 2, columns], ordered[np.minimum(n // 2, last), columns]
     return TopicFigures(
         low=ordered[0],
-        q1=at(0.25),
+        q1=quantile(0.25),
         median=(middle + upper) / 2,
         median_upper=upper,
-        q3=at(0.75),
+        q3=quantile(0.75),
         high=ordered[last, columns],
         n=n,
     )
 
 
 def ranks_among(own: Floats, others: Matrix, *, lower_is_better: bool) -> Floats:
-    """Return the rank of a run on each topic among others, which may have it among them: 1 and the
-    number of those that are better by more than rounding. NaN where it has no value; shapes
-    (topics,), (runs, topics), (topics,)."""
+    """Return the rank of a run on each topic among others, which may include it: 1 and the number
+    of those that are better by more than rounding. NaN where it has no value.
+
+    Shapes: `own` (topics,), `others` (runs, topics), the result (topics,).
+    """
     sign = -1.0 if lower_is_better else 1.0
     ahead = sign * (others - own)
     better = np.count_nonzero(ahead > TIE * np.maximum(1.0, np.abs(own)), axis=0)

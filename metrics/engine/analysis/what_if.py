@@ -15,7 +15,7 @@ from metrics.engine.measures.grammar import Measure, parse_measure
 
 MAX_COMBINATIONS = 50
 FAMILIES = ("nDCG", "DCG", "nCG", "CG")
-# Combinations that the literature has names for, the same for any number of levels. The users are
+# Combinations with a name in the literature, the same for any number of levels. The users are
 # those of Järvelin and Kekäläinen, TOIS 20(4), 2002, section 4, and University of Tampere
 # RN-2002-2: one looks at the first few answers and wants the best (down to rank 30, gains
 # 0-1-10-100, base 2), one digs for marginal ones too (rank 200, gains 0-1-2-3, base 10), and one
@@ -33,8 +33,7 @@ USERS = ("impatient", "patient")
 
 @dataclass(frozen=True)
 class Grid:
-    """Values of each parameter, whose product is the combinations. A depth of None is the whole
-    ranking."""
+    """Values of each parameter; all combinations are tried. Depth None is the whole ranking."""
 
     families: tuple[str, ...] = ("nDCG",)
     gains: tuple[GainMap, ...] = (LINEAR,)
@@ -43,8 +42,8 @@ class Grid:
     depths: tuple[int | None, ...] = (10,)
 
     def measures(self) -> list[Measure]:
-        """Return every combination once. Raise MeasureError if they are too many. Bases only apply
-        to discounts that have one."""
+        """Return every combination once, with a base only for discounts that have one. Raise
+        MeasureError for too many combinations."""
         discounts = [
             (dis, base)
             for dis in self.discounts
@@ -67,7 +66,10 @@ def _measure(
     family: str, gains: GainMap, discount: tuple[str, float], depth: int | None
 ) -> Measure:
     dis, base = discount
-    given = {"gains": show(gains), "dis": show(dis)} | ({"b": show(base)} if dis != "log2" else {})
-    known = {parameter.name for parameter in MEASURES[family].parameters}
-    arguments = ",".join(f"{name}={value}" for name, value in given.items() if name in known)
-    return parse_measure(f"{family}({arguments})" + (f"@{depth}" if depth else ""))
+    arguments = {"gains": show(gains), "dis": show(dis)}
+    if dis != "log2":
+        arguments["b"] = show(base)
+
+    names = {parameter.name for parameter in MEASURES[family].parameters}
+    text = ",".join(f"{name}={value}" for name, value in arguments.items() if name in names)
+    return parse_measure(f"{family}({text})" + (f"@{depth}" if depth else ""))

@@ -1,5 +1,4 @@
-"""Curves: a measure at every rank 1..K, for every topic, averaged over topics, and for the ideal
-ranking."""
+"""Curves: a measure at ranks 1..K of every topic, of their mean and of the ideal ranking."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ MAX_CURVES = 20
 
 @dataclass(frozen=True)
 class Curve:
-    """A measure at ranks 1..depth, of each topic and of the topics' ideal rankings, times `worth`
-    of the rank.
+    """A measure at ranks 1..depth of each topic and its ideal ranking, times the rank's `worth`.
 
     Only requested parts are computed: averages and bands come from the steps, without a value per
     topic and rank. `pooled` has the raw and the ideal vectors of norm='average', whose mean is the
@@ -65,7 +63,6 @@ class Curve:
         """Return the curve averaged over topics at every rank; shape (depth,)."""
         if self.averages is not None:
             return self.averages
-
         if self.pooled:
             above, below = self.pooled
             return ratio(above.sum(), below.sum())
@@ -94,8 +91,7 @@ class Curve:
 
 
 def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
-    """Return the measure's value at each rank down to `depth`. Raise MeasureError for a measure
-    without a curve."""
+    """Return the measure's value at ranks 1..depth; raise MeasureError if it has no curve."""
     _check_curve(measure)
     run, parameters = measure.as_called(run)
     del parameters["cutoff"]
@@ -104,15 +100,12 @@ def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
 
 def _check_curve(measure: Measure) -> None:
     if measure.definition.name not in CURVES:
-        known = ", ".join(CURVES)
-        raise MeasureError(
-            f"{measure} has no curve over ranks; these have: {known}", code="no_curve"
-        )
+        message = f"{measure} has no curve over ranks; these have: {', '.join(CURVES)}"
+        raise MeasureError(message, code="no_curve")
 
 
 def curve_measure(text: str) -> Measure:
-    """Return the measure of a curve, which is written without a cutoff (nDCG, P(rel=2)), because
-    the curve has every cutoff."""
+    """Return the measure of a curve, which is written without a cutoff: nDCG, P(rel=2)."""
     try:
         return replace(parse_measure(text), cutoff=None)
     except MeasureError:
@@ -122,8 +115,8 @@ def curve_measure(text: str) -> Measure:
 
 
 def curve_measures(text: str) -> list[Measure]:
-    """Return the measures of a list of curves, without repetitions; MeasureError names the invalid
-    one, or says that they are too many."""
+    """Return the measures of a list of curves, each once. Raise MeasureError for an invalid name
+    and for too many curves."""
     measures = list(dict.fromkeys(curve_measure(name) for name in split_names(text)))
     if len(measures) > MAX_CURVES:
         message = f"{len(measures)} curves requested; the limit is {MAX_CURVES}"
@@ -141,7 +134,7 @@ def _raw_and_ideal(
     ideal: Ideal = "recall_base",
     by: tuple[Discount, float] | None = None,
 ) -> tuple[Steps, Steps]:
-    """Return what a curve and its normalised form share, computed once for a run."""
+    """Return the steps that a curve and its normalised form share, computed once for a run."""
     return run.once(
         ("steps", depth, gains, ideal, by), lambda: _cumulated(run, depth, gains, ideal, by)
     )
@@ -164,13 +157,13 @@ def ideal_steps(
 ) -> Steps:
     """Return the gains of the ideal rankings, summed down to each rank."""
 
-    def make() -> Steps:
+    def compute() -> Steps:
         worth = 1.0 / discount(np.arange(1, depth + 1), *by) if by else None
         return Steps.cumulated(best_gains(run, gains, ideal), depth, worth)
 
     if ideal != "recall_base":
-        return make()
-    return run.recall_base.once(("ideal steps", depth, gains, by), make)
+        return compute()
+    return run.recall_base.once(("ideal steps", depth, gains, by), compute)
 
 
 def _cg_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
@@ -254,31 +247,33 @@ def _graded_recall_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
     return Curve(shares, best, cumulates=True)
 
 
-def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
+def _relevant_steps(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
     """Return the number of relevant documents down to each rank, and the largest possible number:
     min(R, rank)."""
     relevant = run.relevant(rel)
-    kept = np.flatnonzero(relevant.rank <= depth)
-    found = relevant.ordinal[kept].astype(np.float64)
+    rows = np.flatnonzero(relevant.rank <= depth)
+    ordinals = relevant.ordinal[rows].astype(np.float64)
     size = np.minimum(run.num_rel(rel), depth)
     topic = np.repeat(np.arange(run.n_topics), size)
     rank = np.arange(len(topic)) - (np.cumsum(size) - size)[topic] + 1
-    actual = Steps(relevant.topic[kept], relevant.rank[kept], found, run.n_topics, depth)
+    actual = Steps(relevant.topic[rows], relevant.rank[rows], ordinals, run.n_topics, depth)
 
     return actual, Steps(topic, rank, rank.astype(np.float64), run.n_topics, depth)
 
 
 def _precision_curve(run: JudgedRun, depth: int, rel: int, relative: bool) -> Curve:
-    found, most = _found(run, depth, rel)
+    retrieved, most = _relevant_steps(run, depth, rel)
     if relative:
-        return normalised(found, most, same_rows(found, most))
-    return Curve(found, most, worth=1.0 / np.arange(1, depth + 1))
+        return normalised(retrieved, most, same_rows(retrieved, most))
+    return Curve(retrieved, most, worth=1.0 / np.arange(1, depth + 1))
 
 
 def _recall_curve(run: JudgedRun, depth: int, rel: int) -> Curve:
-    found, most = _found(run, depth, rel)
+    retrieved, most = _relevant_steps(run, depth, rel)
     total = run.num_rel(rel)
-    shares, best = (steps.with_value(steps.value / total[steps.topic]) for steps in (found, most))
+    shares, best = (
+        steps.with_value(steps.value / total[steps.topic]) for steps in (retrieved, most)
+    )
     return Curve(shares, best, cumulates=True)
 
 
@@ -297,8 +292,8 @@ def _weighted_means(run: JudgedRun, depth: int, rel: int, beta: float) -> tuple[
     because R is part of it."""
     square = beta * beta
     share = (1 + square) / (square * run.num_rel(rel)[:, None] + np.arange(1, depth + 1))
-    found, most = _found(run, depth, rel)
-    return found.matrix() * share, most.matrix() * share
+    retrieved, most = _relevant_steps(run, depth, rel)
+    return retrieved.matrix() * share, most.matrix() * share
 
 
 CURVES: dict[str, Callable[..., Curve]] = {

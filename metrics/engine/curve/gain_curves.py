@@ -1,5 +1,4 @@
-"""The curves of cumulated gain of a run in the form in which they are stored: gains by topic and
-rank, means by rank."""
+"""The stored form of a run's curves of cumulated gain: gains by topic and rank, means by rank."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ FAMILY = ("CG", "DCG", "nCG", "nDCG")
 
 @dataclass(frozen=True)
 class GainCurves:
-    """CG, DCG, nCG and nDCG of a run at ranks 1..depth, with the gains, discount and ideal of
-    `measure`, an nDCG.
+    """CG, DCG, nCG and nDCG of a run at ranks 1..depth; gains, discount and ideal are of `measure`.
 
     `retrieved` and `best` are the gains of the run and of the ideal rankings at these ranks: each
     value of a topic is a sum of them, or the quotient of two sums. Shapes: `means` (4, depth), the
@@ -52,26 +50,26 @@ class GainCurves:
         gains, ideal = parameters["gains"], parameters["ideal"]
         retrieved = judged.gains(gains)
 
-        # What the ideal has within the depth, the run may have at any later rank.
+        # The run may reach at any later rank what the ideal has within the depth.
         length = max(depth, int(retrieved.rank.max(initial=0)))
         discounts = (None, (parameters["dis"], parameters["b"]))
         ranking = best_gains(judged, gains, ideal)
 
-        def of_ideal(name: Hashable, make: Callable[[], Any]) -> Any:
-            # That of the recall base is the same for all runs by the same judgements.
+        def of_ideal(name: Hashable, compute: Callable[[], Any]) -> Any:
+            # All runs under the same judgements share the ideal of the recall base.
             if ideal != "recall_base":
-                return make()
-            return judged.recall_base.once((name, depth, gains), make)
+                return compute()
+            return judged.recall_base.once((name, depth, gains), compute)
 
-        shown, place = retrieved.within(depth), retrieved.rank - 1
+        top, index = retrieved.within(depth), retrieved.rank - 1
         raw, best, means, needed = [], [], [], []
         for by in discounts:
             worth = 1.0 / discount(np.arange(1, length + 1), *by) if by else np.ones(length)
-            raw.append(Steps.cumulated(shown, depth, worth[:depth] if by else None))
+            raw.append(Steps.cumulated(top, depth, worth[:depth] if by else None))
             best.append(ideal_steps(judged, depth, gains, ideal, by))
             means.append(raw[-1].sum() / judged.n_topics)
-            reached: Floats = np.cumsum(np.bincount(place, retrieved.gain * worth[place], length))
-            needed.append(ranks_needed(reached, of_ideal(("ideal sum", by), best[-1].sum)))
+            sums: Floats = np.cumsum(np.bincount(index, retrieved.gain * worth[index], length))
+            needed.append(ranks_needed(sums, of_ideal(("ideal sum", by), best[-1].sum)))
 
         # A discount changes values, and not the ranks at which they change.
         rows = same_rows(raw[0], best[0])
@@ -79,7 +77,7 @@ class GainCurves:
         return cls(
             measure=measure,
             depth=depth,
-            retrieved=shown,
+            retrieved=top,
             best=of_ideal("ideal ranking", lambda: ranking.within(depth)),
             means=np.array([*means, *shares]),
             needed=np.array(needed),
@@ -90,25 +88,27 @@ class GainCurves:
         """Return whether this measure's curve to this depth can be read from the set."""
         if measure.definition.name not in FAMILY or depth > self.depth:
             return False
-        own, wanted = self.measure.parameters, {"ideal": "recall_base", **measure.parameters}
-        return all(own[name] == value for name, value in wanted.items() if name != "norm")
+        parameters, requested = (
+            self.measure.parameters,
+            {"ideal": "recall_base", **measure.parameters},
+        )
+        return all(parameters[name] == value for name, value in requested.items() if name != "norm")
 
     def curve(self, measure: Measure, depth: int) -> Curve:
-        """Return the curve that `metrics.engine.curve.curves.curve` computes from the judged run,
-        each bit of it."""
+        """Return the same curve, bit by bit, as `metrics.engine.curve.curves.curve` of the run."""
         name, parameters = measure.definition.name, measure.parameters
         del parameters["judged_only"]
-        drawn = CURVES[name](self, depth, **parameters)
-        if drawn.pooled:
-            return drawn
-        return replace(drawn, averages=self.means[FAMILY.index(name), :depth])
+        curve = CURVES[name](self, depth, **parameters)
+        if curve.pooled:
+            return curve
+        return replace(curve, averages=self.means[FAMILY.index(name), :depth])
 
     def readings(self, measure: Measure, depth: int) -> Readings:
         """Return the readings of the curve, as `metrics.engine.curve.readings.readings` does,
         except `reached`."""
-        drawn = self.curve(measure, depth)
-        missed, percent = missed_of(drawn.mean, drawn.ideal_mean)
-        if not drawn.cumulates:
+        curve = self.curve(measure, depth)
+        missed, percent = missed_of(curve.mean, curve.ideal_mean)
+        if not curve.cumulates:
             return Readings(None, missed, percent, None)
 
         needed = self.needed[FAMILY.index(measure.definition.name), :depth]
@@ -154,7 +154,7 @@ class GainCurves:
             horizontal_from=header["horizontal_from"],
         )
 
-    # What the functions of CURVES read of a judged run.
+    # The functions of CURVES read these from a judged run.
 
     def gains(self, gains: GainMap) -> RankedGains:
         return self.retrieved
@@ -172,22 +172,25 @@ class GainCurves:
     def _memo(self) -> dict[Hashable, Any]:
         return {}
 
-    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def once(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         if key not in self._memo:
-            self._memo[key] = make()
+            self._memo[key] = compute()
         return self._memo[key]
 
 
 def curve_sets(measures: Iterable[Measure]) -> list[Measure]:
-    """Return the sets of curves that these measures name, each as its nDCG; that of the default
-    gains without any."""
+    """Return the sets of curves that these measures belong to, each as its nDCG; without any, the
+    set of the default gains."""
     sets = [_set_of(measure) for measure in measures if measure.definition.name in FAMILY]
     return list(dict.fromkeys(sets)) or [parse_measure("nDCG")]
 
 
 def _set_of(measure: Measure) -> Measure:
-    named, definition = {**measure.parameters, "norm": "topic"}, MEASURES["nDCG"]
-    values = ((each.name, named.get(each.name, each.default)) for each in definition.parameters)
+    parameters, definition = {**measure.parameters, "norm": "topic"}, MEASURES["nDCG"]
+    values = (
+        (parameter.name, parameters.get(parameter.name, parameter.default))
+        for parameter in definition.parameters
+    )
     return Measure(definition, None, tuple(values))
 
 

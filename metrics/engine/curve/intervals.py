@@ -1,5 +1,4 @@
-"""Intervals of means over topics: the topics are taken for a sample of those a system could
-meet."""
+"""Intervals of means over topics, taken as a sample of those that a system could meet."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def column_band(values: Matrix, confidence: float) -> Band | None:
     if rows < 2:
         return None
 
-    return _around(
+    return _t_interval(
         values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(rows), rows, confidence
     )
 
@@ -46,7 +45,7 @@ def row_intervals(
     defined = np.isfinite(values)
     n = defined.sum(axis=1)
 
-    # Each row by itself: its interval is the same whatever rows stand beside it.
+    # Each row is scaled by itself: its interval does not depend on the other rows.
     largest = np.abs(values).max(axis=1, initial=0.0, where=defined)
     largest[largest == 0] = 1.0
     scaled = np.where(defined, values, 0.0) / largest[:, None]
@@ -76,8 +75,7 @@ def row_intervals(
 
 
 def within(band: Band, bounds: tuple[float, float]) -> Band:
-    """Return the part of each interval that lies within a measure's range, of which Student's t
-    knows nothing."""
+    """Return the part of each interval within a measure's range, which Student's t ignores."""
     low, high = band
     return np.clip(low, *bounds), np.clip(high, *bounds)
 
@@ -94,7 +92,7 @@ def mean_band(steps: Steps, confidence: float) -> Band:
     scaled = steps.value / largest
     total, squares = steps.with_value(scaled).sum(), steps.with_value(np.square(scaled)).sum()
     spread = _spread(squares - np.square(total) / n, squares)
-    low, high = _around(total / n, np.sqrt(spread / (n - 1) / n), n, confidence)
+    low, high = _t_interval(total / n, np.sqrt(spread / (n - 1) / n), n, confidence)
 
     return low * largest, high * largest
 
@@ -111,15 +109,18 @@ def ratio_band(above: Steps, below: Steps, confidence: float) -> Band:
     actual, ideal = above.value / largest, below.value / largest
     total = below.with_value(ideal).sum()
     r = ratio(above.with_value(actual).sum(), total)
-    own = above.with_value(np.square(actual)).sum()
-    other = np.square(r) * below.with_value(np.square(ideal)).sum()
-    spread = _spread(own - 2 * r * above.with_value(actual * ideal).sum() + other, own + other)
+    own_squares = above.with_value(np.square(actual)).sum()
+    other_squares = np.square(r) * below.with_value(np.square(ideal)).sum()
+    spread = _spread(
+        own_squares - 2 * r * above.with_value(actual * ideal).sum() + other_squares,
+        own_squares + other_squares,
+    )
 
-    return _around(r, ratio(np.sqrt(spread / (n - 1) * n), total), n, confidence)
+    return _t_interval(r, ratio(np.sqrt(spread / (n - 1) * n), total), n, confidence)
 
 
 def _largest(steps: Steps) -> float:
-    """To divide by first: squares of huge gains would overflow."""
+    """Return what to divide by first: squares of huge gains would overflow."""
     return float(steps.value.max(initial=0.0)) or 1.0
 
 
@@ -127,6 +128,6 @@ def _spread(difference: Floats, size: Floats) -> Floats:
     return np.where(difference > _ROUNDING * size, difference, 0.0)
 
 
-def _around(mean: Floats, error: Floats, n: int, confidence: float) -> Band:
+def _t_interval(mean: Floats, error: Floats, n: int, confidence: float) -> Band:
     margin = special.stdtrit(n - 1, (1 + confidence) / 2) * error
     return mean - margin, mean + margin

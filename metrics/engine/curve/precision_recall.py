@@ -1,5 +1,4 @@
-"""The recall-precision graph: interpolated precision at even points of recall, one curve per level
-or gain map."""
+"""The recall-precision graph: interpolated precision at even points of recall."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ class PrecisionRecall:
 
     @property
     def mean(self) -> Floats:
-        """Averaged over topics, point by point; shape (points,)."""
+        """Return the mean over topics at every point; shape (points,)."""
         mean: Floats = self.topics.mean(axis=0)
         return mean
 
@@ -46,7 +45,7 @@ class PrecisionRecall:
 
 
 def recall_points(points: int) -> Floats:
-    """Recall 0, ..., 1 in even steps; shape (points,), at least two."""
+    """Return recall 0, ..., 1 in even steps; shape (points,), at least two."""
     return np.arange(points) / (points - 1)
 
 
@@ -69,10 +68,10 @@ def precision_recall(
     if problem:
         raise MeasureError(problem, code="bad_parameter", pointer="rounding")
 
-    at, step = recall_points(points), 1 / (points - 1)
+    recalls, step = recall_points(points), 1 / (points - 1)
     judged, lowest = (run.of_level(rel), 1) if alone else (run, rel)
     values = precision_at_recall(
-        judged, at, rel=lowest, interp=interp, rounding=rounding, step=step
+        judged, recalls, rel=lowest, interp=interp, rounding=rounding, step=step
     )
 
     return PrecisionRecall(values, rel, alone)

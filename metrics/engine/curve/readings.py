@@ -1,5 +1,5 @@
-"""Readings of a curve against the ideal's, or against another run's: across, the rank that it needs
-for the same value; and down, what is missed at a rank.
+"""Readings of a curve against the ideal's or another run's: across, the rank needed for the same
+value; and down, the value that is missed at a rank.
 
 Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, sections 2.2, 3.4 and 3.5; University of Tampere
 RN-2002-2, sections 2.2, 3.4 and 3.5.
@@ -54,8 +54,7 @@ class AgainstBest:
 
 
 def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
-    """Return both readings of the measure's curve. Raise MeasureError for a measure without a
-    curve.
+    """Return both readings of the measure's curve; raise MeasureError if it has none.
 
     A curve that never falls is followed to the last document: what the run has not gained there it
     never gains.
@@ -73,9 +72,9 @@ def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
 
 
 def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
-    """Read each run across and down against the best one at ranks 1..depth; None without runs or
-    for curves that may fall."""
-    reached = [found.reached for found in runs if found.reached is not None]
+    """Read each run across and down against the best one at ranks 1..depth. Return None without
+    runs, and for curves that may fall."""
+    reached = [reading.reached for reading in runs if reading.reached is not None]
     if not reached or len(reached) < len(runs):
         return None
 
@@ -97,11 +96,11 @@ def missed_of(actual: Floats, ideal: Floats) -> tuple[Floats, Floats]:
     return missed, percent
 
 
-def ranks_needed(reached: Floats, wanted: Floats) -> Ints:
+def ranks_needed(cumulated: Floats, values: Floats) -> Ints:
     """Return the first rank at which a curve that never falls has each value, 0 where it never
     has."""
-    before = np.searchsorted(reached, wanted * (1 - _ROUNDING))
-    return np.where(before < len(reached), before + 1, 0)
+    before = np.searchsorted(cumulated, values * (1 - _ROUNDING))
+    return np.where(before < len(cumulated), before + 1, 0)
 
 
 def _length(run: JudgedRun) -> int:

@@ -1,2 +1,1 @@
-"""Which differences a test collection can detect: discriminative power, swap rates, and the number
-of topics needed."""
+"""Which differences a test collection can detect, and how many topics that takes."""

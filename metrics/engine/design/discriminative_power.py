@@ -1,5 +1,4 @@
-"""The share of pairs of runs that a measure separates on these topics, and the difference needed
-for it."""
+"""The share of pairs of runs that a measure separates on these topics."""
 
 from __future__ import annotations
 

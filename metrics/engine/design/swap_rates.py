@@ -15,8 +15,7 @@ from metrics.engine.significance.resampling import generator_of
 
 @dataclass(frozen=True)
 class SwapRates:
-    """The number of comparisons with a difference in each bin, and the number that a second topic
-    set reversed.
+    """The comparisons by their difference, and how many of them a second topic set reversed.
 
     Shapes: `sizes` (sizes,), topics of each of both sets; `edges` (bins,), where each bin begins,
     the last one being open; `compared` and `swapped` (sizes, bins).
@@ -29,13 +28,13 @@ class SwapRates:
 
     @property
     def rates(self) -> Matrix:
-        """The share that was turned round, NaN for a bin without a comparison."""
-        nothing: Matrix = np.full(self.swapped.shape, np.nan)
-        return np.divide(self.swapped, self.compared, out=nothing, where=self.compared > 0)
+        """Return the share that was reversed, NaN for a bin without a comparison."""
+        rates: Matrix = np.full(self.swapped.shape, np.nan)
+        return np.divide(self.swapped, self.compared, out=rates, where=self.compared > 0)
 
     def needed(self, rate: float = 0.05) -> Floats:
-        """For each size the difference from which on no bin was turned round more often; infinite
-        where none is."""
+        """Return for each size the difference from which on no bin was reversed more often than
+        `rate`; infinite if there is none."""
         too_often = np.nan_to_num(self.rates, nan=0.0) > rate
         last = np.where(
             too_often.any(axis=1), len(self.edges) - np.argmax(too_often[:, ::-1], axis=1), 0
@@ -74,13 +73,14 @@ def swap_rates(
     for row, size in enumerate(sizes):
         for trial in range(trials):
             order = generator_of(seed, trial).permutation(topics)
-            one, other = (
+            first, second = (
                 _differences(values[:, part]) for part in (order[:size], order[size : 2 * size])
             )
-            bin_of = np.minimum((np.abs(one) / width).astype(np.int64), bins - 1)
-            apart = one != 0
+
+            bin_of = np.minimum((np.abs(first) / width).astype(np.int64), bins - 1)
+            apart = first != 0
             compared[row] += np.bincount(bin_of[apart], minlength=bins)
-            swapped[row] += np.bincount(bin_of[one * other < 0], minlength=bins)
+            swapped[row] += np.bincount(bin_of[first * second < 0], minlength=bins)
 
     return SwapRates(
         np.array(sizes, np.int64), width * np.arange(bins, dtype=np.float64), compared, swapped

@@ -1,4 +1,4 @@
-"""How many topics a collection needs, and what it finds with those it has.
+"""The number of topics that a collection needs, and the power of those it has.
 
 Source: Sakai, Information Retrieval Journal 19(3), 2016 (Topic set size design), and Laboratory
 Experiments in Information Retrieval, 2018, chapters 6 and 7.
@@ -18,15 +18,14 @@ from metrics.engine.significance.equivalence import power_of_tost
 from metrics.engine.significance.pairs import Matrix, check
 
 MAX_TOPICS = 1_000_000
-# Nothing is missed beyond.
+# Beyond it the power is 1.
 _LARGEST_SHIFT = 300.0
 
 
 def variance_of(values: Matrix) -> float:
-    """Return the variance of one run's values that topics do not explain: V_E2 of the two-way
-    analysis of variance.
+    """Return the residual variance of a run: V_E2 of the two-way analysis of variance.
 
-    That of the difference of two runs is twice as much.
+    The variance of the difference of two runs is twice as much.
     """
     check(values, "an estimate of the variance", runs=2)
     return two_way(values).residual_variance
@@ -44,7 +43,7 @@ def power_of_t(topics: int, difference: float, variance: float, alpha: float = 0
     if shift > _LARGEST_SHIFT:
         return 1.0
 
-    # What is too small for SciPy to compute is NaN.
+    # SciPy returns NaN for probabilities that are too small.
     below, missed = np.nan_to_num(special.nctdtr(topics - 1, shift, [-bound, bound]))
     return float(1 - missed + below)
 
@@ -130,48 +129,43 @@ def topics_for_t(
 def topics_for_anova(
     runs: int, difference: float, variance: float, alpha: float = 0.05, power: float = 0.8
 ) -> int:
-    """Return the fewest topics with which an analysis of variance of so many runs finds the
-    difference with this power."""
+    """Return the fewest topics with which an analysis of variance finds the difference."""
     return _fewest(lambda n: power_of_anova(n, runs, difference, variance, alpha) >= power)
 
 
 def topics_for_non_inferiority(
     margin: float, variance: float, alpha: float = 0.05, power: float = 0.8
 ) -> int:
-    """Return the fewest topics with which a run that is no worse than another is shown to be so
-    with this power."""
+    """Return the fewest topics that show that an equal run is not worse, with this power."""
     return _fewest(lambda n: power_of_non_inferiority(n, margin, variance, alpha) >= power)
 
 
 def topics_for_equivalence(
     margin: float, variance: float, alpha: float = 0.05, power: float = 0.8
 ) -> int:
-    """Return the fewest topics with which two runs that do not differ are shown to be equivalent
-    with this power."""
+    """Return the fewest topics that show that equal runs are equivalent, with this power."""
     # Equivalent means that neither is worse: where one is shown not to be with power p, both are
     # with 2 p - 1 or more.
-    found = topics_for_non_inferiority(margin, variance, alpha, (1 + power) / 2)
-    while found > 2 and power_of_equivalence(found - 1, margin, variance, alpha) >= power:
-        found -= 1
+    topics = topics_for_non_inferiority(margin, variance, alpha, (1 + power) / 2)
+    while topics > 2 and power_of_equivalence(topics - 1, margin, variance, alpha) >= power:
+        topics -= 1
 
-    return found
+    return topics
 
 
 def topics_for_interval(width: float, variance: float, confidence: float = 0.95) -> int:
-    """Return the fewest topics with which the interval of a difference is expected to be no
-    wider."""
+    """Return the fewest topics for which the expected interval of a difference is so narrow."""
     return _fewest(lambda n: half_width(n, variance, confidence) <= width / 2)
 
 
 def detectable_difference(
     topics: int, variance: float, alpha: float = 0.05, power: float = 0.8
 ) -> float:
-    """Return the smallest difference of two runs that a paired t test finds with this power on so
-    many topics."""
+    """Return the smallest difference that a paired t test finds on so many topics."""
     _check_size(topics, 1.0, variance)
     unit = np.sqrt(2 * variance)
-    found = brentq(lambda d: power_of_t(topics, d * unit, variance, alpha) - power, 1e-9, 1e3)
-    return found * float(unit)
+    shift = brentq(lambda d: power_of_t(topics, d * unit, variance, alpha) - power, 1e-9, 1e3)
+    return shift * float(unit)
 
 
 def _check_size(topics: int, difference: float, variance: float) -> None:

@@ -1,1 +1,1 @@
-"""What goes with a measure: runs whose settings are known, compared value by value."""
+"""Associations of a measure with the settings of runs, compared value by value."""

@@ -1,5 +1,4 @@
-"""How much of the spread of run means goes with a setting, beside what chance would give the
-luckiest of all."""
+"""How much of the variance of run means goes with a setting, and how much would by chance."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from metrics.engine.significance.resampling import Plan, draw_weights, resampled
 
 PERMUTATIONS, RESAMPLES = 2_000, 1_000
 _CONFIDENCE = 0.95
-# Permutations that are held at once.
+# Permutations that are in memory at once.
 _BLOCK = 250
 # Shares that differ by less are equal: the same sum in another order.
 _ROUNDING = 1e-9
@@ -52,8 +51,8 @@ def associate(
 
     Shapes: `values` (runs, topics); each setting has two levels or more, and run means differ.
     """
-    indicators = np.vstack([one.indicators for one in levels])
-    number = np.array([len(one.labels) for one in levels])
+    indicators = np.vstack([setting.indicators for setting in levels])
+    number = np.array([len(setting.labels) for setting in levels])
     means = values.mean(axis=1)
     effect = _shares(indicators, number, means[:, None])[:, 0]
 
@@ -65,15 +64,15 @@ def associate(
         largest = _shares(indicators, number, shuffled.T).max(axis=0)
         reached += (largest[None, :] >= effect[:, None] - _ROUNDING).sum(axis=1)
 
-    drawn = resampled_sums(values, Plan(draw_weights, resamples, seed, watch=watch))
-    found = _shares(indicators, number, drawn)
+    sums = resampled_sums(values, Plan(draw_weights, resamples, seed, watch=watch))
+    resampled = _shares(indicators, number, sums)
 
     # A sample of topics on which all runs are equal has no spread to explain.
-    found = found[:, np.isfinite(found).all(axis=0)]
+    resampled = resampled[:, np.isfinite(resampled).all(axis=0)]
     ends = np.full((2, len(levels)), np.nan)
-    if found.shape[1]:
+    if resampled.shape[1]:
         tails = [(1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2]
-        ends = np.quantile(found, tails, axis=1, method="inverted_cdf")
+        ends = np.quantile(resampled, tails, axis=1, method="inverted_cdf")
 
     return Associations(effect, ends[0], ends[1], (1 + reached) / (1 + permutations))
 
@@ -94,5 +93,5 @@ def _shares(indicators: Matrix, number: Ints, means: Matrix) -> Matrix:
 
     within = np.maximum(total - np.add.reduceat(sums, np.cumsum(number) - number, axis=0), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Matrix = 1 - ((runs - 1) / (runs - number))[:, None] * within / total
-    return found
+        shares: Matrix = 1 - ((runs - 1) / (runs - number))[:, None] * within / total
+    return shares

@@ -1,5 +1,4 @@
-"""What explains the values of runs whose settings are known: two answers, and silence where there
-is none."""
+"""Explain the values of runs by their settings: by changes of one setting, and by associations."""
 
 from __future__ import annotations
 
@@ -19,10 +18,10 @@ from metrics.engine.explanation.matched import Change, changes_of
 from metrics.engine.explanation.settings import Levels, Setting, cramers_v, levels_of, together
 from metrics.engine.significance.pairs import Matrix, Watch, unwatched
 
-# With fewer runs nothing is said.
+# The fewest runs that are explained.
 LEAST_RUNS = 12
 ALPHA = 0.05
-# Cramér's V from which parameters share a row, and from which a reader is told.
+# Cramér's V from which parameters share a row, and from which a caution says so.
 TOGETHER, OFTEN_TOGETHER = 0.9, 0.5
 TOO_FEW_RUNS, NO_PARAMETERS, NO_SPREAD, NO_ASSOCIATION = (
     "too_few_runs",
@@ -35,7 +34,7 @@ REASONS = (TOO_FEW_RUNS, NO_PARAMETERS, NO_SPREAD, NO_ASSOCIATION)
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `explain` found.
+    """The result of `explain`.
 
     `settings` are those examined, parameters that change together as one, with their `levels`.
     `naming` are parameters that are different in every run, and `rare` those of which fewer than
@@ -57,15 +56,14 @@ class Explanation:
 
 def explain(
     values: Matrix,
-    given: Sequence[Setting],
+    parameters: Sequence[Setting],
     *,
     permutations: int = PERMUTATIONS,
     resamples: int = RESAMPLES,
     seed: int = 0,
     watch: Watch = unwatched,
 ) -> Explanation:
-    """Return what changing a setting changed where nothing else did, and which settings go with the
-    means.
+    """Return the effects of changing one setting alone, and the settings that go with the means.
 
     Shapes: `values` (runs, topics), two topics or more; each setting has the value of every run.
     """
@@ -73,24 +71,24 @@ def explain(
     if runs < LEAST_RUNS:
         return Explanation(runs, reason=TOO_FEW_RUNS)
 
-    varied = [setting for setting in given if len(setting.values) > 1]
+    varied = [setting for setting in parameters if len(setting.values) > 1]
     naming = [setting.name for setting in varied if setting.names_runs]
-    alone = {setting: levels_of([setting]) for setting in varied if setting.name not in naming}
-    rare = [setting for setting, levels in alone.items() if len(levels.labels) < 2]
-    kept = [setting for setting in alone if setting not in rare]
-    found = Explanation(
+    own_levels = {setting: levels_of([setting]) for setting in varied if setting.name not in naming}
+    rare = [setting for setting, levels in own_levels.items() if len(levels.labels) < 2]
+    examined = [setting for setting in own_levels if setting not in rare]
+    explanation = Explanation(
         runs, naming=naming, rare=[setting.name for setting in rare], reason=NO_PARAMETERS
     )
-    if not kept:
-        return found
+    if not examined:
+        return explanation
 
-    strength = cramers_v([alone[setting] for setting in kept])
+    strength = cramers_v([own_levels[setting] for setting in examined])
     groups = _groups(strength)
-    members = [[kept[place] for place in group] for group in groups]
+    members = [[examined[place] for place in group] for group in groups]
     settings = [together(group) for group in members]
     levels = [levels_of(group) for group in members]
-    found = replace(
-        found,
+    explanation = replace(
+        explanation,
         settings=settings,
         levels=levels,
         linked=_linked(strength, groups),
@@ -99,41 +97,40 @@ def explain(
     )
 
     if not has_spread(values):
-        return found
+        return explanation
 
     associations = associate(
         values, levels, permutations=permutations, resamples=resamples, seed=seed, watch=watch
     )
     if (associations.p_value >= ALPHA).all():
-        return replace(found, reason=NO_ASSOCIATION)
-    return replace(found, associations=associations, reason="")
+        return replace(explanation, reason=NO_ASSOCIATION)
+    return replace(explanation, associations=associations, reason="")
 
 
 def _groups(strength: Matrix) -> list[list[int]]:
-    """Return the parameters that change together, by their places: each is with one of its group,
-    at least."""
-    left = list(range(len(strength)))
+    """Return the groups of parameters that change together, by their places: each does with at
+    least one other of its group."""
+    remaining = list(range(len(strength)))
     groups = []
-    while left:
-        group, reached = [], [left.pop(0)]
+    while remaining:
+        group, reached = [], [remaining.pop(0)]
         while reached:
             group.append(reached.pop())
-            near = [place for place in left if strength[group[-1], place] >= TOGETHER]
+            near = [place for place in remaining if strength[group[-1], place] >= TOGETHER]
             reached += near
-            left = [place for place in left if place not in near]
+            remaining = [place for place in remaining if place not in near]
         groups.append(sorted(group))
 
     return groups
 
 
 def _linked(strength: Matrix, groups: Sequence[Sequence[int]]) -> list[tuple[int, int, float]]:
-    """Return the pairs of groups of which two parameters often change together, the strongest
-    first."""
-    found = []
+    """Return the pairs of groups with parameters that often change together, strongest first."""
+    linked = []
     for place, group in enumerate(groups):
-        for after, other in enumerate(groups[place + 1 :], place + 1):
+        for other_place, other in enumerate(groups[place + 1 :], place + 1):
             strongest = float(strength[np.ix_(group, other)].max())
             if strongest >= OFTEN_TOGETHER:
-                found.append((place, after, strongest))
+                linked.append((place, other_place, strongest))
 
-    return sorted(found, key=lambda pair: -pair[2])
+    return sorted(linked, key=lambda pair: -pair[2])

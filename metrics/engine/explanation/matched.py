@@ -1,5 +1,4 @@
-"""Pairs of runs that differ in one setting and in nothing else: by how much they differ, for other
-runs and topics."""
+"""Pairs of runs that differ in one setting only: by how much, for other runs and topics."""
 
 from __future__ import annotations
 
@@ -40,8 +39,7 @@ class Change:
 def changes_of(
     values: Matrix, settings: Sequence[Setting], others: Sequence[Setting]
 ) -> list[Change]:
-    """Every change of a value for which there are pairs of runs that are equal in every other
-    setting.
+    """Return every change of a value for which there are pairs of runs with equal other settings.
 
     Formula: d, the difference averaged over the pairs; t = d / sqrt(V1 + V2), so that t^2 = min F'
     of runs and topics, with (V1 + V2)^2 / (V1^2 / n1 + V2^2 / n2) degrees of freedom; Holm over all
@@ -59,8 +57,10 @@ def changes_of(
     changes, weights, spreads = [], [], []
     means = values.mean(axis=1)
     for place, setting in enumerate(settings):
-        rest = [other.codes for other in (*settings[:place], *settings[place + 1 :], *others)]
-        blocks = _blocks(rest, len(values))
+        other_codes = [
+            other.codes for other in (*settings[:place], *settings[place + 1 :], *others)
+        ]
+        blocks = _blocks(other_codes, len(values))
         counts = np.zeros((int(blocks.max()) + 1, len(setting.values)))
         np.add.at(counts, (blocks, setting.codes), 1)
 
@@ -71,8 +71,8 @@ def changes_of(
                 weight = counts[blocks, before] * is_after - counts[blocks, after] * is_before
                 changes.append((place, before, after, pairs))
                 weights.append(weight / pairs)
-                paired = weight != 0
-                spreads.append(_spread(means[paired], blocks[paired], is_after[paired]))
+                in_pairs = weight != 0
+                spreads.append(_spread(means[in_pairs], blocks[in_pairs], is_after[in_pairs]))
 
     if not changes:
         return []
@@ -80,8 +80,7 @@ def changes_of(
     weight = np.array(weights)
     variance, runs_freedom = np.array(spreads).T
 
-    # Two rows for each change: the mean of the runs it was changed to, and of those it was changed
-    # from.
+    # Two rows for each change: the mean of the runs after it, and of those before it.
     rows = np.vstack([np.maximum(weight, 0), np.maximum(-weight, 0)]) @ values
     first = np.arange(len(changes))
     difference, by_topics = paired_t.mean_and_error(rows, first, first + len(changes))
@@ -95,8 +94,8 @@ def changes_of(
 
     margin = paired_t.margin_of(difference, error, freedom, DEFAULTS.confidence)
     adjusted = np.full(len(changes), np.nan)
-    tested = ~np.isnan(p_value)
-    adjusted[tested] = adjust(p_value[tested], holm)
+    has_p = ~np.isnan(p_value)
+    adjusted[has_p] = adjust(p_value[has_p], holm)
     ends = difference - margin, difference + margin
     columns = (column.tolist() for column in (difference, *ends, p_value, adjusted))
 
@@ -108,8 +107,8 @@ def changes_of(
 
 def untested(changes: Sequence[Change]) -> list[Caution]:
     """Return the cautions of changes without p."""
-    without = [change.pairs for change in changes if np.isnan(change.p_value)]
-    single = without.count(1)
+    pairs_without_p = [change.pairs for change in changes if np.isnan(change.p_value)]
+    single = pairs_without_p.count(1)
     cautions = []
     if single:
         message = (
@@ -118,10 +117,10 @@ def untested(changes: Sequence[Change]) -> list[Caution]:
         )
         cautions.append(Caution("single_pair", message))
 
-    if len(without) > single:
+    if len(pairs_without_p) > single:
         message = (
-            f"{len(without) - single} of {len(changes)} changes without p: the difference is the "
-            "same on every topic and in every pair"
+            f"{len(pairs_without_p) - single} of {len(changes)} changes without p: the difference "
+            "is the same on every topic and in every pair"
         )
         cautions.append(Caution("no_spread", message))
 
@@ -129,18 +128,16 @@ def untested(changes: Sequence[Change]) -> list[Caution]:
 
 
 def _blocks(codes: Sequence[Ints], runs: int) -> Ints:
-    """Return for each run the number of its block: runs of a block are equal in all these
-    settings."""
+    """Return the block of each run; runs of a block are equal in all these settings."""
     if not codes:
         return np.zeros(runs, np.int64)
-    known: dict[bytes, int] = {}
+    numbers: dict[bytes, int] = {}
     rows = np.column_stack(codes).astype(np.int32)
-    return np.array([known.setdefault(row.tobytes(), len(known)) for row in rows], np.int64)
+    return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows], np.int64)
 
 
 def _spread(means: Floats, blocks: Ints, is_after: Flags) -> tuple[float, int]:
-    """Return the mean square of what blocks and value leave of the run means, and its degrees of
-    freedom.
+    """Return the residual mean square of the run means, after blocks and value, and its freedom.
 
     NaN, and 1, where nothing is left. Every block has runs of both values.
     """
@@ -166,15 +163,17 @@ def _steps(setting: Setting) -> Iterator[tuple[int, int]]:
     """Yield the changes of value to compare: from the lower number to the next, from the most
     frequent value to every other one that is not a number, and to the most frequent number if it is
     not one itself."""
-    often = [place for place, count in enumerate(setting.counts.tolist()) if count >= LEAST_RUNS]
+    frequent = [place for place, count in enumerate(setting.counts.tolist()) if count >= LEAST_RUNS]
     numbers = sorted(
-        (place for place in often if setting.numbers_of(place)), key=setting.numbers_of
+        (place for place in frequent if setting.numbers_of(place)), key=setting.numbers_of
     )
     yield from pairwise(numbers)
-    if not often:
+    if not frequent:
         return
 
-    usual = max(often, key=lambda place: setting.counts[place])
-    yield from ((usual, place) for place in often if place not in (*numbers, usual))
-    if numbers and usual not in numbers:
-        yield usual, max(numbers, key=lambda place: setting.counts[place])
+    most_frequent = max(frequent, key=lambda place: setting.counts[place])
+    yield from (
+        (most_frequent, place) for place in frequent if place not in (*numbers, most_frequent)
+    )
+    if numbers and most_frequent not in numbers:
+        yield most_frequent, max(numbers, key=lambda place: setting.counts[place])

@@ -1,5 +1,4 @@
-"""Settings of runs as codes: the values of each parameter, the levels they fall into, and which
-change together."""
+"""Settings of runs as codes: the values of parameters, their levels, and joint changes."""
 
 from __future__ import annotations
 
@@ -16,10 +15,10 @@ from metrics.engine.significance.pairs import Matrix
 
 # None where a run does not have the parameter.
 Plain = float | str | bool | None
-# A value with fewer runs is pooled with the others of its kind; with more numbers than this, they
-# are cut into thirds.
+# A value with fewer runs is pooled with the others of its kind; more numbers than this are cut
+# into thirds.
 LEAST_RUNS, MOST_NUMBERS = 3, 6
-# Numbers are equal that agree in so many digits.
+# Numbers that agree in so many digits are equal.
 _DIGITS = 12
 _NUMBER, _TEXT, _BOOLEAN, _NOT_SET = range(4)
 
@@ -66,29 +65,28 @@ class Setting:
 
     @property
     def names_runs(self) -> bool:
-        """Return whether the value is different in every run that has one, as a seed or a commit
-        is. Numbers with a fraction may be searched at random, and are settings nevertheless."""
+        """Return whether the value is different in every run that has one, such as a seed or a
+        commit. Numbers with a fraction may come from a random search: they are settings."""
         values = [value for (value, *_) in self.values if value is not None]
-        given = int(self.counts[: len(values)].sum())
+        runs = int(self.counts[: len(values)].sum())
         fractions = any(isinstance(value, float) and not value.is_integer() for value in values)
-        return len(values) == given and 2 * given > len(self.codes) and not fractions
+        return len(values) == runs and 2 * runs > len(self.codes) and not fractions
 
 
-def encode(name: str, given: Sequence[Plain]) -> Setting:
-    """Return one parameter; `given` has the value of each run. Texts are equal without regard to
-    case."""
-    keys = [_key(value) for value in given]
-    shown: dict[tuple[int, float, str], Plain] = {}
-    for key, value in zip(keys, given, strict=True):
-        shown.setdefault(key, key[1] if isinstance(value, float) else value)
+def encode(name: str, values: Sequence[Plain]) -> Setting:
+    """Return one parameter with these values of the runs. Texts are equal regardless of case."""
+    keys = [_key(value) for value in values]
+    spellings: dict[tuple[int, float, str], Plain] = {}
+    for key, value in zip(keys, values, strict=True):
+        spellings.setdefault(key, key[1] if isinstance(value, float) else value)
 
-    places = {key: place for place, key in enumerate(sorted(shown))}
+    places = {key: place for place, key in enumerate(sorted(spellings))}
     codes = np.array([places[key] for key in keys], np.int64)
-    return Setting((name,), tuple((shown[key],) for key in places), codes)
+    return Setting((name,), tuple((spellings[key],) for key in places), codes)
 
 
 def together(settings: Sequence[Setting]) -> Setting:
-    """Return several parameters as one, whose values are those that occur together."""
+    """Return several parameters as one, with the values that occur together."""
     rows, codes = _joint([setting.codes for setting in settings])
     values = tuple(
         tuple(
@@ -112,23 +110,23 @@ class Levels:
     @property
     def indicators(self) -> Matrix:
         """Return 1 where a run has a level; shape (levels, runs)."""
-        found: Matrix = (self.codes == np.arange(len(self.labels))[:, None]).astype(np.float64)
-        return found
+        indicators: Matrix = (self.codes == np.arange(len(self.labels))[:, None]).astype(np.float64)
+        return indicators
 
 
 def levels_of(settings: Sequence[Setting]) -> Levels:
     """Return the levels of parameters that change together: many numbers in thirds by rank, and
-    values of fewer than three runs pooled."""
+    values with fewer than three runs pooled."""
     parts, codes = zip(*(_in_thirds(setting) for setting in settings), strict=True)
     rows, joint = _joint(codes)
-    often = np.bincount(joint) >= LEAST_RUNS
+    frequent = np.bincount(joint) >= LEAST_RUNS
     labels: list[Level] = [
         tuple(part[code] for part, code in zip(parts, row, strict=True))
-        for row in rows[often].tolist()
+        for row in rows[frequent].tolist()
     ]
-    places = np.where(often, np.cumsum(often) - 1, len(labels))
+    places = np.where(frequent, np.cumsum(frequent) - 1, len(labels))
 
-    return Levels((*labels, *([] if often.all() else [None])), places[joint])
+    return Levels((*labels, *([] if frequent.all() else [None])), places[joint])
 
 
 def cramers_v(levels: Sequence[Levels]) -> Matrix:
@@ -138,29 +136,31 @@ def cramers_v(levels: Sequence[Levels]) -> Matrix:
     (K - 1)^2 / (n - 1) of K levels, l the same of L
     Source: Bergsma, Journal of the Korean Statistical Society 42, 2013
     """
-    indicators = np.vstack([one.indicators for one in levels])
+    indicators = np.vstack([setting.indicators for setting in levels])
     sizes, runs = indicators.sum(axis=1), indicators.shape[1]
-    number = np.array([len(one.labels) for one in levels])
+    number = np.array([len(setting.labels) for setting in levels])
     starts = np.cumsum(number) - number
     shares = np.square(indicators @ indicators.T) / np.outer(sizes, sizes)
     phi = np.add.reduceat(np.add.reduceat(shares, starts, axis=0), starts, axis=1) - 1
     free = number - 1.0
     expected = np.outer(free, free) / (runs - 1)
 
-    room = free - np.square(free) / (runs - 1)
-    found: Matrix = np.sqrt(np.maximum(phi - expected, 0) / np.minimum.outer(room, room))
-    np.fill_diagonal(found, 1.0)
-    return np.minimum(found, 1.0)
+    largest = free - np.square(free) / (runs - 1)
+    strength: Matrix = np.sqrt(np.maximum(phi - expected, 0) / np.minimum.outer(largest, largest))
+    np.fill_diagonal(strength, 1.0)
+    return np.minimum(strength, 1.0)
 
 
 def _kind(value: Plain) -> int:
     if value is None:
         return _NOT_SET
-    return _BOOLEAN if isinstance(value, bool) else _TEXT if isinstance(value, str) else _NUMBER
+    if isinstance(value, bool):
+        return _BOOLEAN
+    return _TEXT if isinstance(value, str) else _NUMBER
 
 
 def _key(value: Plain) -> tuple[int, float, str]:
-    """Return what is equal for equal values, in their order."""
+    """Return a key that is equal for equal values, and in their order."""
     if isinstance(value, str):
         return _TEXT, 0.0, unicodedata.normalize("NFC", value).casefold()
     return _kind(value), 0.0 if value is None else float(f"{value:.{_DIGITS}g}"), ""
@@ -173,8 +173,7 @@ def _joint(codes: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 def _in_thirds(setting: Setting) -> tuple[list[Plain | Range], Ints]:
-    """Return the values of one parameter and their codes, more than six numbers as ranges by
-    rank."""
+    """Return the values of one parameter and their codes; more than six numbers become ranges."""
     values: list[Plain | Range] = [value for (value,) in setting.values]
     numbers = [number for place in range(len(values)) for number in setting.numbers_of(place)]
     if len(numbers) <= MOST_NUMBERS:
@@ -185,7 +184,7 @@ def _in_thirds(setting: Setting) -> tuple[list[Plain | Range], Ints]:
     _, thirds = np.unique(np.floor(3 * middles), return_inverse=True)
     last = int(thirds[-1])
     ranges = [
-        Range(*(numbers[i] for i in np.flatnonzero(thirds == third)[[0, -1]]))
+        Range(*(numbers[index] for index in np.flatnonzero(thirds == third)[[0, -1]]))
         for third in range(last + 1)
     ]
 

@@ -1,5 +1,4 @@
-"""Analyses of sets of sessions: mean curves, last against other queries, lengths, reformulations
-that gained or lost."""
+"""Analyses of sets of sessions: mean curves, lengths, and the gains of reformulations."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ Which = Literal["last", "others", "best", "all"]
 
 @dataclass(frozen=True)
 class MeanCurves:
-    """The mean of the vectors of each group at every component, and of how many sessions or queries
-    it is.
+    """The mean of the vectors of each group at every component, and the number of vectors.
 
     Shapes: `values` (groups, width), 0 where a group has none; `count` (groups,).
     """
@@ -56,8 +54,7 @@ class LengthTable:
 
 @dataclass(frozen=True)
 class Reformulations:
-    """By how much each query gains more than the one before it in its session; NaN for first
-    queries; (queries,)."""
+    """By how much each query gains more than the one before it; (queries,), NaN for first ones."""
 
     change: Floats
 
@@ -76,7 +73,7 @@ class Reformulations:
 
 
 def width(view: JudgedSessions, setting: Setting) -> int:
-    """Components of the longest session: the common length of curves that are compared."""
+    """Return the components of the longest session: the common length of compared curves."""
     return int(np.diff(slots_of(view, setting).starts).max(initial=0))
 
 
@@ -90,8 +87,7 @@ def mean_session_curves(
     least: int = 1,
     length: int | None = None,
 ) -> MeanCurves:
-    """The mean session curve of each group of sessions, such as a system's; one that has stopped is
-    held constant.
+    """Return the mean curve of each group of sessions; a session stays constant after its end.
 
     `group` has shape (sessions,), -1 for sessions that take no part. Sessions of fewer than `least`
     queries take none, nor do those that nobody judged and, where normalised, those without anything
@@ -100,18 +96,18 @@ def mean_session_curves(
     ECIR 2008, figures 2 and 3, and appendix, equations 4 and 5.
     """
 
-    def make(part: JudgedSessions) -> SessionVectors:
+    def vectors_of(part: JudgedSessions) -> SessionVectors:
         if normalised is None or normalised[1] == "average":
             return session_vectors(part, setting)
         return normalised_vectors(part, setting, *normalised)
 
-    taking = (
+    takes_part = (
         (group >= 0)
         & (view.queries >= least)
         & have_vectors(view, setting, normalised=normalised is not None)
     )
-    group = np.where(taking, group, -1)
-    curves = _mean_curves(view, setting, group, groups, make, length)
+    group = np.where(takes_part, group, -1)
+    curves = _mean_curves(view, setting, group, groups, vectors_of, length)
     if normalised is None or normalised[1] != "average":
         return curves
 
@@ -119,16 +115,15 @@ def mean_session_curves(
     best = _mean_curves(
         view, setting, group, groups, lambda part: ideal_vectors(part, setting, ideal), length
     )
-    found = np.divide(
+    shares = np.divide(
         curves.values, best.values, out=np.zeros_like(curves.values), where=best.values > 0
     )
 
-    return replace(curves, values=found)
+    return replace(curves, values=shares)
 
 
 def have_vectors(view: JudgedSessions, setting: Setting, *, normalised: bool) -> Flags:
-    """Return which sessions have a vector: those that are judged and, where normalised, have
-    something to gain."""
+    """Return which sessions have a vector: judged ones and, if normalised, those with a gain."""
     if not normalised:
         return view.is_judged
     return np.bincount(view.session, ideal_contributions(view, setting), view.n_sessions) > 0
@@ -144,16 +139,15 @@ def mean_ideal_curves(
     least: int = 1,
     length: int | None = None,
 ) -> MeanCurves:
-    """Return the mean curve of the ideal sessions beside each group's own, each held constant where
-    its session has stopped.
+    """Return the mean curve of each group's ideal sessions, each constant after its end.
 
     The arguments are those of `mean_session_curves`, and so are the sessions that take part.
     """
-    taking = (group >= 0) & (view.queries >= least) & view.is_judged
+    takes_part = (group >= 0) & (view.queries >= least) & view.is_judged
     return _mean_curves(
         view,
         setting,
-        np.where(taking, group, -1),
+        np.where(takes_part, group, -1),
         groups,
         lambda part: ideal_vectors(part, setting, ideal),
         length,
@@ -165,29 +159,28 @@ def _mean_curves(
     setting: Setting,
     group: Ints,
     groups: int,
-    make: Callable[[JudgedSessions], SessionVectors],
+    vectors_of: Callable[[JudgedSessions], SessionVectors],
     length: int | None,
 ) -> MeanCurves:
-    """Return the means of the vectors that `make` gives; what is held is a few numbers for each
-    component."""
+    """Return the means of the vectors that `vectors_of` gives, a stretch of sessions at a time."""
     length = width(view, setting) if length is None else length
     chosen = np.flatnonzero(group >= 0)
-    total, ended, begin = np.zeros((groups, length)), np.zeros((groups, length)), 0
+    total, from_end, begin = np.zeros((groups, length)), np.zeros((groups, length)), 0
     for part in stretches(view.take(chosen), setting):
-        vectors = make(part)
+        vectors = vectors_of(part)
         owner = group[chosen[begin : begin + part.n_sessions]]
         component = np.arange(len(vectors.values)) - np.repeat(vectors.starts[:-1], vectors.sizes)
         _add(total, np.repeat(owner, vectors.sizes), component, vectors.values)
         # From its end on, a session counts with its last value.
-        _add(ended, owner, vectors.sizes, vectors.last())
+        _add(from_end, owner, vectors.sizes, vectors.last())
         begin += part.n_sessions
 
     count = np.bincount(group[chosen], minlength=groups)
-    return MeanCurves((total + np.cumsum(ended, axis=1)) / np.maximum(count, 1)[:, None], count)
+    return MeanCurves((total + np.cumsum(from_end, axis=1)) / np.maximum(count, 1)[:, None], count)
 
 
 def _add(total: Matrix, row: Ints, column: Ints, values: Floats) -> None:
-    """Add values to the cells they belong to; those beyond the last column are left out."""
+    """Add values to their cells; those beyond the last column are ignored."""
     inside = column < total.shape[1]
     cell = row[inside] * total.shape[1] + column[inside]
     total += np.bincount(cell, values[inside], total.size).reshape(total.shape)
@@ -196,19 +189,18 @@ def _add(total: Matrix, row: Ints, column: Ints, values: Floats) -> None:
 def mean_query_curves(
     view: JudgedSessions, setting: Setting, which: Which, group: Ints, groups: int
 ) -> MeanCurves:
-    """The mean sDCG(q) vector at ranks 1..X of the last queries of each group's sessions, the
-    others, or the best.
+    """Return each group's mean sDCG(q) vector at ranks 1..X, over its last, other or best queries.
 
-    The best query of a session is that which adds most to it, the first of several. `group` is as
+    The best query of a session is the one that adds most to it, the first of several. `group` is as
     for `mean_session_curves`. Source: Järvelin et al., ECIR 2008, figure 1.
     """
     chosen = (
         _choose(view, setting, which) & (group >= 0)[view.session] & view.is_judged[view.session]
     )
-    found = gains_of(view, setting)
-    rows = np.flatnonzero(chosen[found.query])
-    query, rank = found.query[rows], found.rank[rows]
-    worth = found.gain[rows] * setting.rank_weight(rank) * query_weights(view, setting)[query]
+    gains = gains_of(view, setting)
+    rows = np.flatnonzero(chosen[gains.query])
+    query, rank = gains.query[rows], gains.rank[rows]
+    worth = gains.gain[rows] * setting.rank_weight(rank) * query_weights(view, setting)[query]
     cell = group[view.session[query]] * setting.depth + rank - 1
     total = np.bincount(cell, worth, groups * setting.depth).reshape(groups, setting.depth)
 
@@ -217,11 +209,11 @@ def mean_query_curves(
 
 
 def _choose(view: JudgedSessions, setting: Setting, which: Which) -> Flags:
-    last: Flags = view.number == view.queries[view.session]
+    is_last: Flags = view.number == view.queries[view.session]
     if which == "last":
-        return last
+        return is_last
     if which == "others":
-        return ~last
+        return ~is_last
     if which == "all":
         return np.ones(view.n_queries, np.bool_)
 
@@ -232,8 +224,10 @@ def _choose(view: JudgedSessions, setting: Setting, which: Which) -> Flags:
 
 
 def length_table(view: JudgedSessions, group: Ints, groups: int) -> LengthTable:
-    """Sessions of each group by their number of queries, and the mean. Source: Järvelin et al.,
-    ECIR 2008, table 2."""
+    """Return the sessions of each group by their number of queries, and the mean number.
+
+    Source: Järvelin et al., ECIR 2008, table 2.
+    """
     chosen = group >= 0
     most = int(view.queries[chosen].max(initial=0))
     cell = group[chosen] * (most + 1) + view.queries[chosen]
@@ -247,7 +241,7 @@ def length_table(view: JudgedSessions, group: Ints, groups: int) -> LengthTable:
 def reformulations(
     view: JudgedSessions, setting: Setting, *, normalised: bool = False
 ) -> Reformulations:
-    """Return what each reformulation changed: the gain of a query less that of the query before it.
+    """Return the gain of each query less that of the query before it in its session.
 
     The gain is the query's own discounted cumulated gain, or its share of the ideal's, the query's
     position and time left out: discounted by it, the same list found again would be a loss.

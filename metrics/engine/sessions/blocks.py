@@ -10,11 +10,10 @@ from metrics.engine.judgement.ranking import RankedBlock
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Whose session it is. What the file does not say is empty; the topic is then the session
-    itself.
+    """The ids of a session, empty where the file has none; the topic is then the session itself.
 
-    `attributes` are what is known of the searcher, a JSON object of numbers and texts without tabs
-    or line ends.
+    `attributes` describe the searcher: a JSON object of numbers and texts without tabs or line
+    ends.
     """
 
     session_id: bytes
@@ -40,11 +39,10 @@ class SessionBlock:
 
     Shapes: `query_starts` has one entry per session and one more (offsets into the queries);
     `document_starts` has one per query and one more (row offsets); `scanned` has one per query, -1
-    where nobody recorded how far it was looked at; the other arrays have one per document. `ranks`
-    count from 1 and may have gaps. `scores` is NaN where unknown. `doc_hashes` are made under the
-    seed of the judgements they will meet. `known` has the documents that the searcher of each
-    session knew before it, a topic for each session; None where the file names none.
-    """
+    where the number of documents looked at is not recorded; the other arrays have one per document.
+    `ranks` count from 1 and may have gaps. `scores` is NaN where unknown. `doc_hashes` are made
+    under the seed of the judgements they will meet. `known` has the documents that the searcher of
+    each session knew before it, a topic for each session; None where the file names none."""
 
     sessions: list[Session]
     queries: list[Query]
@@ -60,9 +58,13 @@ class SessionBlock:
     known: RankedBlock | None = None
 
     def as_rankings(self) -> RankedBlock:
-        """Return every query as a topic of its own, in the order of the file; the ids of these
-        topics are empty."""
+        """Return every query as a topic without an id, in the order of the file."""
         return RankedBlock(
-            self.data, [b""] * len(self.queries), self.document_starts, self.scores, self.doc_starts, self.doc_ends,
-            self.doc_hashes,
-        )  # fmt: skip
+            data=self.data,
+            topic_ids=[b""] * len(self.queries),
+            topic_starts=self.document_starts,
+            scores=self.scores,
+            doc_starts=self.doc_starts,
+            doc_ends=self.doc_ends,
+            doc_hashes=self.doc_hashes,
+        )

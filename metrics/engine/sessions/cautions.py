@@ -12,8 +12,7 @@ from metrics.engine.arrays import Ints
 from metrics.engine.sessions.designs import Crossing, Design, Factors
 from metrics.engine.significance.pairs import Caution
 
-# Tests speak of runs and topics; what they compare here are systems on one of these, whose number
-# they count.
+# Tests speak of runs and topics. Here they compare systems, and count these instead of topics.
 UNITS: dict[Design, str] = {
     "crossed": "sessions",
     "paired": "pairs of topic and searcher",
@@ -21,7 +20,7 @@ UNITS: dict[Design, str] = {
     "two_way": "topics",
     "unpaired": "sessions of a system",
 }
-# Names of topics or searchers in a caution.
+# The most names of topics or searchers in a caution.
 _NAMED = 3
 _CODES: dict[Design, str] = {"paired": "few_cells", "unpaired": "few_sessions"}
 
@@ -29,11 +28,11 @@ _CODES: dict[Design, str] = {"paired": "few_cells", "unpaired": "few_sessions"}
 def of_sessions(
     cautions: Iterable[Caution], design: Design, units: str = ""
 ) -> tuple[Caution, ...]:
-    """Return the cautions of a test with sessions or cells of a design, or these units, instead of
-    topics, and systems instead of runs."""
+    """Return the cautions of a test in other words: systems for runs, and for topics these units or
+    those of the design."""
     units = units or UNITS[design]
-    many, *rest = units.split(" ", 1)
-    unit = " ".join([many.removesuffix("s"), *rest])
+    plural, *qualifiers = units.split(" ", 1)
+    unit = " ".join([plural.removesuffix("s"), *qualifiers])
     words = {"topics": units, "topic": unit, "runs": "systems", "run": "system"}
     pattern = re.compile(rf"\b({'|'.join(words)})\b(?! and searcher)")
 
@@ -41,7 +40,7 @@ def of_sessions(
         replace(
             caution,
             code=_CODES.get(design, caution.code) if caution.code == "few_topics" else caution.code,
-            message=pattern.sub(lambda found: words[found[0]], caution.message),
+            message=pattern.sub(lambda match: words[match[0]], caution.message),
         )
         for caution in cautions
     )
@@ -50,13 +49,12 @@ def of_sessions(
 def dependent_cells(
     cells: int, topic: Ints, searcher: Ints, factors: Factors, design: Design, crossed: bool
 ) -> tuple[Caution, ...]:
-    """Return the caution of topics or searchers that recur, in a test that takes its cells for
-    independent.
+    """Return the caution of recurring topics or searchers, in a test of independent cells.
 
     `topic` and `searcher` are those of each cell, -1 where there is none; `factors` have their
     names, and `crossed` says whether the sessions can be compared by searchers and topics.
     """
-    told = [
+    recurring = [
         _named(np.flatnonzero(np.bincount(unit[unit >= 0]) > 1), names, noun)
         for unit, names, noun in (
             (topic, factors.topics, "topic"),
@@ -64,24 +62,22 @@ def dependent_cells(
         )
     ]
 
-    if not any(told):
+    if not any(recurring):
         return ()
 
-    instead = "the crossed analysis (design=crossed) allows for both"
-    if not crossed:
+    if crossed:
+        instead = "the crossed analysis (design=crossed) allows for both"
+    elif design == "paired":
         instead = "compare by topic (design=two_way), which allows for topics, not for searchers"
-        instead = (
-            instead
-            if design == "paired"
-            else "these sessions allow no crossed analysis, which would count them"
-        )
+    else:
+        instead = "these sessions allow no crossed analysis, which would count them"
 
     where = "where topics or searchers differ"
     if design in ("paired", "latin_square"):
         where = "where systems suit some topics or searchers better than others"
     message = (
         f"the {cells:,} {UNITS[design].removesuffix(' of a system')} are not independent, as "
-        f"{' and '.join(filter(None, told))} recur, but the test takes them for independent: "
+        f"{' and '.join(filter(None, recurring))} recur, but the test takes them for independent: "
         f"{where}, p is too small; {instead}"
     )
 
@@ -89,10 +85,12 @@ def dependent_cells(
 
 
 def left_out(crossings: list[Crossing]) -> tuple[Caution, ...]:
-    """Return the caution of searchers and topics that a crossed analysis does not take; of those of
-    pairs, the one with the most."""
-    most = max(crossings, key=lambda one: one.searchers_left_out + one.topics_left_out)
-    told = [
+    """Return the caution of searchers and topics that a crossed analysis does not take; of several
+    analyses, that of the one with the most."""
+    most = max(
+        crossings, key=lambda crossing: crossing.searchers_left_out + crossing.topics_left_out
+    )
+    parts = [
         f"{counted(number, noun)} with {'only some of the' if crosses else 'several'} systems"
         for number, noun, crosses in (
             (most.searchers_left_out, "searcher", most.searchers_cross),
@@ -101,21 +99,21 @@ def left_out(crossings: list[Crossing]) -> tuple[Caution, ...]:
         if number
     ]
 
+    if not parts:
+        return ()
+
     where = "some pairs are compared " if len(crossings) > 1 else ""
-    return (
-        (Caution("sessions_left_out", f"{where}without the sessions of {' and '.join(told)}"),)
-        if told
-        else ()
-    )
+    message = f"{where}without the sessions of {' and '.join(parts)}"
+    return (Caution("sessions_left_out", message),)
 
 
 def _named(places: Ints, names: list[bytes], noun: str) -> str:
     """Return how many topics or searchers these are, with the first names; empty for none."""
     if not len(places):
         return ""
-    shown = [names[place].decode(errors="replace")[:30] for place in places[:_NAMED].tolist()]
+    first_names = [names[place].decode(errors="replace")[:30] for place in places[:_NAMED].tolist()]
     more = f" and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
-    return f"{counted(len(places), noun)} ({', '.join(shown)}{more})"
+    return f"{counted(len(places), noun)} ({', '.join(first_names)}{more})"
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,5 +1,4 @@
-"""Sessions of several systems made ready for a test: which design they have, and the values as the
-tests want them."""
+"""Sessions of several systems: their design, and their values in the form of the tests."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.significance.pairs import Matrix
 
-# Pairs of systems that are crossed one by one, and their sessions in total: both take less than a
-# second.
+# The most pairs of systems that are crossed one by one, and their sessions in total, for less than
+# a second.
 _MOST_PAIRS, _MOST_SESSIONS = 300, 10_000_000
 
 Design = Literal["crossed", "paired", "latin_square", "two_way", "unpaired"]
@@ -23,11 +22,10 @@ Design = Literal["crossed", "paired", "latin_square", "two_way", "unpaired"]
 
 @dataclass(frozen=True)
 class Factors:
-    """Topic, searcher and system of every session, as indices into their names, in order of first
-    appearance.
+    """Topic, searcher and system of every session, as indices into their names.
 
-    Shapes: `topic`, `searcher` and `system` have one entry per session; an index of -1 stands where
-    the file says nothing.
+    Shapes: `topic`, `searcher` and `system` have one entry per session, -1 where the file has none.
+    Names are in the order of their first appearance.
     """
 
     topics: list[bytes]
@@ -39,12 +37,12 @@ class Factors:
 
     @classmethod
     def of(cls, sessions: Iterable[Session]) -> Self:
-        kept = list(sessions)
-        parts = [
-            _numbered([getattr(one, name) for one in kept])
+        all_sessions = list(sessions)
+        columns = [
+            _numbered([getattr(session, name) for session in all_sessions])
             for name in ("topic_id", "searcher", "system")
         ]
-        (topics, topic), (searchers, searcher), (systems, system) = parts
+        (topics, topic), (searchers, searcher), (systems, system) = columns
 
         return cls(topics, searchers, systems, topic, searcher, system)
 
@@ -58,8 +56,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class PairedValues:
-    """Values ready for a test of paired runs: `values` (systems, cells), NaN nowhere; the cells in
-    order.
+    """Values in the form of a test of paired runs: `values` (systems, cells), without NaN.
 
     `topic` and `searcher` have one entry per cell; searcher is -1 where cells are topics.
     """
@@ -71,13 +68,12 @@ class PairedValues:
 
 @dataclass(frozen=True)
 class Crossing:
-    """What a crossed analysis takes: `sessions`, in which every searcher has all systems or every
-    one a single system, and so every topic.
+    """The `sessions` of a crossed analysis: all searchers have all systems, or each has one system;
+    topics likewise.
 
-    `searchers` and `topics` are those taken, `searchers_left_out` and `topics_left_out` the others.
-    `fewest` is the smaller number of both, counted for each system where they have one;
-    `fewest_are` says of which.
-    """
+    `searchers` and `topics` are the numbers taken, `searchers_left_out` and `topics_left_out` the
+    others. `fewest` is the smaller number of both, counted for each system where they have one;
+    `fewest_are` says of which."""
 
     sessions: Ints
     searchers_cross: bool
@@ -97,49 +93,54 @@ def crossing_of(values: Floats, factors: Factors) -> Crossing:
     likewise. Raise StatisticsError where neither holds for most, where too few are left, or where
     searchers have one topic each or topics one searcher each.
     """
-    taking = np.flatnonzero(~np.isnan(values) & (factors.system >= 0))
+    taken = np.flatnonzero(~np.isnan(values) & (factors.system >= 0))
     units = {"searcher": factors.searcher, "topic": factors.topic}
-    if min(unit[taking].min(initial=0) for unit in units.values()) < 0:
+    if min(unit[taken].min(initial=0) for unit in units.values()) < 0:
         raise _not_crossed("it needs the topic and the searcher of every session")
 
-    whole = {name: len(np.unique(unit[taking])) for name, unit in units.items()}
+    total = {name: len(np.unique(unit[taken])) for name, unit in units.items()}
     crosses: dict[str, bool] = {}
-    before = len(taking) + 1
-    while len(taking) < before:
-        before = len(taking)
+    previous = len(taken) + 1
+    while len(taken) < previous:
+        previous = len(taken)
         for name, unit in units.items():
-            crosses[name], kept = _uses(
-                unit[taking], factors.system[taking], len(factors.systems), name
+            crosses[name], rows = _uses(
+                unit[taken], factors.system[taken], len(factors.systems), name
             )
-            taking = taking[kept]
+            taken = taken[rows]
 
-    cells = len(
-        np.unique(factors.topic[taking] * len(factors.searchers) + factors.searcher[taking])
-    )
-    left = {name: len(np.unique(unit[taking])) for name, unit in units.items()}
+    cells = len(np.unique(factors.topic[taken] * len(factors.searchers) + factors.searcher[taken]))
+    remaining = {name: len(np.unique(unit[taken])) for name, unit in units.items()}
     for name, other in (("searcher", "topic"), ("topic", "searcher")):
-        if cells == left[name]:
+        if cells == remaining[name]:
             raise _not_crossed(f"no {name} has several {other}s")
 
     fewest = []
     for name, unit in units.items():
         of_system = [
-            len(np.unique(unit[taking[factors.system[taking] == i]]))
-            for i in range(len(factors.systems))
+            len(np.unique(unit[taken[factors.system[taken] == system]]))
+            for system in range(len(factors.systems))
         ]
         fewest.append((min(of_system), f"{name}s" if crosses[name] else f"{name}s of a system"))
 
+    number, noun = min(fewest)
     return Crossing(
-        taking, crosses["searcher"], crosses["topic"], left["searcher"], left["topic"],
-        whole["searcher"] - left["searcher"], whole["topic"] - left["topic"], *min(fewest),
-    )  # fmt: skip
+        sessions=taken,
+        searchers_cross=crosses["searcher"],
+        topics_cross=crosses["topic"],
+        searchers=remaining["searcher"],
+        topics=remaining["topic"],
+        searchers_left_out=total["searcher"] - remaining["searcher"],
+        topics_left_out=total["topic"] - remaining["topic"],
+        fewest=number,
+        fewest_are=noun,
+    )
 
 
 def crossings_of(values: Floats, factors: Factors, first: Ints, second: Ints) -> list[Crossing]:
-    """Return what a crossed analysis of all systems takes; where there is none, what that of each
-    pair takes.
+    """Return the crossing of all systems or, if there is none, that of each pair.
 
-    Raise StatisticsError where some pair has none either, or there are too many.
+    Raise StatisticsError if a pair has none either, or there are too many pairs.
     """
     try:
         return [crossing_of(values, factors)]
@@ -151,18 +152,18 @@ def crossings_of(values: Floats, factors: Factors, first: Ints, second: Ints) ->
         ):
             raise
 
-    found = []
-    for i, j in zip(first.tolist(), second.tolist(), strict=True):
-        own = np.flatnonzero((factors.system == i) | (factors.system == j))
+    crossings = []
+    for a, b in zip(first.tolist(), second.tolist(), strict=True):
+        sessions = np.flatnonzero((factors.system == a) | (factors.system == b))
         part = replace(
-            factors.take(own),
-            systems=[factors.systems[i], factors.systems[j]],
-            system=(factors.system[own] == j) * 1,
+            factors.take(sessions),
+            systems=[factors.systems[a], factors.systems[b]],
+            system=(factors.system[sessions] == b) * 1,
         )
-        crossing = crossing_of(values[own], part)
-        found.append(replace(crossing, sessions=own[crossing.sessions]))
+        crossing = crossing_of(values[sessions], part)
+        crossings.append(replace(crossing, sessions=sessions[crossing.sessions]))
 
-    return found
+    return crossings
 
 
 def recognise(factors: Factors) -> Design:
@@ -174,8 +175,7 @@ def recognise(factors: Factors) -> Design:
     else.
     """
     if (factors.searcher >= 0).all() and len(factors.system):
-        with_searcher = _filled(_counts(factors, ("topic", "searcher"), "system"))
-        if with_searcher:
+        if _filled(_counts(factors, ("topic", "searcher"), "system")):
             return "paired"
         if _is_latin_square(factors):
             return "latin_square"
@@ -184,45 +184,44 @@ def recognise(factors: Factors) -> Design:
 
 
 def paired_values(values: Floats, factors: Factors) -> PairedValues:
-    """Values paired by (topic, searcher): cells in which every system has a value; several sessions
-    are averaged."""
+    """Return values paired by topic and searcher: the cells in which every system has a value, the
+    mean of its sessions."""
     return _paired(values, factors, factors.searcher)
 
 
 def topic_values(values: Floats, factors: Factors) -> PairedValues:
-    """Values paired by topic: the mean of each system's sessions on a topic, where every system has
-    one."""
+    """Return values paired by topic: the mean of each system's sessions, where every system has
+    some."""
     return _paired(values, factors, np.full(len(values), -1, np.int64))
 
 
 def samples(values: Floats, factors: Factors) -> list[Floats]:
-    """Return the values of each system's sessions, in their order, those without a value left
-    out."""
+    """Return the values of each system's sessions, in order, without those that have none."""
     defined = ~np.isnan(values)
     return [values[defined & (factors.system == system)] for system in range(len(factors.systems))]
 
 
 def _uses(unit: Ints, system: Ints, systems: int, name: str) -> tuple[bool, Flags]:
-    """Return whether most searchers, or topics, have all systems, not one, and which sessions are
-    of those."""
-    names, at = np.unique(unit, return_inverse=True)
-    used = np.zeros((len(names), systems), np.bool_)
-    used[at.ravel(), system] = True
-    number = used.sum(axis=1)
-    every, one = number == systems, number == 1
-    if max(every.sum(), one.sum()) * 2 <= len(names):
+    """Return whether most searchers (or topics) have all systems rather than one, and which
+    sessions are of those."""
+    units, index = np.unique(unit, return_inverse=True)
+    uses = np.zeros((len(units), systems), np.bool_)
+    uses[index.ravel(), system] = True
+    number = uses.sum(axis=1)
+    has_all, has_one = number == systems, number == 1
+    if max(has_all.sum(), has_one.sum()) * 2 <= len(units):
         raise _not_crossed(f"most {name}s have neither all systems nor one each")
 
-    crosses = bool(every.sum() > one.sum())
-    kept = every if crosses else one
-    if used[kept].sum(axis=0).min(initial=len(names)) < (3 if crosses else 2):
+    crosses = bool(has_all.sum() > has_one.sum())
+    chosen = has_all if crosses else has_one
+    if uses[chosen].sum(axis=0).min(initial=len(units)) < (3 if crosses else 2):
         raise _not_crossed(f"it needs {'3' if crosses else '2'} {name}s or more of each system")
-    return crosses, kept[at.ravel()]
+    return crosses, chosen[index.ravel()]
 
 
-def _not_crossed(why: str) -> StatisticsError:
+def _not_crossed(reason: str) -> StatisticsError:
     return StatisticsError(
-        f"the sessions allow no crossed analysis: {why}", code="not_crossed", pointer="design"
+        f"the sessions allow no crossed analysis: {reason}", code="not_crossed", pointer="design"
     )
 
 
@@ -234,18 +233,18 @@ def _numbered(names: list[bytes]) -> tuple[list[bytes], Ints]:
 
 
 def _counts(factors: Factors, rows: tuple[str, ...], columns: str) -> Ints:
-    """Return how many sessions each combination has: rows those that occur, columns all of the
-    other factor's."""
+    """Return the number of sessions of each combination: a row for each combination of `rows` that
+    occurs, a column for each value of `columns`."""
     keys = np.stack([getattr(factors, name) for name in rows], axis=1)
     cells, cell = np.unique(keys, axis=0, return_inverse=True)
     column: Ints = getattr(factors, columns)
-    wide = int(column.max(initial=-1)) + 1
-    known = column >= 0
-    size = len(cells) * wide
+    n_columns = int(column.max(initial=-1)) + 1
+    has_column = column >= 0
+    size = len(cells) * n_columns
 
-    return np.bincount(cell.ravel()[known] * wide + column[known], minlength=size).reshape(
-        len(cells), wide
-    )
+    return np.bincount(
+        cell.ravel()[has_column] * n_columns + column[has_column], minlength=size
+    ).reshape(len(cells), n_columns)
 
 
 def _filled(counts: Ints) -> bool:
@@ -265,13 +264,13 @@ def _even(counts: Ints) -> bool:
 
 
 def _paired(values: Floats, factors: Factors, searcher: Ints) -> PairedValues:
-    taking = np.flatnonzero(~np.isnan(values) & (factors.system >= 0) & (factors.topic >= 0))
-    keys = np.stack([factors.topic[taking], searcher[taking]], axis=1)
+    taken = np.flatnonzero(~np.isnan(values) & (factors.system >= 0) & (factors.topic >= 0))
+    keys = np.stack([factors.topic[taken], searcher[taken]], axis=1)
     cells, cell = np.unique(keys, axis=0, return_inverse=True)
     systems = len(factors.systems)
-    at = factors.system[taking] * len(cells) + cell.ravel()
-    count = np.bincount(at, minlength=systems * len(cells)).reshape(systems, len(cells))
-    total = np.bincount(at, values[taking], systems * len(cells)).reshape(systems, len(cells))
+    index = factors.system[taken] * len(cells) + cell.ravel()
+    count = np.bincount(index, minlength=systems * len(cells)).reshape(systems, len(cells))
+    total = np.bincount(index, values[taken], systems * len(cells)).reshape(systems, len(cells))
     full = (count > 0).all(axis=0)
 
     return PairedValues(total[:, full] / count[:, full], cells[full, 0], cells[full, 1])

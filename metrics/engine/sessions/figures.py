@@ -1,5 +1,4 @@
-"""Single figures of a session: final, first, best, worst, last and mean query, average position;
-raw and normalised."""
+"""Single figures of a session, raw and normalised, such as its final or its best query."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ FIGURES: tuple[Figure, ...] = ("final", "mean", "best", "worst", "first", "last"
 
 
 def raw_figure(view: JudgedSessions, setting: Setting, figure: Figure = "final") -> Floats:
-    """One figure of each session's sDCG, NaN where nobody judged it; shape (sessions,)."""
+    """Return a figure of each session's sDCG, NaN if it is not judged; shape (sessions,)."""
     if figure == "avgpos":
         values = _by_stretch(view, setting, lambda part: session_vectors(part, setting).mean())
     elif figure == "final":
@@ -46,10 +45,9 @@ def normalised_figure(
     ideal: Ideal = "repeated",
     norm: Norm = "session",
 ) -> Floats:
-    """One figure of each session's nsDCG, NaN where its judgements have no gain to find; shape
-    (sessions,).
+    """Return a figure of each session's nsDCG, NaN without a gain to find; shape (sessions,).
 
-    Of a query it is the last component of its own vector divided by its own ideal's.
+    The figure of a query is the last component of its own vector divided by its own ideal's.
     """
     best = ideal_contributions(view, setting)
     if figure == "avgpos":
@@ -57,8 +55,8 @@ def normalised_figure(
             view, setting, lambda part: normalised_vectors(part, setting, ideal, norm).mean()
         )
     elif figure == "final" and norm == "session":
-        found = sum_by_topic(view.session, contributions(view, setting), view.n_sessions)
-        values = ratio(found, _ideal_totals(view, setting, ideal, best))
+        total = sum_by_topic(view.session, contributions(view, setting), view.n_sessions)
+        values = ratio(total, _ideal_totals(view, setting, ideal, best))
     else:
         below = best if norm == "session" else ideal_contributions(view, undiscounted(setting))
         shares = ratio(contributions(view, setting), below)
@@ -68,8 +66,7 @@ def normalised_figure(
 
 
 def of_queries(view: JudgedSessions, values: Floats, figure: str) -> Floats:
-    """Return the first, last, best, worst, mean or sum of each session's values per query; shape
-    (sessions,).
+    """Return one value of each session, such as the best of its queries; shape (sessions,).
 
     Queries without a value (NaN) are left out of best, worst, mean and sum; a session of none has
     no value.
@@ -129,7 +126,7 @@ def _ideal_totals(view: JudgedSessions, setting: Setting, ideal: Ideal, best: Fl
 
 
 def _by_stretch(
-    view: JudgedSessions, setting: Setting, make: Callable[[JudgedSessions], Floats]
+    view: JudgedSessions, setting: Setting, figure: Callable[[JudgedSessions], Floats]
 ) -> Floats:
-    parts = [make(part) for part in stretches(view, setting)]
+    parts = [figure(part) for part in stretches(view, setting)]
     return np.concatenate(parts) if parts else np.zeros(0)

@@ -4,8 +4,8 @@ of each query.
     sDCG  sDCG(b=2,bq=4)@10  nsDCG(b=4,bq=none,dup='first',figure='best')@20  Session(of='AP')@10
     Query(of='nDCG@10')
 
-The canonical name prints the bases and X always, and of the other parameters those that differ from
-their default.
+The canonical name always has the bases and X, and other parameters if they differ from their
+default.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.measures import SESSION_MEASURES
 from metrics.engine.sessions.settings import DEFAULT_DEPTH, Ideal, Norm, Setting
 
-# Those that are a vector of the session, which can be drawn.
+# The measures that are a vector of the session, and have a curve.
 VECTORS = ("sDCG", "nsDCG", "sDCG_shifted", "nsDCG_shifted")
 _ALIASES = {alias: d.name for d in SESSION_MEASURES.values() for alias in d.aliases}
 _SPELLINGS = dict(zip(SESSION_MEASURES, SESSION_MEASURES, strict=True)) | _ALIASES
@@ -36,7 +36,7 @@ _SPELLINGS = dict(zip(SESSION_MEASURES, SESSION_MEASURES, strict=True)) | _ALIAS
 
 @lru_cache(maxsize=10_000)
 def parse_session_measure(text: str, documents: int | None = None) -> Measure:
-    """Return the session measure that `text` names; MeasureError says what is wrong with it.
+    """Return the session measure that `text` names; raise MeasureError if there is none.
 
     `documents` is the size of the collection, for a measure of runs within it that needs that and
     names none.
@@ -52,8 +52,8 @@ def parse_session_measure(text: str, documents: int | None = None) -> Measure:
 
 
 def parse_session_measures(text: str, documents: int | None = None) -> list[Measure]:
-    """Return the measures of a list separated by commas or blanks, each once, in order;
-    MeasureError names the bad one."""
+    """Return the measures of a list separated by commas or blanks, each once, in order. Raise
+    MeasureError for an invalid name."""
     return list(dict.fromkeys(parse_session_measure(name, documents) for name in split_names(text)))
 
 
@@ -61,14 +61,14 @@ def session_values(view: JudgedSessions, measure: Measure) -> Floats:
     """Return the measure's value for every session, NaN where it has none; shape (sessions,).
     `measure.aggregate` makes one figure of them and says how many sessions have a value.
 
-    MeasureError for norm='average', of which only averages of sessions have one.
+    Raise MeasureError for norm='average', which only averages of sessions have.
     """
     check_has_values(measure)
     return measure.definition.compute(view, cutoff=measure.cutoff, **measure.parameters)
 
 
 def check_has_values(measure: Measure) -> None:
-    """MeasureError for a measure of averages, which has a curve but no value of a session."""
+    """Raise MeasureError for a measure of averages, which has a curve but no value of a session."""
     if measure.parameters.get("norm") == "average":
         message = (
             f"{measure} divides averaged vectors: it has a curve, but no value of a session; use "
@@ -78,17 +78,16 @@ def check_has_values(measure: Measure) -> None:
 
 
 def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
-    """Return what a curve of the measure is made with: the setting, and ideal and norm where it is
-    normalised.
+    """Return the setting of the measure's curve and, if it is normalised, its ideal and norm.
 
-    MeasureError for a measure that is no vector.
+    Raise MeasureError for a measure that is not a vector.
     """
     name = measure.definition.name
     if name not in VECTORS:
-        known = ", ".join(VECTORS)
-        raise MeasureError(f"{measure} has no curve; these have: {known}", code="no_curve")
+        names = ", ".join(VECTORS)
+        raise MeasureError(f"{measure} has no curve; these have: {names}", code="no_curve")
 
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "short": "pad",
         "dup": "every",
         "scan": "fixed",
@@ -97,24 +96,30 @@ def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
         "half_life": None,
     }
 
-    given |= measure.parameters
+    parameters |= measure.parameters
     setting = Setting(
-        given["gains"], int(measure.cutoff or DEFAULT_DEPTH), given["b"], given["bq"], given["short"], given["dup"],
-        given["scan"], "shifted" if name.endswith("_shifted") else "source",
-        given["half_life"],
-    )  # fmt: skip
+        gains=parameters["gains"],
+        depth=int(measure.cutoff or DEFAULT_DEPTH),
+        b=parameters["b"],
+        bq=parameters["bq"],
+        short=parameters["short"],
+        duplicates=parameters["dup"],
+        scan=parameters["scan"],
+        form="shifted" if name.endswith("_shifted") else "source",
+        half_life=parameters["half_life"],
+    )
 
-    return setting, (given["ideal"], given["norm"]) if name.startswith("n") else None
+    return setting, (parameters["ideal"], parameters["norm"]) if name.startswith("n") else None
 
 
 def _check_short(measure: Measure) -> None:
-    """Only X documents of a list count: padded to more, a list of X documents would be called
+    """Refuse to pad lists to more than the X documents that count: a list of X documents would be
     short, and no session would reach an nsDCG of 1."""
-    short, most = str(measure.parameters.get("short", "")), measure.cutoff or DEFAULT_DEPTH
-    if short.startswith("min:") and int(short.removeprefix("min:")) > most:
+    short, depth = str(measure.parameters.get("short", "")), measure.cutoff or DEFAULT_DEPTH
+    if short.startswith("min:") and int(short.removeprefix("min:")) > depth:
         message = (
-            f"short='{short}': {measure.definition.name}@{most} counts {most} documents of each "
-            f"query, so m of 'min:m' is at most {most}"
+            f"short='{short}': {measure.definition.name}@{depth} counts {depth} documents of each "
+            f"query, so m of 'min:m' is at most {depth}"
         )
         raise MeasureError(message, code="bad_parameter")
 
@@ -127,9 +132,9 @@ def _unknown(text: str, name: str) -> str:
         )
 
     with suppress(MeasureError):
-        of_runs = parse_measure(text).name
+        measure = parse_measure(text).name
         return (
-            f"{of_runs} is a measure of runs; sessions take one as in Session(of='AP') and "
+            f"{measure} is a measure of runs; sessions take one as in Session(of='AP') and "
             "Query(of='nDCG@10')"
         )
 

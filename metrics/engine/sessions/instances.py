@@ -1,4 +1,4 @@
-"""Instance recall: which of a topic's instances a session has found."""
+"""Instance recall: the instances of its topic that a session has retrieved."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from metrics.engine.sessions.slots import slots_of
 
 
 def instance_recall(view: JudgedSessions, setting: Setting, rel: int) -> Floats:
-    """Return the share of the instances found, NaN where there are none to find; shape
-    (sessions,)."""
+    """Return the share of the instances that are retrieved, NaN without any; shape (sessions,)."""
     rows = slots_of(view, setting).rows
-    found, total = (
-        _of_topics(view, rows, rel)
+    retrieved, total = (
+        _by_topic(view, rows, rel)
         if view.subtopics is None
-        else _of(view.subtopics, view, rows, rel)
+        else _by_subtopic(view.subtopics, view, rows, rel)
     )
-    there = np.append(total, [0, 0])[view.session_topic]
+    size = np.append(total, [0, 0])[view.session_topic]
 
-    return np.where(there > 0, found / np.maximum(there, 1), np.nan)
+    return np.where(size > 0, retrieved / np.maximum(size, 1), np.nan)
 
 
-def _of_topics(view: JudgedSessions, rows: Ints, rel: int) -> tuple[Ints, Ints]:
-    """Instances that each session has found and that each topic has, where every topic is its own
+def _by_topic(view: JudgedSessions, rows: Ints, rel: int) -> tuple[Ints, Ints]:
+    """Return the instances that each session retrieved and that each topic has, if every topic is
     one instance."""
     relevant = rows[view.level[rows] >= rel]
-    met = np.bincount(view.session[view.query[relevant]], minlength=view.n_sessions)
+    retrieved = np.bincount(view.session[view.query[relevant]], minlength=view.n_sessions)
     base = view.recall_base
-    return np.minimum(met, 1), np.minimum(base.sum_where(base.level >= rel), 1)
+    return np.minimum(retrieved, 1), np.minimum(base.sum_where(base.level >= rel), 1)
 
 
-def _of(parts: Subtopics, view: JudgedSessions, rows: Ints, rel: int) -> tuple[Ints, Ints]:
+def _by_subtopic(parts: Subtopics, view: JudgedSessions, rows: Ints, rel: int) -> tuple[Ints, Ints]:
     """Return the same by the subtopics of the judgements."""
     relevant = np.flatnonzero(parts.level >= rel)
     width = int(parts.subtopic.max(initial=0)) + 1
@@ -43,19 +42,18 @@ def _of(parts: Subtopics, view: JudgedSessions, rows: Ints, rel: int) -> tuple[I
     )
     total = np.bincount(instances // width, minlength=view.recall_base.n_topics)
 
-    return _found(view, rows, parts.judgement[relevant], number), total
+    return _retrieved_instances(view, rows, parts.judgement[relevant], number), total
 
 
-def _found(view: JudgedSessions, rows: Ints, judgement: Ints, number: Ints) -> Ints:
-    """Return how many instances each session has found; `number` is the instance that a judgement
-    finds relevant."""
+def _retrieved_instances(view: JudgedSessions, rows: Ints, judgement: Ints, number: Ints) -> Ints:
+    """Return how many instances each session retrieved; `number` is the instance of a judgement."""
     order = np.argsort(judgement, kind="stable")
     low, high = (
         np.searchsorted(judgement[order], view.judgement[rows], side=side)
         for side in ("left", "right")
     )
-    met = number[order][spread(low, high - low)]
+    retrieved = number[order][spread(low, high - low)]
     session = np.repeat(view.session[view.query[rows]], high - low)
     width = int(number.max(initial=0)) + 1
 
-    return np.bincount(np.unique(session * width + met) // width, minlength=view.n_sessions)
+    return np.bincount(np.unique(session * width + retrieved) // width, minlength=view.n_sessions)

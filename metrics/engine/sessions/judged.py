@@ -16,9 +16,9 @@ from metrics.engine.judgement.gains import GainMap
 from metrics.engine.judgement.judged import RankedGains, RecallBase, best_order
 from metrics.engine.judgement.subtopics import Subtopics
 
-_KEPT = 12
-# Rows and queries that are computed with at once.
-_HELD = 1 << 20
+_MEMORIES = 12
+# Values of a view that are kept.
+_ROWS_AT_ONCE = 1 << 20
 _T = TypeVar("_T")
 _ROWS = ("query", "rank", "level", "judgement", "document")
 _QUERIES = ("length", "scanned", "topic")
@@ -39,8 +39,7 @@ class KnownBefore:
 
 @dataclass(frozen=True)
 class JudgedSessions:
-    """What the judgements know of many sessions, in the file's order. Rows are sorted by query and
-    rank.
+    """The judged documents of many sessions, in the file's order; rows by query and rank.
 
     Shapes: one entry per retrieved judged document in `query` (0-based, over all sessions), `rank`
     (1-based), `level`, `judgement` (row of the qrels) and `document` (equal for the same document
@@ -81,18 +80,17 @@ class JudgedSessions:
 
     @cached_property
     def session(self) -> Ints:
-        """The session of each query; shape (queries,)."""
+        """Return the session of each query; shape (queries,)."""
         return np.repeat(np.arange(self.n_sessions), self.queries)
 
     @cached_property
     def number(self) -> Ints:
-        """The place of each query in its session, from 1; shape (queries,)."""
+        """Return the place of each query in its session, from 1; shape (queries,)."""
         return np.arange(self.n_queries) - self.starts[:-1][self.session] + 1
 
     @cached_property
     def elapsed(self) -> Floats:
-        """Return the seconds from the first query of its session to each query, 0 at least; shape
-        (queries,).
+        """Return the seconds since the first query of the session, at least 0; shape (queries,).
 
         Raise MeasureError if the log does not have the time of every query.
         """
@@ -111,8 +109,7 @@ class JudgedSessions:
 
     @cached_property
     def session_topic(self) -> Ints:
-        """The judged topic of each session's queries: -1 where there is none, -2 where they have
-        several."""
+        """Return the judged topic of each session's queries: -1 for none, -2 for several."""
         least, most = (np.full(self.n_sessions, -1, np.int64) for _ in range(2))
         some = np.flatnonzero(self.queries)
         least[some] = np.minimum.reduceat(self.topic, self.starts[:-1][some])
@@ -123,17 +120,17 @@ class JudgedSessions:
     def _memo(self) -> dict[Hashable, Any]:
         return {}
 
-    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+    def once(self, key: Hashable, compute: Callable[[], _T]) -> _T:
         """Return the result of `make` for this view; the latest few are kept, because many values
         may be requested of a view."""
         if key not in self._memo:
-            made = make()
-            while len(self._memo) >= _KEPT:
+            value = compute()
+            while len(self._memo) >= _MEMORIES:
                 del self._memo[next(iter(self._memo))]
-            self._memo[key] = made
+            self._memo[key] = value
 
-        found: _T = self._memo[key]
-        return found
+        value: _T = self._memo[key]
+        return value
 
     def is_known(self, rows: Ints) -> Flags:
         """Return which of some rows show a document that the searcher knew before the session."""
@@ -152,8 +149,12 @@ class JudgedSessions:
         if known is not None:
             place = np.full(self.n_sessions, -1, np.int64)
             place[sessions] = np.arange(len(sessions))
-            kept = np.flatnonzero(place[known.session] >= 0)
-            known = KnownBefore(place[known.session[kept]], known.document[kept], known.level[kept])
+            rows_of_known = np.flatnonzero(place[known.session] >= 0)
+            known = KnownBefore(
+                place[known.session[rows_of_known]],
+                known.document[rows_of_known],
+                known.level[rows_of_known],
+            )
 
         rows = spread(begin, end - begin)
         return replace(
@@ -167,22 +168,23 @@ class JudgedSessions:
         )
 
     def stretches(self) -> Iterator[Self]:
-        """Yield the sessions in their order in parts of bounded size, each with at least one
-        session.
+        """Yield the sessions in order, in parts of bounded size with at least one session each.
 
         The values of a session depend on no other one, and computing them takes several times the
         memory of its part.
         """
-        held = self.starts + np.searchsorted(self.query, self.starts)
+        offsets = self.starts + np.searchsorted(self.query, self.starts)
         begin = 0
         while begin < self.n_sessions:
-            end = max(begin + 1, int(np.searchsorted(held, held[begin] + _HELD, side="right")) - 1)
+            end = max(
+                begin + 1,
+                int(np.searchsorted(offsets, offsets[begin] + _ROWS_AT_ONCE, side="right")) - 1,
+            )
             yield self if end - begin == self.n_sessions else self.take(np.arange(begin, end))
             begin = end
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
-        """Return the ideal ranking of every judged topic: all its documents with a gain, best
-        first."""
+        """Return the ideal ranking of every judged topic: its documents with a gain, best first."""
         return self.once(("ideal", gains), lambda: best_order(self.recall_base, gains))
 
     def to_bytes(self) -> bytes:
@@ -204,8 +206,7 @@ class JudgedSessions:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Return the view that `to_bytes` wrote; ValueError where the bytes are of a later
-        version."""
+        """Return the view that `to_bytes` wrote. Raise ValueError for bytes of a later version."""
         header, arrays = unpack(stored, "judged view of sessions")
         arrays["query"] = np.cumsum(arrays["query"])
         topic, level, counts = (arrays.pop(f"base_{name}") for name in _BASE)
@@ -214,16 +215,13 @@ class JudgedSessions:
         subtopics = None
         if "subtopics_topic" in arrays:
             subtopics = Subtopics(*(arrays.pop(f"subtopics_{name}") for name in _SUBTOPICS))
-        known = (
-            KnownBefore(*(arrays.pop(f"known_{name}") for name in _KNOWN))
-            if "known_session" in arrays
-            else None
-        )
+        known = None
+        if "known_session" in arrays:
+            known = KnownBefore(*(arrays.pop(f"known_{name}") for name in _KNOWN))
 
         return cls(**arrays, recall_base=base, subtopics=subtopics, known=known)
 
 
 def spread(starts: Ints, sizes: Ints) -> Ints:
-    """Return the whole numbers from each start on, as many as its size, one stretch after
-    another."""
+    """Return the whole numbers from each start on, as many as its size, one after another."""
     return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))

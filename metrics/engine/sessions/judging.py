@@ -1,9 +1,9 @@
-"""Judging sessions: the blocks of a session file meet the judgements."""
+"""Judging sessions: compare the blocks of a session file with the judgements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,58 +15,68 @@ from metrics.engine.sessions.judged import JudgedSessions, KnownBefore
 
 JudgedBy = Literal["topic", "session", "query"]
 
-_NOTHING = np.zeros(0, np.int64)
-# Query, rank, judgement, document; then length, scanned, topic and time of the queries; then how
-# many each session has.
-_Part = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats, Ints]
+_NO_ROWS = np.zeros(0, np.int64)
+
+
+class _Columns(NamedTuple):
+    """Judged sessions: four columns of documents, four of queries, and the sessions' sizes."""
+
+    query: Ints
+    rank: Ints
+    judgement: Ints
+    document: Ints
+    length: Ints
+    scanned: Ints
+    topic: Ints
+    time: Floats
+    sizes: Ints
 
 
 def judge_sessions(
     blocks: Iterable[SessionBlock], judgements: Judgements, by: JudgedBy = "topic"
 ) -> JudgedSessions:
-    """Keep what is judged of the sessions.
+    """Keep the judged documents of the sessions.
 
-    The topic_id of a judgement is that of the session's topic, the session's own id, or `query_key`
-    of a query, as `by` says: those who look at every result in its session judge by session or by
-    query. `blocks` is read once, so a file of any length is judged in the memory of one block.
-    """
-    parts: tuple[list[Any], ...] = tuple([_NOTHING] for _ in range(9))
+    `by` says what the topic_id of a judgement is: that of the session's topic, the session's own
+    id, or the `query_key` of a query. `blocks` is read once, so a file of any length is judged in
+    the memory of one block."""
+    parts: list[list[Any]] = [[_NO_ROWS] for _ in _Columns._fields]
     known: list[tuple[Ints, Ints]] = []
     sessions = queries = 0
     for block in blocks:
-        query, *rest = _judge_block(block, judgements, by)
-        for part, column in zip(parts, (query + queries, *rest), strict=True):
+        columns = _judge_block(block, judgements, by)
+        columns = columns._replace(query=columns.query + queries)
+        for part, column in zip(parts, columns, strict=True):
             part.append(column)
         queries += len(block.queries)
 
-        # What is judged query by query has no judgement that holds for a whole session.
+        # Judgements of single queries do not hold for a whole session.
         if block.known is not None and by != "query":
             session, document = _judge_known(block, block.known, judgements, by)
             known.append((session + sessions, document))
 
         sessions += len(block.sessions)
 
-    query, rank, judgement, document, length, scanned, topic, time, sizes = map(_joined, parts)
+    columns = _Columns(*(_joined(part) for part in parts))
     return JudgedSessions(
-        query=query,
-        rank=rank,
-        level=judgements.levels[judgement],
-        judgement=judgement,
-        document=document,
-        length=length,
-        scanned=scanned,
-        topic=topic,
-        starts=np.append(0, np.cumsum(sizes)),
+        query=columns.query,
+        rank=columns.rank,
+        level=judgements.levels[columns.judgement],
+        judgement=columns.judgement,
+        document=columns.document,
+        length=columns.length,
+        scanned=columns.scanned,
+        topic=columns.topic,
+        starts=np.append(0, np.cumsum(columns.sizes)),
         recall_base=judgements.recall_base,
         subtopics=judgements.subtopics,
         known=_known_before(known, judgements) if known else None,
-        time=None if np.isnan(time).all() else time,
+        time=None if np.isnan(columns.time).all() else columns.time,
     )
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Return the parts one after another. Their list is emptied, because a large log is not held
-    twice."""
+    """Return the parts one after another. Empty their list: a log is not in memory twice."""
     whole = np.concatenate(parts)
     parts.clear()
     return whole
@@ -77,9 +87,13 @@ def _judge_known(
 ) -> tuple[Ints, Ints]:
     """Return the session and the judgement of each known document that is judged, in order."""
     index = judgements.topic_index
-    keys = ((one.topic_id if by == "topic" else one.session_id) for one in block.sessions)
-    rows, found = judgements.find(known, np.array([index.get(key, -1) for key in keys], np.int64))
-    return known.topics_of(rows), found.astype(np.int64)
+    keys = (
+        (session.topic_id if by == "topic" else session.session_id) for session in block.sessions
+    )
+    rows, judgement = judgements.find(
+        known, np.array([index.get(key, -1) for key in keys], np.int64)
+    )
+    return known.topics_of(rows), judgement.astype(np.int64)
 
 
 def _known_before(known: list[tuple[Ints, Ints]], judgements: Judgements) -> KnownBefore:
@@ -88,31 +102,30 @@ def _known_before(known: list[tuple[Ints, Ints]], judgements: Judgements) -> Kno
 
 
 def query_key(session_id: bytes, number: int) -> bytes:
-    """Return the topic_id under which judgements of one query are kept: 's7:2' is the second query
-    of session s7."""
+    """Return the topic_id of a query's judgements: 's7:2' is the second query of session s7."""
     return b"%s:%d" % (session_id, number)
 
 
-def _judge_block(block: SessionBlock, judgements: Judgements, by: JudgedBy) -> _Part:
+def _judge_block(block: SessionBlock, judgements: Judgements, by: JudgedBy) -> _Columns:
     index = judgements.topic_index
     topic = np.array([index.get(key, -1) for key in _keys(block, by)], np.int64)
     rankings = block.as_rankings()
-    rows, found = judgements.find(rankings, topic)
+    rows, judgement = judgements.find(rankings, topic)
     query = rankings.topics_of(rows)
     order = np.lexsort((block.ranks[rows], query))
-    rows, found, query = rows[order], found[order].astype(np.int64), query[order]
-    document = found if by != "query" else _documents(block, rows, query, judgements, found)
+    rows, judgement, query = rows[order], judgement[order].astype(np.int64), query[order]
+    document = judgement if by != "query" else _documents(block, rows, query, judgements, judgement)
 
-    return (
-        query,
-        block.ranks[rows],
-        found,
-        document,
-        _lengths(block),
-        block.scanned,
-        topic,
-        np.array([np.nan if query.time is None else query.time for query in block.queries]),
-        np.diff(block.query_starts),
+    return _Columns(
+        query=query,
+        rank=block.ranks[rows],
+        judgement=judgement,
+        document=document,
+        length=_lengths(block),
+        scanned=block.scanned,
+        topic=topic,
+        time=np.array([np.nan if query.time is None else query.time for query in block.queries]),
+        sizes=np.diff(block.query_starts),
     )
 
 
@@ -136,12 +149,11 @@ def _lengths(block: SessionBlock) -> Ints:
 
 
 def _documents(
-    block: SessionBlock, rows: Ints, query: Ints, judgements: Judgements, found: Ints
+    block: SessionBlock, rows: Ints, query: Ints, judgements: Judgements, judgement: Ints
 ) -> Ints:
-    """Return a judgement of each row's document that is the same wherever in its session the
-    document is judged.
+    """Return the first judgement of each row's document in its session.
 
-    Equal hashes propose, bytes decide; ids made to share a hash are told apart one by one.
+    Equal hashes propose, bytes decide; ids made to share a hash are distinguished one by one.
     """
     session = np.searchsorted(block.query_starts, query, side="right") - 1
     order = np.lexsort((block.doc_hashes[rows], session))
@@ -152,9 +164,9 @@ def _documents(
     first[order] = order[np.flatnonzero(new)][np.cumsum(new) - 1]
     starts, ends = block.doc_starts[rows], block.doc_ends[rows]
     if spans_equal(block.data, starts, ends, block.data, starts[first], ends[first]).all():
-        return found[first]
+        return judgement[first]
 
-    seen: dict[tuple[int, bytes], int] = {}
+    judgement_of: dict[tuple[int, bytes], int] = {}
     text, spans = block.data.tobytes(), zip(starts.tolist(), ends.tolist(), strict=True)
     names = [
         (owner, text[start:end])
@@ -162,6 +174,9 @@ def _documents(
     ]
 
     return np.array(
-        [seen.setdefault(name, row) for name, row in zip(names, found.tolist(), strict=True)],
+        [
+            judgement_of.setdefault(name, row)
+            for name, row in zip(names, judgement.tolist(), strict=True)
+        ],
         np.int64,
     )

@@ -1,5 +1,4 @@
-"""Sessions as rankings: a whole session, or each of its queries, as the topic of a run, for the
-measures of runs."""
+"""Sessions as rankings: a session, or each of its queries, as a topic of a run."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
     """Return each session as a topic: its queries' slots one after another as one ranking.
 
     With duplicates='first' a document that comes back keeps its rank and is relevant no more.
-    MeasureError where a session is judged query by query, because its documents are then not
-    counted as those of one topic.
+    Raise MeasureError if a session is judged query by query: its documents are then not those of
+    one topic.
     """
     if (view.session_topic == -2).any():
         message = "a session as one ranking needs judgements by topic or by session, not by query"
@@ -39,13 +38,15 @@ def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
 
 
 def one_by_one(view: JudgedSessions, setting: Setting) -> JudgedRun:
-    """Return each query as a topic: the part of its list that was looked at. The searcher knows
-    what earlier queries of the session showed, and expects nothing."""
+    """Return each query as a topic: the examined part of its list.
+
+    The searcher knows the documents of earlier queries of the session, and expects nothing.
+    """
     slots = slots_of(view, setting)
     rows = _rows(view, setting)
     base = _replicated(view.recall_base, view.topic)
     known = _known(view, slots.rows, rows)
-    return _run(view, rows, view.query[rows], view.rank[rows], slots.seen, base, known)
+    return _run(view, rows, view.query[rows], view.rank[rows], slots.examined, base, known)
 
 
 def _rows(view: JudgedSessions, setting: Setting) -> Ints:
@@ -54,7 +55,7 @@ def _rows(view: JudgedSessions, setting: Setting) -> Ints:
 
 
 def _replicated(base: RecallBase, topic: Ints) -> RecallBase:
-    """Return the recall base of each of some topics, one after another; an empty one for -1."""
+    """Return the recall bases of these topics, one after another; an empty one for -1."""
     sizes = np.append(np.bincount(base.topic, minlength=base.n_topics), 0)
     starts = np.cumsum(sizes) - sizes
     rows = spread(starts[topic], sizes[topic])
@@ -62,18 +63,18 @@ def _replicated(base: RecallBase, topic: Ints) -> RecallBase:
     return RecallBase(owner, base.level[rows], base.counts[rows], len(topic))
 
 
-def _known(view: JudgedSessions, seen: Ints, rows: Ints) -> Known:
-    """Return what the searcher knew before the session, and what earlier queries had shown: a
-    document's first appearance in `seen` makes it known to all later queries."""
-    before = view.is_known(seen)
-    first = is_first(view, seen)
+def _known(view: JudgedSessions, examined: Ints, rows: Ints) -> Known:
+    """Return the documents known before the session or from earlier queries: the first appearance
+    of a document in `examined` makes it known to all later queries."""
+    before = view.is_known(examined)
+    first = is_first(view, examined)
     known = np.zeros(len(view.query), np.bool_)
-    known[seen[~first | before]] = True
-    new = seen[first & ~before]
-    shown = view.query[new]
-    later = view.starts[1:][view.session[shown]] - shown - 1
+    known[examined[~first | before]] = True
+    new = examined[first & ~before]
+    query_of_new = view.query[new]
+    later = view.starts[1:][view.session[query_of_new]] - query_of_new - 1
 
-    query, level = spread(shown + 1, later), np.repeat(view.level[new], later)
+    query, level = spread(query_of_new + 1, later), np.repeat(view.level[new], later)
     if view.known:
         queries = view.queries[view.known.session]
         query = np.concatenate([query, spread(view.starts[:-1][view.known.session], queries)])

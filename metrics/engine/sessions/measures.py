@@ -280,16 +280,22 @@ def of_each_query(
     Undefined: where the session is not judged, and where the measure is
     """
     values = of.compute(one_by_one(view, Setting(depth=cutoff, duplicates=dup, scan=scan)))
-    turned = {"best": "worst", "worst": "best"} if of.definition.lower_is_better else {}
-    return np.where(view.is_judged, of_queries(view, values, turned.get(figure, figure)), np.nan)
+    opposite = {"best": "worst", "worst": "best"} if of.definition.lower_is_better else {}
+    return np.where(view.is_judged, of_queries(view, values, opposite.get(figure, figure)), np.nan)
 
 
 def _define(
-    name: str, compute: Any, *parameters: Parameter, depth: int = DEFAULT_DEPTH, **more: Any
+    name: str, compute: Any, *parameters: Parameter, depth: int = DEFAULT_DEPTH, **options: Any
 ) -> MeasureDefinition:
     return MeasureDefinition(
-        name, compute, Cutoff.OPTIONAL, parameters, max_cutoff=MAX_DEPTH, default_cutoff=depth, **more
-    )  # fmt: skip
+        name,
+        compute,
+        Cutoff.OPTIONAL,
+        parameters,
+        max_cutoff=MAX_DEPTH,
+        default_cutoff=depth,
+        **options,
+    )
 
 
 _DISCOUNTS = (GAINS, BASE, QUERY_BASE)

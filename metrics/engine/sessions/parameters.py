@@ -137,9 +137,6 @@ OF = Parameter(
 
 
 def check_ideal(values: Mapping[str, Any]) -> str | None:
-    both = values["ideal"] == "once" and values["norm"] == "query"
-    return (
-        "ideal='once' is one ideal for all queries, so norm='query' has none to divide by"
-        if both
-        else None
-    )
+    if values["ideal"] != "once" or values["norm"] != "query":
+        return None
+    return "ideal='once' is one ideal for all queries, so norm='query' has none to divide by"

@@ -22,7 +22,7 @@ Form = Literal["source", "shifted"]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How gains are discounted and how far lists are read.
+    """The discount of gains and the length to which lists are read.
 
     `depth` is X, the documents of each query that count; with scan='recorded' it only bounds the
     number that was recorded, and stands in where none was. `short` says what becomes of a list of
@@ -45,7 +45,7 @@ class Setting:
 
     @property
     def least(self) -> int:
-        """How many documents a list is padded to at least."""
+        """Return to how many documents a list is padded at least."""
         return int(self.short.removeprefix("min:")) if self.short.startswith("min:") else 0
 
     def rank_weight(self, rank: Ints) -> Floats:

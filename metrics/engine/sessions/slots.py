@@ -1,4 +1,4 @@
-"""Slots: the places of a session's vector, query after query, and the gains that stand in them."""
+"""Slots: the components of a session's vector, query after query, and their gains."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from metrics.engine.sessions.settings import Setting
 
 @dataclass(frozen=True)
 class Slots:
-    """How many slots each query takes and which documents count.
+    """The number of slots of each query, and the documents that count.
 
-    Shapes: `seen` (documents looked at) and `count` (slots) have one entry per query; `starts` one
-    per session and one more (offsets of the sessions' slots); `rows` lists the rows of the view
-    that stand within `seen`.
+    Shapes: `examined` (documents) and `count` (slots) have one entry per query; `starts` one per
+    session and one more (offsets of the sessions' slots); `rows` lists the rows of the view that
+    are within `examined`.
     """
 
-    seen: Ints
+    examined: Ints
     count: Ints
     starts: Ints
     rows: Ints
 
     @cached_property
     def first(self) -> Ints:
-        """The slot at which each query begins, over all sessions; shape (queries,)."""
+        """Return the slot at which each query begins, over all sessions; shape (queries,)."""
         return np.cumsum(self.count) - self.count
 
     @cached_property
     def query(self) -> Ints:
-        """The query of each slot."""
+        """Return the query of each slot."""
         return np.repeat(np.arange(len(self.count)), self.count)
 
     @cached_property
     def rank(self) -> Ints:
-        """The rank of each slot within its query, from 1."""
+        """Return the rank of each slot within its query, from 1."""
         return np.arange(len(self.query)) - self.first[self.query] + 1
 
     @cached_property
     def session(self) -> Ints:
-        """The session of each slot."""
+        """Return the session of each slot."""
         sizes = np.diff(self.starts)
         return np.repeat(np.arange(len(sizes)), sizes)
 
 
 @dataclass(frozen=True)
 class SlotGains:
-    """What was gained where: rows sorted by query and rank, gains above 0 only."""
+    """The gains above 0, sorted by query and rank."""
 
     query: Ints
     rank: Ints
@@ -58,8 +58,7 @@ class SlotGains:
 
 
 def slots_of(view: JudgedSessions, setting: Setting) -> Slots:
-    """Return the slots of every query under a setting; made once for all settings that read the
-    lists alike."""
+    """Return the slots of every query, computed once for settings that read the lists alike."""
     key = ("slots", setting.depth, setting.scan, setting.short)
     return view.once(key, lambda: _slots(view, setting))
 
@@ -70,10 +69,10 @@ def _slots(view: JudgedSessions, setting: Setting) -> Slots:
     if setting.scan == "recorded":
         depth = np.where(view.scanned >= 0, np.minimum(view.scanned, depth), depth)
 
-    seen = np.minimum(view.length, depth)
-    count = depth if setting.short == "pad" else np.maximum(seen, setting.least)
+    examined = np.minimum(view.length, depth)
+    count = depth if setting.short == "pad" else np.maximum(examined, setting.least)
     starts = np.append(0, np.cumsum(count))[view.starts]
-    return Slots(seen, count, starts, np.flatnonzero(view.rank <= seen[view.query]))
+    return Slots(examined, count, starts, np.flatnonzero(view.rank <= examined[view.query]))
 
 
 def gains_of(view: JudgedSessions, setting: Setting) -> SlotGains:
@@ -87,10 +86,10 @@ def _gains(view: JudgedSessions, setting: Setting) -> SlotGains:
     if setting.duplicates == "first":
         rows = rows[is_first(view, rows)]
     gain = setting.gains.of(view.level[rows])
-    some = np.flatnonzero(gain > 0)
-    rows = rows[some]
+    has_gain = np.flatnonzero(gain > 0)
+    rows = rows[has_gain]
 
-    return SlotGains(view.query[rows], view.rank[rows], gain[some])
+    return SlotGains(view.query[rows], view.rank[rows], gain[has_gain])
 
 
 def is_first(view: JudgedSessions, rows: Ints) -> Flags:

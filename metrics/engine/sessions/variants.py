@@ -1,5 +1,4 @@
-"""What two scripts compute: trec-dd-jig, with a bound of so many queries; evaluation_measures, with
-gains 2^level."""
+"""The session measures of two scripts: trec-dd-jig with its bound, and evaluation_measures."""
 
 from __future__ import annotations
 
@@ -20,22 +19,22 @@ _EXP = GainMap("exp")
 
 
 def dd_gain(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
-    """sDCG of the first queries of each session, NaN where nobody judged it; shape (sessions,)."""
-    counted = np.where(view.number <= queries, contributions(view, setting), 0.0)
-    return np.where(view.is_judged, np.bincount(view.session, counted, view.n_sessions), np.nan)
+    """Return sDCG of each session's first queries, NaN if it is not judged; shape (sessions,)."""
+    gains = np.where(view.number <= queries, contributions(view, setting), 0.0)
+    return np.where(view.is_judged, np.bincount(view.session, gains, view.n_sessions), np.nan)
 
 
 def dd_bound(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
-    """Return the most that so many queries could gain from the session's topic, each document once;
-    shape (sessions,)."""
+    """Return the most that so many queries can gain from the topic, each document once; shape
+    (sessions,)."""
     weights = np.outer(
         setting.query_weight(np.arange(1, queries + 1)),
         setting.rank_weight(np.arange(1, setting.depth + 1)),
     ).ravel()
     weights[::-1].sort()
     best = view.ideal_gains(setting.gains)
-    kept = best.within(len(weights))
-    bound = np.bincount(kept.topic, kept.gain * weights[kept.rank - 1], kept.n_topics)
+    top = best.within(len(weights))
+    bound = np.bincount(top.topic, top.gain * weights[top.rank - 1], top.n_topics)
 
     # A session that is judged query by query has no topic of its own, and no bound.
     return np.append(bound, [np.nan, np.nan])[view.session_topic]
@@ -44,9 +43,9 @@ def dd_bound(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
 def log2_gain(view: JudgedSessions, setting: Setting) -> Floats:
     """Return the sum of the queries' nDCG with gains 2^level, discounted by query, NaN where not
     judged; shape (sessions,)."""
-    found = gains_of(view, replace(setting, gains=_EXP))
-    dcg = sum_by_topic(found.query, found.gain / np.log2(found.rank + 1), view.n_queries)
-    dcg += _harmonic(slots_of(view, setting).seen)
+    gains = gains_of(view, replace(setting, gains=_EXP))
+    dcg = sum_by_topic(gains.query, gains.gain / np.log2(gains.rank + 1), view.n_queries)
+    dcg += _harmonic(slots_of(view, setting).examined)
     best, base = view.ideal_gains(_EXP), view.recall_base
     judged = np.bincount(base.topic, base.counts, base.n_topics).astype(np.int64)
     ideal = best.sum(np.log2(best.rank + 1)) + _harmonic(judged)

@@ -1,5 +1,4 @@
-"""Session vectors: discounted gains of the queries one after another, cumulated, beside those of
-the ideal session."""
+"""Session vectors: the cumulated discounted gains of a session's queries, and of the ideal ones."""
 
 from __future__ import annotations
 
@@ -20,35 +19,36 @@ from metrics.engine.sessions.settings import Ideal, Norm, Setting
 from metrics.engine.sessions.slots import gains_of, slots_of
 
 Matrix = npt.NDArray[np.float64]
-# Components that are held at once.
-_HELD = 1 << 18
-# Weights that are equal to so many digits are equal: they are products of rounded logarithms.
+# Components in memory at once.
+_COMPONENTS_AT_ONCE = 1 << 18
+# Weights that agree in so many digits are equal: they are products of rounded logarithms.
 _DIGITS = 12
 
 
 @dataclass(frozen=True)
 class SessionVectors:
-    """A cumulated vector for every session, one after another in `values`; `starts` has one entry
-    per session and one more. A session that nobody judged has a vector of zeros, as one that gained
-    nothing: the view tells which it is."""
+    """A cumulated vector for every session, one after another in `values`.
+
+    `starts` has one entry per session and one more. A session without judgements has a vector of
+    zeros, like one without gains: the view distinguishes them.
+    """
 
     values: Floats
     starts: Ints
 
     @cached_property
     def sizes(self) -> Ints:
-        """Components of each vector; shape (sessions,)."""
+        """Return the number of components of each vector; shape (sessions,)."""
         return np.diff(self.starts)
 
     def of(self, session: int) -> Floats:
-        """One session's vector."""
+        """Return the vector of a session."""
         return self.values[self.starts[session] : self.starts[session + 1]]
 
     def matrix(self, width: int) -> Matrix:
-        """Return every vector down to `width`, constant after its last component; shape (sessions,
-        width)."""
-        at = self.starts[:-1, None] + np.minimum(np.arange(width), self.sizes[:, None] - 1)
-        return np.where(self.sizes[:, None] > 0, np.append(self.values, 0.0)[at], 0.0)
+        """Return all vectors, constant after their last component; shape (sessions, width)."""
+        index = self.starts[:-1, None] + np.minimum(np.arange(width), self.sizes[:, None] - 1)
+        return np.where(self.sizes[:, None] > 0, np.append(self.values, 0.0)[index], 0.0)
 
     def last(self) -> Floats:
         """Return the last component of each vector, 0 of an empty one; shape (sessions,)."""
@@ -61,16 +61,15 @@ class SessionVectors:
 
 
 def contributions(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return what each query adds to its session: the last component of sDCG(q); shape
-    (queries,)."""
-    found = gains_of(view, setting)
-    dcg = sum_by_topic(found.query, found.gain * setting.rank_weight(found.rank), view.n_queries)
+    """Return the gain of each query: the last component of sDCG(q); shape (queries,)."""
+    gains = gains_of(view, setting)
+    dcg = sum_by_topic(gains.query, gains.gain * setting.rank_weight(gains.rank), view.n_queries)
     return dcg * query_weights(view, setting)
 
 
 def ideal_contributions(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return the same of the single-query ideal, in as many slots as the query takes; 0 without a
-    judged topic."""
+    """Return the gain of the single-query ideal in the slots of each query, 0 without a judged
+    topic; shape (queries,)."""
     best = view.ideal_gains(setting.gains)
     dcg = best.cumulated(1.0 / setting.rank_weight(best.rank))
     reached = dcg.reached(view.topic, slots_of(view, setting).count)
@@ -85,8 +84,7 @@ def session_vectors(view: JudgedSessions, setting: Setting) -> SessionVectors:
 def ideal_vectors(
     view: JudgedSessions, setting: Setting, ideal: Ideal = "repeated"
 ) -> SessionVectors:
-    """Return the cumulated vectors of the ideal sessions: as many queries, each in as many slots,
-    as the actual ones.
+    """Return the cumulated vectors of the ideal sessions, with the queries and slots of the actual.
 
     'repeated' puts the single-query ideal into every query's slots, as the source does. 'once' puts
     each document into one slot only, the best where a gain counts most: no session gains more that
@@ -108,9 +106,9 @@ def normalised_vectors(
     """
     if norm == "query":
         slots = slots_of(view, setting)
-        found = running_sum(slots.query, _actual(view, setting))
-        ideal_found = running_sum(slots.query, _repeated(view, undiscounted(setting)))
-        return SessionVectors(ratio(found, ideal_found), slots.starts)
+        gained = running_sum(slots.query, _actual(view, setting))
+        ideal_gained = running_sum(slots.query, _repeated(view, undiscounted(setting)))
+        return SessionVectors(ratio(gained, ideal_gained), slots.starts)
 
     actual, best = session_vectors(view, setting), ideal_vectors(view, setting, ideal)
     return SessionVectors(ratio(actual.values, best.values), actual.starts)
@@ -118,13 +116,16 @@ def normalised_vectors(
 
 def stretches(view: JudgedSessions, setting: Setting) -> Iterator[JudgedSessions]:
     """Yield the sessions in stretches whose vectors fit into memory together."""
-    upto, begin = slots_of(view, setting).starts, 0
-    if upto[-1] <= _HELD:
+    starts, begin = slots_of(view, setting).starts, 0
+    if starts[-1] <= _COMPONENTS_AT_ONCE:
         yield view
         return
 
     while begin < view.n_sessions:
-        end = max(begin + 1, int(np.searchsorted(upto, upto[begin] + _HELD, side="right")) - 1)
+        end = max(
+            begin + 1,
+            int(np.searchsorted(starts, starts[begin] + _COMPONENTS_AT_ONCE, side="right")) - 1,
+        )
         yield view.take(np.arange(begin, end))
         begin = end
 
@@ -136,16 +137,15 @@ def _cumulated(view: JudgedSessions, setting: Setting, values: Floats) -> Sessio
 
 def _actual(view: JudgedSessions, setting: Setting) -> Floats:
     """Return the discounted gain of every slot."""
-    slots, found = slots_of(view, setting), gains_of(view, setting)
-    weight = setting.rank_weight(found.rank) * query_weights(view, setting)[found.query]
+    slots, gains = slots_of(view, setting), gains_of(view, setting)
+    weight = setting.rank_weight(gains.rank) * query_weights(view, setting)[gains.query]
     values = np.zeros(len(slots.query))
-    values[slots.first[found.query] + found.rank - 1] = found.gain * weight
+    values[slots.first[gains.query] + gains.rank - 1] = gains.gain * weight
     return values
 
 
 def _repeated(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return the discounted gain of every slot of the ideal session that has the single-query ideal
-    in each query."""
+    """Return the discounted gain of every slot, with the single-query ideal in each query."""
     slots = slots_of(view, setting)
     return _ideal_gain(view, setting, view.topic[slots.query], slots.rank - 1) * _weights(
         view, setting
@@ -153,7 +153,7 @@ def _repeated(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _once(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return the same of the ideal session that has each document once. Of places with equal
+    """Return the discounted gain of every slot, with each document once. Of slots with equal
     weights the first one has the better document."""
     if (view.session_topic == -2).any():
         message = (
@@ -172,13 +172,12 @@ def _once(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def undiscounted(setting: Setting) -> Setting:
-    """Return the setting under which queries count alike, whatever their place and time."""
+    """Return the setting under which all queries count alike."""
     return replace(setting, bq=None, half_life=None)
 
 
 def query_weights(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return what a gain of each query is multiplied by for its place and its time; shape
-    (queries,)."""
+    """Return the weight of each query by its place and time; shape (queries,)."""
     weight = setting.query_weight(view.number)
     if setting.half_life is None:
         return weight
@@ -191,12 +190,11 @@ def _weights(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _ideal_gain(view: JudgedSessions, setting: Setting, topic: Ints, above: Ints) -> Floats:
-    """Return the gain of the document that stands below `above` better ones in the ideal ranking of
-    a judged topic."""
+    """Return the gain of the document below `above` others in the ideal ranking of a topic."""
     best = view.ideal_gains(setting.gains)
     size = np.append(best.count(), 0)
     start = np.cumsum(size) - size
-    there = above < size[topic]
-    gain: Floats = np.append(best.gain, 0.0)[np.where(there, start[topic] + above, -1)]
+    exists = above < size[topic]
+    gain: Floats = np.append(best.gain, 0.0)[np.where(exists, start[topic] + above, -1)]
 
     return gain

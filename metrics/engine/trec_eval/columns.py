@@ -21,10 +21,10 @@ Value = float | int | str | None
 Scale = Mapping[tuple[bytes, str], tuple[float, float]]
 _PERSISTENCE = 0.9
 _ROUNDINGS: dict[Version, str] = {"10": "10", "9.0.8": "9"}
-# What trec_eval -Z prints where it knows no mean and deviation.
+# trec_eval -Z prints this for a topic without a mean and deviation.
 NO_SCALE = -1_000_000.0
-# trec_eval 10 -c ranks one document that nobody judged for a topic without an answer. It takes the
-# trace out of these names as they stand, and leaves it in where parameters follow them.
+# For a topic without an answer, trec_eval 10 -c ranks one unjudged document. It hides that in these
+# names, and leaves it in if parameters follow them.
 _CLEARED = ("num_ret", "utility", "rbp_resid")
 _CLEARED_PREFIX = "unj"
 
@@ -43,22 +43,20 @@ class Settings:
 
 @dataclass(frozen=True)
 class Column:
-    """One measure of a run: a value for each topic shown, and the figure of the run; a value of
-    None is undefined."""
+    """A measure of a run: a value for each topic with a line, None if undefined, and the figure."""
 
     name: str
     values: Sequence[Value] | None
     figure: Value
     has_figure: bool = True
-    # Of the topics that the figure is over: how many have a value, and how many have none for which
-    # reason.
+    # How many topics of the figure have a value, and how many have none for each reason.
     defined: int = 0
     undefined: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Answers:
-    """A judged run with the settings that it is looked at under."""
+    """A judged run with the settings of trec_eval."""
 
     view: JudgedRun
     topic_ids: list[bytes]
@@ -71,8 +69,8 @@ class Answers:
         return self.view.num_ret > 0
 
     @cached_property
-    def shown(self) -> Ints:
-        """The topics that have lines and are summed, by the bytes of their ids."""
+    def topics(self) -> Ints:
+        """Return the topics that have lines and are summed, in the order of their ids' bytes."""
         every = self.settings.complete and self.settings.version == "10"
         order = sorted(range(len(self.topic_ids)), key=self.topic_ids.__getitem__)
         return np.array([topic for topic in order if every or self.answered[topic]], np.int64)
@@ -80,7 +78,7 @@ class Answers:
     @cached_property
     def n_topics(self) -> int:
         """Return the number of topics of a mean."""
-        return len(self.topic_ids) if self.settings.complete else len(self.shown)
+        return len(self.topic_ids) if self.settings.complete else len(self.topics)
 
     @cached_property
     def cut(self) -> JudgedRun:
@@ -97,18 +95,19 @@ class Answers:
         return view.condensed if self.settings.judged_only else view
 
     def scaled(self, name: str, values: Floats) -> Floats:
-        """Values as deviations from the mean that `scale` has for each topic (trec_eval -Z); same
-        shape."""
+        """Return values as deviations from the topics' means in `scale` (-Z); same shape."""
         if self.scale is None:
             return values
 
-        known = [
+        scale = [
             self.scale.get((self.topic_ids[topic], name), (np.nan, 1.0))
-            for topic in self.shown.tolist()
+            for topic in self.topics.tolist()
         ]
-        mean, deviation = np.array(known).reshape(-1, 2).T
-        same = (deviation == 0) & (values == mean)
-        scaled = (values - mean) / np.where(deviation == 0, np.where(same, 1.0, np.nan), deviation)
+        mean, deviation = np.array(scale).reshape(-1, 2).T
+        at_mean = (deviation == 0) & (values == mean)
+        scaled = (values - mean) / np.where(
+            deviation == 0, np.where(at_mean, 1.0, np.nan), deviation
+        )
 
         return np.where(np.isnan(scaled), NO_SCALE, scaled)
 
@@ -116,9 +115,9 @@ class Answers:
 def columns(
     answers: Answers, requests: Sequence[Request], measures: Sequence[Measure]
 ) -> list[Column]:
-    """trec_eval's measures in its order, then the others under their canonical names."""
-    found = [column for request in requests for column in _columns(answers, request)]
-    return found + [_own(answers, measure) for measure in measures]
+    """Return trec_eval's measures in its order, then the others under their canonical names."""
+    of_trec_eval = [column for request in requests for column in _columns(answers, request)]
+    return of_trec_eval + [_own(answers, measure) for measure in measures]
 
 
 def _columns(answers: Answers, request: Request) -> list[Column]:
@@ -139,7 +138,7 @@ def _column(answers: Answers, request: Request, name: str, values: Floats) -> Co
     entry = request.entry
     if name in _CLEARED or name.startswith(_CLEARED_PREFIX):
         values = np.where(answers.answered, values, 0.0)
-    values = values[answers.shown]
+    values = values[answers.topics]
     if entry.figure is Figure.GEOMETRIC:
         values = np.log(np.maximum(values, MIN_GEOMETRIC))
 
@@ -153,38 +152,39 @@ def _column(answers: Answers, request: Request, name: str, values: Floats) -> Co
 def _values(answers: Answers, request: Request) -> list[Floats]:
     """Return the values of each line of a request; shape (topics,) each."""
     entry, settings = request.entry, answers.settings
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "rounding": _ROUNDINGS[settings.version],
         "documents": settings.documents,
     }
-    given |= dict(zip(entry.sets, request.numbers, strict=True)) if entry.sets else {}
+    parameters |= dict(zip(entry.sets, request.numbers, strict=True)) if entry.sets else {}
 
     if entry.takes is not Takes.PAIRS:
-        given["rel"] = settings.level
+        parameters["rel"] = settings.level
     if request.gains is not None:
-        given["gains"] = request.gains
+        parameters["gains"] = request.gains
 
     if entry.named and request.numbers:
-        given[entry.named] = request.numbers[0]
+        parameters[entry.named] = request.numbers[0]
     cutoffs = request.numbers if entry.takes in (Takes.DEPTHS, Takes.SHARES) else (None,)
     return [
-        trec_eval_measure(entry.name, cutoff, given).compute(answers.filled) for cutoff in cutoffs
+        trec_eval_measure(entry.name, cutoff, parameters).compute(answers.filled)
+        for cutoff in cutoffs
     ]
 
 
 def _average_of_points(answers: Answers, request: Request) -> list[Floats]:
     """Return interpolated precision at the requested points, summed from the last one as trec_eval
     does."""
-    given = {"rel": answers.settings.level, "rounding": _ROUNDINGS[answers.settings.version]}
+    parameters = {"rel": answers.settings.level, "rounding": _ROUNDINGS[answers.settings.version]}
     total = np.zeros(len(answers.topic_ids))
     for point in reversed(request.numbers):
-        total += trec_eval_measure("iprec_at_recall", point, given).compute(answers.filled)
+        total += trec_eval_measure("iprec_at_recall", point, parameters).compute(answers.filled)
     return [total / len(request.numbers)]
 
 
 def _residual(answers: Answers, request: Request) -> list[Floats]:
-    """Return the worth of the unjudged ranks, added up as trec_eval does, which leaves out what
-    lies beyond the ranking where every retrieved document is judged."""
+    """Return the worth of the unjudged ranks, added up as in trec_eval: if every retrieved document
+    is judged, it leaves out the ranks beyond the ranking."""
     view, p = answers.filled, request.numbers[0] if request.numbers else _PERSISTENCE
     worth = np.cumprod(np.append(1.0, np.full(view.num_ret.max(initial=0), p)))
     topic = np.repeat(np.arange(view.n_topics), view.num_ret)
@@ -198,7 +198,7 @@ def _residual(answers: Answers, request: Request) -> list[Floats]:
 
 
 def _ndcg_at_levels(answers: Answers, request: Request) -> list[Floats]:
-    """0 where no document is relevant at -l, though some may have a gain."""
+    """Return 0 for topics without a relevant document at -l, though some may have a gain."""
     (values,) = _values(answers, request)
     return [np.where(answers.filled.num_rel(answers.settings.level) > 0, values, 0.0)]
 
@@ -211,8 +211,7 @@ _SPECIAL: dict[str, Callable[[Answers, Request], list[Floats]]] = {
 
 
 def _total(values: Floats) -> float:
-    """Return the sum in the order of the topics, as trec_eval adds them up: the last bit decides
-    how a figure is rounded."""
+    """Return the sum in the order of the topics, as trec_eval adds: its last bit can matter."""
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
@@ -234,7 +233,7 @@ def _topics(answers: Answers, values: Floats) -> float:
 
 
 def _recall_base(answers: Answers, values: Floats) -> float:
-    """trec_eval -c counts the documents above level 0 in the whole qrels, whatever -l says."""
+    """Return the size of the recall base; trec_eval -c counts level 1 and above, whatever -l is."""
     return float(answers.view.num_rel(1).sum()) if answers.settings.complete else _total(values)
 
 
@@ -255,17 +254,22 @@ def _relstring(answers: Answers, request: Request) -> Column:
     ends = np.cumsum(sizes)
     letters = np.full(int(ends[-1]), ord("-"), np.uint8)
     rows = view.rank <= sizes[view.topic]
-    at, level = (ends - sizes)[view.topic[rows]] + view.rank[rows] - 1, view.level[rows]
-    letters[at] = np.where(level < 0, ord("."), np.where(level > 9, ord(">"), ord("0") + level))
+    positions, level = (ends - sizes)[view.topic[rows]] + view.rank[rows] - 1, view.level[rows]
+    letters[positions] = np.where(
+        level < 0, ord("."), np.where(level > 9, ord(">"), ord("0") + level)
+    )
     text = letters.tobytes().decode("ascii")
     strings = [
         text[end - size : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)
     ]
 
     cleared = name == request.entry.name
-    shown = answers.shown.tolist()
+    topics = answers.topics.tolist()
     return Column(
-        name, [strings[t] if answers.answered[t] or not cleared else "" for t in shown], None, False
+        name,
+        [strings[topic] if answers.answered[topic] or not cleared else "" for topic in topics],
+        None,
+        False,
     )
 
 
@@ -273,15 +277,14 @@ def _own(answers: Answers, measure: Measure) -> Column:
     """Return a measure of the grammar, averaged over the same topics; a topic without a value has
     no line."""
     complete = answers.settings.complete
-    topics = np.arange(answers.view.n_topics) if complete else answers.shown
+    topics = np.arange(answers.view.n_topics) if complete else answers.topics
     values = measure.compute(answers.cut)
 
-    # A ratio over all topics takes their ideals from the run: those of topics that are left out do
-    # not count.
-    chosen = answers.cut if complete else answers.cut.of_topics(answers.answered)
-    figure, defined = measure.aggregate(values[topics], chosen)
+    # A ratio over all topics takes the ideals from the run, without those of other topics.
+    run = answers.cut if complete else answers.cut.of_topics(answers.answered)
+    figure, defined = measure.aggregate(values[topics], run)
     reasons = measure.why_undefined(answers.cut, values)
     undefined = Counter(reason for topic in topics.tolist() if (reason := reasons[topic]))
-    lines = [None if math.isnan(value) else value for value in values[answers.shown].tolist()]
+    lines = [None if math.isnan(value) else value for value in values[answers.topics].tolist()]
 
     return Column(measure.name, lines, figure, defined=defined, undefined=undefined)

@@ -18,7 +18,8 @@ from pathlib import Path
 from metrics.engine.errors import InputError
 from metrics.engine.measures.definition import MAX_LEVEL
 
-# What a judgement is of, and under which iteration; a topic's rows in the order of the file.
+# The score of each document of a topic; the level of each document and iteration of a topic. Rows
+# are in the order of the file.
 RunRows = dict[bytes, dict[bytes, float]]
 QrelsRows = dict[bytes, dict[tuple[bytes, bytes], int]]
 FilePath = str | os.PathLike[str]
@@ -36,26 +37,25 @@ _OTHERS = {
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
 _COLUMN = re.compile(rb"[^ \t]+")
-# A carriage return belongs to the end of a line; anywhere else it is as odd as the others.
+# A carriage return belongs to the end of a line; anywhere else it is a control character.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
 
 
 def read_run(path: FilePath) -> RunRows:
-    """Read `topic Q0 document rank score tag`, plain or gzip; InputError names the first bad
-    line."""
+    """Read `topic Q0 document rank score tag`, plain or gzip. Raise InputError for a bad line."""
     run: RunRows = {}
     for number, columns in _lines(path, _RUN_COLUMNS, score_at=4):
         topic, document, text = columns[0], columns[2], columns[4]
         score = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(score):
-            raise _problem(path, number, f"{_shown(text)} is not a finite decimal number")
+            raise _problem(path, number, f"{_quoted(text)} is not a finite decimal number")
 
         documents = run.setdefault(topic, {})
         if document in documents:
             raise _problem(
                 path,
                 number,
-                f"document {_shown(document)} is listed twice for topic {_shown(topic)}",
+                f"document {_quoted(document)} is listed twice for topic {_quoted(topic)}",
             )
         documents[document] = score
 
@@ -63,7 +63,7 @@ def read_run(path: FilePath) -> RunRows:
 
 
 def read_qrels(path: FilePath) -> QrelsRows:
-    """Read `topic iteration document level`, plain or gzip; InputError names the first bad line."""
+    """Read `topic iteration document level`, plain or gzip. Raise InputError for a bad line."""
     qrels: QrelsRows = {}
     for number, columns in _lines(path, _QRELS_COLUMNS, score_at=3):
         topic, iteration, document, text = columns[:4]
@@ -72,7 +72,7 @@ def read_qrels(path: FilePath) -> QrelsRows:
             raise _problem(
                 path,
                 number,
-                f"{_shown(text)} is not a whole number from -{MAX_LEVEL} to {MAX_LEVEL}",
+                f"{_quoted(text)} is not a whole number from -{MAX_LEVEL} to {MAX_LEVEL}",
             )
 
         if len(columns) > _QRELS_COLUMNS and _NUMBER.fullmatch(columns[4]):
@@ -82,20 +82,19 @@ def read_qrels(path: FilePath) -> QrelsRows:
                 "a number follows the level: write four columns, topic 0 document level",
             )
 
-        known = qrels.setdefault(topic, {}).setdefault((document, iteration), level)
-        if known != level:
+        earlier = qrels.setdefault(topic, {}).setdefault((document, iteration), level)
+        if earlier != level:
             message = (
-                f"document {_shown(document)} of topic {_shown(topic)} has level {level} here and "
-                f"{known} above"
+                f"document {_quoted(document)} of topic {_quoted(topic)} has level {level} here and "
+                f"{earlier} above"
             )
             raise _problem(path, number, message)
 
     return qrels
 
 
-def _lines(path: FilePath, wanted: int, score_at: int) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the columns of every line of data with its number, from 1 on; comments and blank lines
-    are passed over."""
+def _lines(path: FilePath, n_columns: int, score_at: int) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the number, from 1, and the columns of every line except comments and blank lines."""
     content = _content(path)
     odd = _CONTROL.search(content) is not None
     for number, line in enumerate(content.split(b"\n"), 1):
@@ -107,7 +106,7 @@ def _lines(path: FilePath, wanted: int, score_at: int) -> Iterator[tuple[int, li
         if columns[0].startswith(b"#"):
             if (
                 len(columns[0]) > 1
-                and len(columns) >= wanted
+                and len(columns) >= n_columns
                 and _NUMBER.fullmatch(columns[score_at])
             ):
                 raise _problem(
@@ -117,11 +116,11 @@ def _lines(path: FilePath, wanted: int, score_at: int) -> Iterator[tuple[int, li
                 )
             continue
 
-        if odd and _CONTROL.search(b" ".join([*columns[:wanted], b""])):
+        if odd and _CONTROL.search(b" ".join([*columns[:n_columns], b""])):
             raise _problem(path, number, "a control character inside a column")
-        if len(columns) < wanted:
+        if len(columns) < n_columns:
             raise _problem(
-                path, number, f"a line needs {wanted} columns separated by spaces or tabs"
+                path, number, f"a line needs {n_columns} columns separated by spaces or tabs"
             )
         yield number, columns
 
@@ -158,5 +157,5 @@ def _problem(path: FilePath, line: int, message: str) -> InputError:
     return InputError(f"{path}:{line}: {message}")
 
 
-def _shown(text: bytes) -> str:
+def _quoted(text: bytes) -> str:
     return repr(text[:100].decode(errors="replace"))

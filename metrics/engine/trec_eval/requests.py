@@ -22,7 +22,7 @@ from metrics.engine.trec_eval.table import (
     Version,
 )
 
-# As the C library reads a whole number: what follows it is cut off.
+# A whole number as the C library reads it, without the decimals that follow.
 _WHOLE = re.compile(r"\s*\+?([0-9]{1,7})(\.[0-9]*)?")
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
 _LEVEL = re.compile(r"\+?[0-9]{1,9}")
@@ -30,48 +30,50 @@ _LEVEL = re.compile(r"\+?[0-9]{1,9}")
 
 @dataclass(frozen=True)
 class Request:
-    """A measure of the table with its parameters; `written` is what its name ends in, where it is
+    """A measure of the table with its parameters; `suffix` is what its name ends in, where it is
     not each number."""
 
     entry: Entry
     numbers: tuple[float, ...]
     gains: GainMap | None = None
-    written: str = ""
+    suffix: str = ""
 
     @property
     def names(self) -> list[str]:
-        """The names it is printed under: one for each of its depths or shares."""
+        """Return the names of its lines: one for each depth or share."""
         name = self.entry.name
         if self.entry.takes is Takes.DEPTHS:
             return [f"{name}_{number:.0f}" for number in self.numbers]
         if self.entry.takes is Takes.SHARES:
             return [f"{name}_{number:3.2f}" for number in self.numbers]
-        return [f"{name}_{self.written}" if self.written else name]
+        return [f"{name}_{self.suffix}" if self.suffix else name]
 
 
 def read_requests(
     texts: Iterable[str], version: Version, level: int = 1, documents: int | None = None
 ) -> tuple[list[Request], list[Measure]]:
-    """trec_eval's measures in its order and the others as they come, each once; MeasureError names
-    the bad one.
+    """Return trec_eval's measures in its order and the others as they come, each once.
+
+    Raise MeasureError for an invalid name.
 
     As in trec_eval, the first parameters given for a measure hold. The others take `level` where
     they name none, and `documents`, the size of the collection, where they need it.
     """
-    given: dict[str, str | None] = {}
+    parameters_of: dict[str, str | None] = {}
     others: dict[Measure, None] = {}
     for text in texts:
         name, point, parameters = text.partition(".")
         if name in NICKNAMES and not point:
-            given = (
-                dict.fromkeys(member for member in NICKNAMES[name] if _has(version, member)) | given
+            parameters_of = (
+                dict.fromkeys(member for member in NICKNAMES[name] if _has(version, member))
+                | parameters_of
             )
         elif name in ENTRIES:
             if not _has(version, name):
                 raise MeasureError(
                     f"trec_eval {version} has no {name}; it came with version {ENTRIES[name].since}"
                 )
-            given[name] = given.get(name) or (parameters if point else None)
+            parameters_of[name] = parameters_of.get(name) or (parameters if point else None)
         elif name.startswith(PREFERENCES) or name.endswith(GROUPS):
             raise MeasureError(
                 f"{name}: preferences and judgement groups are not read here; use trec_eval for "
@@ -80,7 +82,9 @@ def read_requests(
         else:
             others[_at_level(parse_measure(text, documents), text, level)] = None
 
-    return [_read(entry, given[entry.name]) for entry in TABLE if entry.name in given], list(others)
+    return [
+        _read(entry, parameters_of[entry.name]) for entry in TABLE if entry.name in parameters_of
+    ], list(others)
 
 
 def _at_level(measure: Measure, text: str, level: int) -> Measure:
@@ -122,35 +126,36 @@ def _read(entry: Entry, parameters: str | None) -> Request:
 
 
 def _together(entry: Entry, numbers: tuple[float, ...], parameters: str) -> Request:
-    """Numbers in the place of the default ones: as many, but for the points of an average."""
+    """Return the request with these numbers instead of the default ones: as many, except for the
+    points of an average."""
     if entry.name != "11pt_avg" and len(numbers) != len(entry.default):
         raise _refusal(
             f"{entry.name}.{parameters}: {entry.name} takes {len(entry.default)} numbers, not "
             f"{len(numbers)}"
         )
-    return Request(entry, numbers, written=parameters)
+    return Request(entry, numbers, suffix=parameters)
 
 
 def _read_pairs(entry: Entry, parts: list[str], parameters: str) -> Request:
     pairs = dict(part.partition("=")[::2] for part in parts)
-    named = pairs.pop(entry.named, None) if entry.named else None
-    wrong = [
+    named_number = pairs.pop(entry.named, None) if entry.named else None
+    invalid = [
         level
         for level, gain in pairs.items()
         if not (_LEVEL.fullmatch(level) and _NUMBER.fullmatch(gain))
     ]
 
-    if wrong or len(pairs) + (named is not None) < len(parts):
-        also = f" or {entry.named}=number" if entry.named else ""
+    if invalid or len(pairs) + (named_number is not None) < len(parts):
+        pair = f" or {entry.named}=number" if entry.named else ""
         raise _refusal(
-            f"{entry.name}.{parameters}: write level=gain{also}, each once, separated by commas"
+            f"{entry.name}.{parameters}: write level=gain{pair}, each once, separated by commas"
         )
 
-    numbers = () if named is None else (_number(entry, named),)
+    numbers = () if named_number is None else (_number(entry, named_number),)
     if numbers and not 0 < numbers[0] < 1:
         raise _refusal(f"{entry.name}.{parameters}: {entry.named} is a number above 0 and below 1")
-    listed = ",".join(f"{level}:{gain}" for level, gain in pairs.items())
-    return Request(entry, numbers, GainMap.parse(listed) if listed else None, parameters)
+    gains = ",".join(f"{level}:{gain}" for level, gain in pairs.items())
+    return Request(entry, numbers, GainMap.parse(gains) if gains else None, parameters)
 
 
 def _whole(entry: Entry, text: str) -> int:

@@ -1,5 +1,4 @@
-"""TABLE: every measure of trec_eval for TREC runs and qrels, in the order in which trec_eval prints
-them."""
+"""TABLE: every measure of trec_eval for TREC runs and qrels, in the order of its output."""
 
 from __future__ import annotations
 
@@ -101,17 +100,18 @@ TABLE = (
 )
 
 _OFFICIAL = (
-    "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank",
-    "iprec_at_recall", "P",
+    "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref",
+    "recip_rank", "iprec_at_recall", "P",
 )  # fmt: skip
 _SET = (
-    "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", "set_P", "set_recall", "set_relative_P",
-    "set_map", "set_F",
+    "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", "set_P", "set_recall",
+    "set_relative_P", "set_map", "set_F",
 )  # fmt: skip
 _ALL_TREC = (
-    *_OFFICIAL, "relstring", "recall", "infAP", "gm_bpref", "Rprec_mult", "utility", "11pt_avg", "binG", "G", "ndcg",
-    "ndcg_rel", "Rndcg", "ndcg_cut", "map_cut", "relative_P", "success", "set_P", "set_relative_P", "set_recall",
-    "set_map", "set_F", "num_nonrel_judged_ret", "rbp", "rbp_resid", "unj",
+    *_OFFICIAL, "relstring", "recall", "infAP", "gm_bpref", "Rprec_mult", "utility", "11pt_avg",
+    "binG", "G", "ndcg", "ndcg_rel", "Rndcg", "ndcg_cut", "map_cut", "relative_P", "success",
+    "set_P", "set_relative_P", "set_recall", "set_map", "set_F", "num_nonrel_judged_ret", "rbp",
+    "rbp_resid", "unj",
 )  # fmt: skip
 
 ENTRIES = {entry.name: entry for entry in TABLE}
