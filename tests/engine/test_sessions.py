@@ -443,7 +443,7 @@ def test_a_view_of_another_format_is_refused() -> None:
 def test_long_vectors_are_made_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     view = judged_sessions([session(["a"], ["b"], name=f"s{n}") for n in range(5)], QRELS)
     whole = normalised_figure(view, THREE, "avgpos")
-    monkeypatch.setattr("metrics.engine.sessions.vectors._HELD", 13)
+    monkeypatch.setattr("metrics.engine.sessions.vectors._COMPONENTS_AT_ONCE", 13)
     assert [part.n_sessions for part in stretches(view, THREE)] == [2, 2, 1]
     np.testing.assert_array_equal(normalised_figure(view, THREE, "avgpos"), whole)
 
@@ -452,7 +452,7 @@ def test_values_of_a_large_log_are_made_in_stretches(monkeypatch: pytest.MonkeyP
     lists = [[["a"], ["b"]], [[]], [["a", "b", "c"]], [["x"], ["c"]], [["b"]]]
     view = judged_sessions([session(*found, name=f"s{n}") for n, found in enumerate(lists)], QRELS)
     assert list(view.stretches()) == [view]
-    monkeypatch.setattr("metrics.engine.sessions.judged._HELD", 4)
+    monkeypatch.setattr("metrics.engine.sessions.judged._ROWS_AT_ONCE", 4)
     parts = list(view.stretches())
     assert len(parts) > 2
     assert sum(part.n_sessions for part in parts) == view.n_sessions

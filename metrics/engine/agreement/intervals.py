@@ -59,7 +59,9 @@ def rank_intervals(
     total, stretch = values.sum(axis=1), stretch_of(values.shape[1], options.confidence)
     counts, first = np.zeros((runs, runs), np.int64), np.zeros(runs, np.int64)
     for block in range(plan.blocks):
-        sums = plan.sums(block, values).transpose(0, 2, 1).reshape(-1, runs)[: plan.left(block)]
+        sums = (
+            plan.sums(block, values).transpose(0, 2, 1).reshape(-1, runs)[: plan.remaining(block)]
+        )
         first += count_first(sums, lower_is_better=lower_is_better)
         add_ranks(total + stretch * (sums - total), counts, lower_is_better=lower_is_better)
 

@@ -1,4 +1,4 @@
-"""The numbers by which names are hashed, in kernels and in plain NumPy alike."""
+"""The constants of the hashes of ids, in kernels and in plain NumPy."""
 
 from __future__ import annotations
 

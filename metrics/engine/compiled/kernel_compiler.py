@@ -1,5 +1,7 @@
-"""Compile a kernel to its object file: Numba generates LLVM's language, LLVM machine code. Loaded
-only for this."""
+"""Compile a kernel to its object file: Numba generates LLVM's language, and LLVM machine code.
+
+Only a process that compiles imports this module.
+"""
 
 from __future__ import annotations
 
@@ -38,27 +40,28 @@ def compile_kernel(kernel: Kernel) -> bytes:
 
 
 def _entry(kernel: Kernel, native: str) -> str:
-    """Return a function in C's calling convention around Numba's own, which takes seven numbers for
-    an array and returns its result by reference.
+    """Return a function in C's calling convention around Numba's own.
+
+    Numba's takes seven numbers for an array, and returns its result by reference.
 
     Numba counts references to arrays; here there are none to count, which the optimiser then sees.
     It also learns that no two arrays overlap.
     """
     result = _TYPES.get(kernel.result, "i64")
-    parameters, passed, before = [], ["ptr %result", "ptr %failure"], list[str]()
+    parameters, arguments, instructions = [], ["ptr %result", "ptr %failure"], list[str]()
     for index, argument in enumerate(kernel.arguments):
-        given, handed, first = _argument(f"%a{index}", argument)
-        parameters += given
-        passed += handed
-        before += first
+        own_parameters, own_arguments, own_instructions = _argument(f"%a{index}", argument)
+        parameters += own_parameters
+        arguments += own_arguments
+        instructions += own_instructions
 
     lines = [
         f"define {result} @{kernel.name}({', '.join(parameters)}) {{",
-        *before,
+        *instructions,
         f"%result = alloca {result}",
         "%failure = alloca ptr",
         f"store {result} zeroinitializer, ptr %result",
-        f"%status = call i32 @{native}({', '.join(passed)})",
+        f"%status = call i32 @{native}({', '.join(arguments)})",
         # 0 is a result, -2 Python's None.
         "%unlike = add i32 %status, 2",
         "%other = and i32 %unlike, -3",
@@ -78,31 +81,35 @@ def _entry(kernel: Kernel, native: str) -> str:
 
 
 def _argument(name: str, argument: Argument) -> tuple[list[str], list[str], list[str]]:
-    """Return the parameters that the entry takes for an argument, the values it passes on, and the
-    code that computes them."""
+    """Return the entry's parameters for an argument of the kernel, the arguments of Numba's
+    function, and the instructions that compute them."""
     if not argument.dimensions:
         kind = _TYPES[argument.kind]
         return [f"{kind} {name}"], [f"{kind} {name}"], []
 
     axes = range(argument.dimensions)
     shape, strides = [f"{name}n{axis}" for axis in axes], [f"{name}s{axis}" for axis in axes]
-    given = [f"ptr noalias {name}", *(f"i64 {size}" for size in shape)]
-    before, items, size = [], "1", str(_SIZES[argument.kind])
+    parameters = [f"ptr noalias {name}", *(f"i64 {size}" for size in shape)]
+    instructions, items, size = [], "1", str(_SIZES[argument.kind])
     for axis in axes:
-        before.append(f"{name}i{axis} = mul i64 {items}, {shape[axis]}")
+        instructions.append(f"{name}i{axis} = mul i64 {items}, {shape[axis]}")
         items = f"{name}i{axis}"
 
     if argument.contiguous:
         strides[-1] = size
-        before += [
+        instructions += [
             f"{strides[axis]} = mul i64 {strides[axis + 1]}, {shape[axis + 1]}"
             for axis in reversed(axes[:-1])
         ]
     else:
-        given += [f"i64 {stride}" for stride in strides]
+        parameters += [f"i64 {stride}" for stride in strides]
 
-    handed = ["ptr null", "ptr null", f"i64 {items}", f"i64 {size}", f"ptr {name}"]
-    return given, [*handed, *(f"i64 {number}" for number in (*shape, *strides))], before
+    arguments = ["ptr null", "ptr null", f"i64 {items}", f"i64 {size}", f"ptr {name}"]
+    return (
+        parameters,
+        [*arguments, *(f"i64 {number}" for number in (*shape, *strides))],
+        instructions,
+    )
 
 
 def _hide_all_but(name: str, module: Any) -> None:

@@ -1,5 +1,4 @@
-"""EvalHub's functions as machine code: compiled once, kept as object files, and loaded without the
-compiler.
+"""Kernels as machine code: compiled once, stored as object files, and loaded without the compiler.
 
 Numba compiles them (`metrics.engine.compiled.kernel_compiler`), which takes seconds. Numba's own
 cache still needs all of Numba, half a second and 80 MB. An object file needs LLVM alone, 40 ms and
@@ -24,8 +23,8 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-# Also the folder for users who cannot write beside the code, or want other machines to find the
-# files.
+# Environment variables: a folder for object files, for users who cannot write to that of the code
+# or share files with other machines; and the processor to compile for.
 FOLDER, PROCESSOR = "EVALHUB_KERNELS", "EVALHUB_KERNELS_CPU"
 _COMPILER = "metrics.engine.compiled.kernel_compiler"
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,10 +57,10 @@ class Kernel:
         ]
 
     def __call__(self, *values: Any) -> Any:
-        passed: list[Any] = []
+        arguments: list[Any] = []
         for argument, value in zip(self.arguments, values, strict=True):
-            argument.put(passed, value)
-        return self._function(*passed)
+            argument.append_to(arguments, value)
+        return self._function(*arguments)
 
     def load(self) -> None:
         """Load the kernel, or compile it, now rather than with its first call."""
@@ -115,12 +114,11 @@ def _digest(*texts: str) -> str:
 
 
 class Argument:
-    """An argument of a kernel: a number, or an array with the values that its shape adds to the
-    call."""
+    """An argument of a kernel: a number, or an array, which is passed with its shape."""
 
     def __init__(self, kind: str, axes: str) -> None:
         self.kind = kind
-        # To compare types is much faster than to ask for their names.
+        # Types compare much faster than their names.
         self.dtype = np.dtype(kind)
         self.dimensions = axes.count(":") - axes.count("::")
         self.contiguous = "::1" in axes
@@ -131,11 +129,11 @@ class Argument:
         elif not self.contiguous:
             self.types += [ctypes.c_int64] * self.dimensions
 
-    def put(self, passed: list[Any], value: Any) -> None:
-        """Add the values that are passed for an argument: the number, or the array's address, its
-        shape, and its strides if they are free."""
+    def append_to(self, arguments: list[Any], value: Any) -> None:
+        """Append the number to the arguments, or the array's address, its shape and, if they are
+        free, its strides."""
         if not self.dimensions:
-            passed.append(value if self.kind == "float64" else int(value))
+            arguments.append(value if self.kind == "float64" else int(value))
             return
 
         contiguous = value.flags.c_contiguous or not self.contiguous
@@ -146,9 +144,9 @@ class Argument:
             )
             raise TypeError(message)
 
-        passed += [value.ctypes.data, *value.shape]
+        arguments += [value.ctypes.data, *value.shape]
         if not self.contiguous:
-            passed += value.strides
+            arguments += value.strides
 
 
 def target_machine() -> Any:
@@ -166,8 +164,7 @@ def target_machine() -> Any:
 
 
 def _processor() -> tuple[str, str]:
-    """Return LLVM's name of this processor with its features, or the one that the environment
-    names."""
+    """Return LLVM's name and features of this processor, or the name in the environment."""
     if name := os.environ.get(PROCESSOR):
         return name, ""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
@@ -180,21 +177,20 @@ def _machine() -> tuple[str, ...]:
 
 @cache
 def sources(module: str) -> list[str]:
-    """Return the text of a module and of the EvalHub modules that it imports, from which its
-    machine code is made."""
+    """Return the texts of a module and of the EvalHub modules that it imports, in a fixed order."""
     texts: dict[str, str] = {}
-    waiting = [module, _COMPILER]
-    while waiting:
-        if (name := waiting.pop()) not in texts:
+    remaining = [module, _COMPILER]
+    while remaining:
+        if (name := remaining.pop()) not in texts:
             texts[name], imported = _source(name)
-            waiting += imported
+            remaining += imported
 
     return [texts[name] for name in sorted(texts)]
 
 
 @cache
 def _source(module: str) -> tuple[str, list[str]]:
-    """Return the text of a module, and which EvalHub modules it imports."""
+    """Return the text of a module, and the EvalHub modules that it imports."""
     with open(os.path.join(_ROOT, *module.split(".")) + ".py", encoding="utf-8") as file:
         text = file.read()
     return text, _IMPORT.findall(text)
@@ -202,7 +198,7 @@ def _source(module: str) -> tuple[str, list[str]]:
 
 @cache
 def _folders() -> tuple[str, ...]:
-    """Return the folders for object files: the named one, or else beside the code and in the user's
+    """Return the folders for object files: the named one, or that of the code and the user's
     cache."""
     if named := os.environ.get(FOLDER):
         return (named,)
@@ -211,25 +207,24 @@ def _folders() -> tuple[str, ...]:
 
 
 def _content(path: str) -> bytes | None:
-    """Return an object file, or None if it does not exist, is truncated or altered, or another user
-    could have put it there."""
+    """Return an object file, or None if it is missing or damaged, or another user could write
+    it."""
     try:
         with open(path, "rb") as file:
-            owned = os.fstat(file.fileno())
+            status = os.fstat(file.fileno())
             content = file.read()
     except OSError:
         return None
 
-    trusted = owned.st_uid in (0, os.geteuid()) and not owned.st_mode & (
+    is_trusted = status.st_uid in (0, os.geteuid()) and not status.st_mode & (
         stat.S_IWGRP | stat.S_IWOTH
     )
-    sound = hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]
-    return content[_DIGEST:] if trusted and sound else None
+    is_intact = hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]
+    return content[_DIGEST:] if is_trusted and is_intact else None
 
 
 def _store(paths: list[str], object_code: bytes) -> None:
-    """Write the object file to the first writable folder; without one, the next process compiles
-    again."""
+    """Write the object file to the first writable folder, if there is one."""
     for path in map(Path, paths):
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -240,7 +235,7 @@ def _store(paths: list[str], object_code: bytes) -> None:
         except OSError:
             continue
 
-        # The same kernel for this processor from before its sources changed.
+        # Object files of the same kernel from before its sources changed.
         for other in path.parent.glob(f"{path.with_suffix('').stem}.*.o"):
             if other != path:
                 other.unlink(missing_ok=True)

@@ -1,5 +1,4 @@
-"""Named arrays as bytes to store: a header in JSON, then the arrays, whole numbers in the narrowest
-type that holds them."""
+"""Named arrays as bytes to store: a header in JSON, then arrays of the narrowest integer types."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 
 # In the first format the bytes of each number are together. In this one the first bytes of all
-# numbers of an array come before their second ones: like bytes are together, and compress better
-# and faster.
+# numbers of an array come before their second bytes: similar bytes are together, and compress
+# better and faster.
 FIRST, FORMAT = 1, 2
 _HEADER = 8
 _NARROW = [(kind, np.iinfo(kind).min, np.iinfo(kind).max) for kind in (np.int8, np.int16, np.int32)]
@@ -26,13 +25,13 @@ def pack(numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]) -> bytes:
     return len(header).to_bytes(_HEADER, "little") + header + b"".join(planes)
 
 
-def unpack(stored: bytes, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the header, with its `format`, and the arrays, int64 or float64, that `pack` wrote.
-    Raise ValueError if they are of a later version."""
+def unpack(stored: bytes, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header, with its `format`, and the arrays (int64 or float64) that `pack` wrote.
+    Raise ValueError for a later version."""
     size = int.from_bytes(stored[:_HEADER], "little")
     header = json.loads(stored[_HEADER : _HEADER + size])
     if header["format"] not in (FIRST, FORMAT):
-        raise ValueError(f"{what} of format {header['format']}, this engine reads up to {FORMAT}")
+        raise ValueError(f"{kind} of format {header['format']}, this engine reads up to {FORMAT}")
 
     arrays: dict[str, Any] = {}
     offset = _HEADER + size
@@ -53,8 +52,8 @@ def _from_planes(array: Any) -> Any:
     planes = array.view(np.uint8).reshape(array.itemsize, -1)
     numbers = np.empty(planes.shape[::-1], np.uint8)
     # Plane by plane: a transposed copy takes three times as long.
-    for place, plane in enumerate(planes):
-        numbers[:, place] = plane
+    for byte, plane in enumerate(planes):
+        numbers[:, byte] = plane
 
     return numbers.view(array.dtype)[:, 0]
 

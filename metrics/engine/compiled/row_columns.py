@@ -1,9 +1,9 @@
-"""The columns of a judged view's rows in fewer bytes: what one row says of the next is left out.
+"""The columns of a judged view's rows in fewer bytes: rows are stored by their differences.
 
-Rows are sorted by topic and rank, so a topic is told once for all of its rows, and a rank by its
+Rows are sorted by topic and rank, so a topic is stored once for all of its rows, and a rank as its
 distance from the row above. A document's row of the judgements is one of its topic's. Scores that
-were written as decimals are whole numbers of their last digit, of which neighbours have nearly the
-same.
+were written as decimals are whole multiples of their last digit, which differ little between
+neighbours.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ import numpy as np
 from metrics.engine.arrays import Floats, Ints
 
 COLUMNS = ("topic", "rank", "level", "judgement", "score", "tie_first", "tie_size")
-# Numbers of digits after the point that are tried, and how many scores tell whether all are worth
-# trying.
+# Numbers of digits after the point that are tried, and the scores of a first, quick try.
 _DECIMALS = (0, 1, 2, 3, 4, 5, 6, 7, 8)
-_TRIED = 16
+_SAMPLE = 16
 # All whole numbers up to this one are floats.
 _EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
 class _Topics:
-    """Where the rows of each topic that has rows begin, and how many they are."""
+    """The first row and the number of rows of each topic that has rows."""
 
     topic: Ints
     starts: Ints
@@ -43,8 +42,8 @@ class _Topics:
         return np.repeat(values, self.sizes)
 
     def steps(self, column: Ints) -> tuple[Ints, Ints]:
-        """Return a column's first value in each topic, and how much each row adds to the one above,
-        0 in the first."""
+        """Return a column's first value in each topic, and the difference of each row from the one
+        above, 0 in the first."""
         added = np.zeros_like(column)
         np.subtract(column[1:], column[:-1], out=added[1:])
         added[self.starts] = 0
@@ -56,8 +55,7 @@ class _Topics:
 
 
 def shrink(columns: dict[str, Any], n_topics: int) -> dict[str, Any]:
-    """Return the columns of COLUMNS as arrays that take fewer bytes; `grow` gives the same columns
-    back, each bit."""
+    """Return the columns of COLUMNS as arrays of fewer bytes; `grow` restores every bit."""
     topic, rank, level, judgement, score, tie_first, tie_size = (columns[name] for name in COLUMNS)
     counts = np.bincount(topic, minlength=n_topics)
     topics = _Topics.of(counts)
@@ -78,7 +76,7 @@ def shrink(columns: dict[str, Any], n_topics: int) -> dict[str, Any]:
 
 
 def grow(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that `shrink` was given, and remove its arrays from these."""
+    """Return the columns that `shrink` took, and remove its arrays from these."""
     counts = arrays.pop("rows")
     topics = _Topics.of(counts)
     rank = topics.from_steps(arrays.pop("rank_first"), arrays.pop("rank_added"))
@@ -94,10 +92,10 @@ def grow(arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shrink_scores(score: Floats, topics: _Topics) -> dict[str, Any]:
-    some = score[:_TRIED].tolist()
+    sample = score[:_SAMPLE].tolist()
     for decimals in _DECIMALS:
         if (
-            all(round(one, decimals) == one for one in some)
+            all(round(value, decimals) == value for value in sample)
             and (whole := _as_whole(score, decimals)) is not None
         ):
             first, added = topics.steps(whole)
@@ -122,8 +120,8 @@ def _grow_scores(arrays: dict[str, Any], topics: _Topics) -> Floats:
 
 
 def _as_whole(score: Floats, decimals: int) -> Ints | None:
-    """Return the scores as multiples of the last of so many digits, or None if these do not give
-    the same bits: a zero with a sign, for example, has none."""
+    """Return the scores as multiples of the last of this many digits, or None if these would not
+    restore the same bits: a zero with a sign, for example."""
     unit = 10.0**decimals
     # A very large score, multiplied, is infinite.
     with np.errstate(over="ignore"):

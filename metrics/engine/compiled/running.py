@@ -8,10 +8,9 @@ from metrics.engine.arrays import Floats, Ints
 
 
 def running_sum(topic: Ints, values: Floats) -> Floats:
-    """Sum of the values of a topic's rows up to and including each row, added in their order;
-    topics must be sorted.
+    """Return the sum of a topic's values up to and including each row; topics must be sorted.
 
-    Each topic's total is taken off again after its last row, so no topic's figures depend on those
+    Each topic's total is subtracted after its last row, so that a topic does not depend on those
     before it.
     """
     topics = int(topic[-1]) + 1 if len(topic) else 0
@@ -26,7 +25,7 @@ def running_sum(topic: Ints, values: Floats) -> Floats:
 
 
 def running_product(topic: Ints, values: Floats) -> Floats:
-    """Product of the values of a topic's rows up to and including each row; topics must be grouped.
+    """Return the product of a topic's values up to and including each row; topics must be grouped.
 
     Each step doubles the stretch a row covers, so topics never mix and a product may pass through
     0.

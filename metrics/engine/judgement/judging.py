@@ -205,11 +205,10 @@ def judge(
         for block in blocks
     ]
 
+    columns: list[Any] = [_NO_ROWS] * len(_Rows._fields)
     if parts:
-        rows = _Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    else:
-        rows = _Rows(*[_NO_ROWS] * len(_Rows._fields))
-    rows = _by_topic_and_rank(rows)
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    rows = _by_topic_and_rank(_Rows(*columns))
 
     judgement = rows.judgement.astype(np.int64, copy=False)
     return JudgedRun(
@@ -235,7 +234,8 @@ def _by_topic_and_rank(rows: _Rows) -> _Rows:
         return rows
 
     order = np.lexsort((rank, topic))
-    return _Rows(*(column[order] for column in rows))
+    columns: list[Any] = [column[order] for column in rows]
+    return _Rows(*columns)
 
 
 def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float64") -> Ints:

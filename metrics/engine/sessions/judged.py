@@ -121,15 +121,16 @@ class JudgedSessions:
         return {}
 
     def once(self, key: Hashable, compute: Callable[[], _T]) -> _T:
-        """Return the result of `make` for this view; the latest few are kept, because many values
-        may be requested of a view."""
-        if key not in self._memo:
-            value = compute()
-            while len(self._memo) >= _MEMORIES:
-                del self._memo[next(iter(self._memo))]
-            self._memo[key] = value
+        """Return the result of `compute` for this view; the latest few results are kept, because
+        many values may be requested of a view."""
+        if key in self._memo:
+            earlier: _T = self._memo[key]
+            return earlier
 
-        value: _T = self._memo[key]
+        value = compute()
+        while len(self._memo) >= _MEMORIES:
+            del self._memo[next(iter(self._memo))]
+        self._memo[key] = value
         return value
 
     def is_known(self, rows: Ints) -> Flags:

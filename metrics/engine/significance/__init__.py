@@ -1,5 +1,7 @@
-"""TESTS, OMNIBUS and CORRECTIONS: how runs are compared over topics. A new test is a file and a
-line here."""
+"""TESTS, OMNIBUS and CORRECTIONS: the ways to compare runs over topics.
+
+A new test is a module and a line here.
+"""
 
 from __future__ import annotations
 

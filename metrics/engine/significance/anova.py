@@ -15,8 +15,7 @@ from metrics.engine.significance.pairs import ROUNDING, Matrix, check
 
 @dataclass(frozen=True)
 class TwoWay:
-    """Sums of squares of runs, topics and what neither explains; `scale` is what values were
-    divided by before."""
+    """Sums of squares of runs, topics and residual, of the values divided by `scale`."""
 
     runs: float
     topics: float
@@ -26,13 +25,13 @@ class TwoWay:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom of the residual."""
+        """Return the degrees of freedom of the residual."""
         runs, topics = self.residuals.shape
         return int((runs - 1) * (topics - 1))
 
     @property
     def residual_variance(self) -> float:
-        """V_E2 in the units of the values."""
+        """Return V_E2 in the units of the values."""
         return self.residual / self.freedom * self.scale**2
 
 
@@ -77,20 +76,20 @@ def analyse(values: Matrix) -> OmnibusResult:
 
 
 def _sphericity(statistic: float | None, parts: TwoWay) -> Sphericity | None:
-    """Return both epsilons and the p that go with F; None where there is nothing to test."""
+    """Return both epsilons with their p of F, or None if there is nothing to test."""
     if statistic is None or parts.residual == 0:
         return None
 
     runs, topics = parts.residuals.shape
-    # The traces of S and S^2 times n - 1 and its square: of the smaller of two products with the
-    # same squares.
-    small = parts.residuals if runs <= topics else parts.residuals.T
-    within = _squares(small) ** 2 / _squares(small @ small.T)
+    # The traces of S and S^2, times n - 1 and its square, from the smaller of two products with
+    # the same squares.
+    smaller = parts.residuals if runs <= topics else parts.residuals.T
+    within = _squares(smaller) ** 2 / _squares(smaller @ smaller.T)
     greenhouse_geisser = min(within / (runs - 1), 1.0)
-    left = (runs - 1) * (topics - 1 - within)
-    huynh_feldt = min((topics * within - 2) / left, 1.0) if left > 0 else 1.0
+    denominator = (runs - 1) * (topics - 1 - within)
+    huynh_feldt = min((topics * within - 2) / denominator, 1.0) if denominator > 0 else 1.0
 
-    # With two topics the estimate can be below what it estimates can be.
+    # With two topics the estimate can be below the least possible value.
     huynh_feldt = max(huynh_feldt, 1 / (runs - 1))
     p_huynh_feldt, plain = (
         _p_value(statistic, runs - 1, parts.freedom, e) for e in (huynh_feldt, 1.0)
@@ -106,8 +105,8 @@ def _p_value(statistic: float | None, between: int, within: int, epsilon: float)
 
 
 def two_way(values: Matrix) -> TwoWay:
-    """Return the parts of the variation; those that are rounding only are 0."""
-    # Divided by the largest first: squares of huge gains would overflow.
+    """Return the parts of the variation; parts that are rounding errors are 0."""
+    # Values are divided by the largest first: squares of huge gains would overflow.
     scale = float(np.abs(values).max()) or 1.0
     scaled = values / scale
     centred = scaled - scaled.mean()
@@ -117,8 +116,8 @@ def two_way(values: Matrix) -> TwoWay:
     sizes = (topics * _squares(run), runs * _squares(topic), _squares(residuals))
 
     noise = values.size * ROUNDING**2
-    by_run, by_topic, rest = (size if size > noise else 0.0 for size in sizes)
-    return TwoWay(by_run, by_topic, rest, residuals, scale)
+    by_run, by_topic, residual = (size if size > noise else 0.0 for size in sizes)
+    return TwoWay(by_run, by_topic, residual, residuals, scale)
 
 
 def _squares(values: Floats | Matrix) -> float:

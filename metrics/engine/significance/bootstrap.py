@@ -25,9 +25,9 @@ from metrics.engine.significance.resampling import (
     whole_numbers,
 )
 
-# The interval looks at each resample of each pair: its ends move little beyond ten thousand.
+# The interval reads each resample of each pair: beyond ten thousand its ends move little.
 INTERVAL_RESAMPLES, _FEWEST, _VALUES = 10_000, 1_000, 100_000_000
-# Standard errors around the mean within which its ends are looked for.
+# Standard errors around the mean within which the ends of the interval are searched for.
 _REACH = 6.0
 
 
@@ -60,20 +60,25 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def _count(values: Matrix, first: Ints, second: Ints, plan: Plan) -> Ints:
-    """Resamples as extreme as what was observed, and twice those below it; shape (2, pairs)."""
+    """Return how many resamples are as extreme as the observed difference, and twice how many are
+    below it; shape (2, pairs)."""
     whole = whole_numbers(values)
     topics = whole.shape[1]
-    least, spread, noise = (
-        topics * least_of(whole, first, second),
-        centred(whole),
-        float(topics * topics),
-    )
+    least = topics * least_of(whole, first, second)
+    spread = centred(whole)
+    noise = float(topics * topics)
 
     def count(blocks: range) -> Ints:
         counts = np.zeros((2, len(first)), np.int64)
         for block in blocks:
             count_shifted(
-                plan.sums(block, spread), plan.left(block), first, second, least, noise, *counts
+                plan.sums(block, spread),
+                plan.remaining(block),
+                first,
+                second,
+                least,
+                noise,
+                *counts,
             )
 
         return counts
@@ -84,13 +89,12 @@ def _count(values: Matrix, first: Ints, second: Ints, plan: Plan) -> Ints:
 def _bca(
     values: Matrix, first: Ints, second: Ints, below: Floats, options: Options
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the mean difference and the ends of its interval; the acceleration is from the
-    jackknife of the mean."""
+    """Return the mean difference and the ends of its interval, accelerated by the jackknife."""
     pairs, topics = len(first), values.shape[1]
     moments = moments_of(values, first, second)
     difference, error, skewness = moments.mean, moments.error, moments.skewness
 
-    # How far the median of the resamples is from the observed difference.
+    # The distance of the resamples' median from the observed difference.
     bias = special.ndtri(np.clip(below, 0.5 / options.resamples, 1 - 0.5 / options.resamples))[
         :, None
     ]
@@ -100,24 +104,31 @@ def _bca(
         bias + shifted / (1 - skewness[:, None] / (6 * np.sqrt(topics)) * shifted)
     )
 
-    wanted = min(options.resamples, max(_FEWEST, min(INTERVAL_RESAMPLES, _VALUES // max(pairs, 1))))
-    spread = values - values.mean(axis=1, keepdims=True)
-    sums, found = (
-        resampled_sums(spread, Plan(draw_weights, wanted, options.seed)),
-        np.empty((pairs, 2)),
+    resamples = min(
+        options.resamples, max(_FEWEST, min(INTERVAL_RESAMPLES, _VALUES // max(pairs, 1)))
     )
+    spread = values - values.mean(axis=1, keepdims=True)
+    sums = resampled_sums(spread, Plan(draw_weights, resamples, options.seed))
+    ends_of_sums = np.empty((pairs, 2))
     reach = _REACH * topics * error
 
-    def look(part: slice) -> None:
-        place, bins = np.empty(wanted, np.int32), np.empty(BINS, np.int64)
+    def find_quantiles(part: slice) -> None:
+        place, bins = np.empty(resamples, np.int32), np.empty(BINS, np.int64)
         quantiles(
-            sums, first[part], second[part], reach[part], levels[part], place, bins, found[part]
+            sums,
+            first[part],
+            second[part],
+            reach[part],
+            levels[part],
+            place,
+            bins,
+            ends_of_sums[part],
         )
 
-    ends_of = np.linspace(0, pairs, options.threads + 1).astype(int)
+    bounds = np.linspace(0, pairs, options.threads + 1).astype(int)
     with ThreadPoolExecutor(options.threads) as pool:
-        list(pool.map(look, map(slice, ends_of[:-1], ends_of[1:])))
-    ends = difference[:, None] + found / topics
+        list(pool.map(find_quantiles, map(slice, bounds[:-1], bounds[1:])))
+    ends = difference[:, None] + ends_of_sums / topics
     ends[(error == 0) & (difference != 0)] = np.nan
 
     return difference, ends[:, 0], ends[:, 1]

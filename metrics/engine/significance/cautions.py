@@ -1,5 +1,4 @@
-"""What a reader must know before he believes a p value: few topics, ties, assumptions that the
-values do not keep."""
+"""The cautions of tests: few topics, ties, and assumptions that the values violate."""
 
 from __future__ import annotations
 
@@ -10,13 +9,13 @@ from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 
 FEW_TOPICS = 25
-# Above this share of topics without a difference, few are left to decide.
+# Above this share of topics without a difference, few topics decide.
 _MANY_TIES = 0.5
 _SURE = 0.01
 # A smaller p is below any usual level.
 _SMALL = 0.001
 
-# What few topics mean for a test, and why another has no p.
+# The consequences of few topics for a test, and the reason why a pair has no p.
 FEW_FOR_SPREAD = (
     "where values are skewed, intervals are too short and verdicts less certain than their level"
 )
@@ -27,15 +26,14 @@ CONSTANT = "the difference is the same on every topic"
 def few_topics(
     topics: int, consequence: str = "differences must be large to be found"
 ) -> list[Caution]:
-    """`consequence` says what few topics mean for the test."""
+    """Return the caution of few topics; `consequence` is what they mean for the test."""
     if topics >= FEW_TOPICS:
         return []
     return [Caution("few_topics", f"only {topics} topics: {consequence}")]
 
 
 def few_degrees(freedom: int) -> list[Caution]:
-    """Return the caution of an analysis of several factors with few degrees of freedom: what is
-    left of the values when these are taken out."""
+    """Return the caution of an analysis of several factors that leaves few degrees of freedom."""
     if freedom >= FEW_TOPICS:
         return []
     message = f"only {freedom} degrees of freedom are left: differences must be large to be found"
@@ -43,21 +41,23 @@ def few_degrees(freedom: int) -> list[Caution]:
 
 
 def smallest_p(p_value: float) -> str:
-    """Return the caution of an exact test on few topics, which has no smaller p than this one."""
+    """Return the consequence of few topics for an exact test, with this smallest p."""
     if p_value < _SMALL:
         return "differences must be large to be found"
     return f"no difference, however large, can have a p below {p_value:.2g}"
 
 
-def untested(p_value: Floats, why: str) -> list[Caution]:
-    """Return the caution of pairs for which the test has no statistic and so no p (NaN); `why` says
-    what does not vary."""
-    many = int(np.count_nonzero(np.isnan(p_value)))
-    if not many:
+def untested(p_value: Floats, reason: str) -> list[Caution]:
+    """Return the caution of pairs for which the test has no statistic and so no p (NaN); `reason`
+    says what does not vary."""
+    number = int(np.count_nonzero(np.isnan(p_value)))
+    if not number:
         return []
 
     return [
-        Caution("no_spread", f"{pairs_in_words(many)} cannot be tested: {why}, so there is no p")
+        Caution(
+            "no_spread", f"{pairs_in_words(number)} cannot be tested: {reason}, so there is no p"
+        )
     ]
 
 
@@ -78,10 +78,10 @@ def are_tied(ties: Ints, topics: int) -> Flags:
     return tied
 
 
-def skewed_differences(skewed: Flags, topics: int, what: str = "significant") -> list[Caution]:
-    """Return the caution of the pairs that are significant, or `what`; `skewed` has an entry for
+def skewed_differences(skewed: Flags, topics: int, kind: str = "significant") -> list[Caution]:
+    """Return the caution of the pairs that are significant, or `kind`; `skewed` has an entry for
     each of these."""
-    pairs = _some_of(skewed, what, ("has", "have"))
+    pairs = _some_of(skewed, kind, ("has", "have"))
     if not pairs:
         return []
     message = f"{pairs} skewed differences for {topics} topics: p is approximate"
@@ -97,25 +97,24 @@ def heavy_ties(tied: Flags) -> list[Caution]:
     return [Caution("heavy_ties", message)]
 
 
-def _some_of(concerned: Flags, what: str, verbs: tuple[str, str]) -> str:
-    """Return how many of some pairs are concerned, with the verb that follows, or an empty text for
-    none."""
-    many, pairs = int(np.count_nonzero(concerned)), len(concerned)
-    if not many:
+def _some_of(flags: Flags, kind: str, verbs: tuple[str, str]) -> str:
+    """Return how many of the pairs are flagged, with the verb that follows, or "" if none is."""
+    number, pairs = int(np.count_nonzero(flags)), len(flags)
+    if not number:
         return ""
 
     singular, plural = verbs
     if pairs == 1:
-        return f"the {what} pair {singular}"
-    return f"{many:,} of the {pairs:,} {what} pairs {singular if many == 1 else plural}"
+        return f"the {kind} pair {singular}"
+    return f"{number:,} of the {pairs:,} {kind} pairs {singular if number == 1 else plural}"
 
 
-def ties_lost_to_rounding(many: int) -> list[Caution]:
-    if not many:
+def ties_lost_to_rounding(number: int) -> list[Caution]:
+    if not number:
         return []
     message = (
-        f"in {pairs_in_words(many)} some differences are unequal only by rounding: ties='rounded' "
-        "treats them as tied"
+        f"in {pairs_in_words(number)} some differences are unequal only by rounding: "
+        "ties='rounded' treats them as tied"
     )
     return [Caution("ties_lost_to_rounding", message)]
 
@@ -141,15 +140,15 @@ def unpaired() -> list[Caution]:
 
 
 def uneven_spread(residuals: Matrix) -> list[Caution]:
-    """Where the runs scatter differently about what topic and run explain.
+    """Return the caution of runs with unequal residual variances.
 
     Source: Brown and Forsythe, Journal of the American Statistical Association 69, 1974, on two-way
     residuals
     """
     runs, topics = residuals.shape
-    apart = np.abs(residuals - np.median(residuals, axis=1, keepdims=True))
-    between = topics * apart.mean(axis=1).var(ddof=1)
-    within = apart.var(axis=1, ddof=1).mean()
+    distances = np.abs(residuals - np.median(residuals, axis=1, keepdims=True))
+    between = topics * distances.mean(axis=1).var(ddof=1)
+    within = distances.var(axis=1, ddof=1).mean()
     if within <= 0 or special.fdtrc(runs - 1, runs * (topics - 1), between / within) > _SURE:
         return []
 

@@ -26,8 +26,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     runs, topics = values.shape
     ranked = rank_by_topic(values)
     freedom = (topics - 1) * (runs - 1)
-    left = topics * ranked.squares - float(np.square(ranked.sums).sum())
-    error = np.full(len(first), np.sqrt(2 * max(left, 0.0) / freedom))
+    residual = topics * ranked.squares - float(np.square(ranked.sums).sum())
+    error = np.full(len(first), np.sqrt(2 * max(residual, 0.0) / freedom))
     apart = ranked.sums[first] - ranked.sums[second]
     statistic, p_value = t_test(apart, error, freedom)
 

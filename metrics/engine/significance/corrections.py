@@ -63,8 +63,8 @@ def benjamini_yekutieli(p_values: Floats) -> Floats:
     Controls: the expected share of wrong findings among all findings, whatever the dependence
     Source: Benjamini and Yekutieli, Annals of Statistics 29(4), 2001
     """
-    places = np.arange(1, len(p_values) + 1)
-    return _step_up(p_values, len(p_values) / places * (1 / places).sum())
+    ranks = np.arange(1, len(p_values) + 1)
+    return _step_up(p_values, len(p_values) / ranks * (1 / ranks).sum())
 
 
 def uncorrected(p_values: Floats) -> Floats:
@@ -77,8 +77,7 @@ def uncorrected(p_values: Floats) -> Floats:
 
 
 def _step_up(p_values: Floats, factors: Floats) -> Floats:
-    """From the largest p down, none above one before it; `factors` are for the p values in
-    ascending order."""
+    """Return the p values adjusted from the largest down; `factors` are for ascending p values."""
     order = np.argsort(p_values)[::-1]
     adjusted = np.empty_like(p_values)
     adjusted[order] = np.minimum(np.minimum.accumulate(p_values[order] * factors[::-1]), 1.0)

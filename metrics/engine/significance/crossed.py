@@ -1,5 +1,4 @@
-"""The crossed analysis of sessions: F by searchers, F by topics, and min F', which allows for
-both."""
+"""The crossed analysis of sessions: F by searchers, F by topics, and min F' for both."""
 
 from __future__ import annotations
 
@@ -17,14 +16,14 @@ from metrics.engine.significance.omnibus import OmnibusResult, Source
 from metrics.engine.significance.pairs import ROUNDING, Matrix
 from metrics.engine.significance.spans import Span, check_values, levels_of, scaled
 
-# Numbers that are held at once.
-_HELD = 10_000_000
+# Numbers in memory at once.
+_NUMBERS_AT_ONCE = 10_000_000
 
 
 @dataclass(frozen=True)
 class _Stratum:
-    """Searchers, or topics, whose spread is estimated together: their `sessions`, and of each of
-    these its `unit`.
+    """Searchers, or topics, with one estimate of their spread: their `sessions`, each with its
+    `unit`.
 
     `trace` is the sum of squares that independent residuals of variance 1 have in expectation,
     `share` the part of the systems' directions that these sessions make.
@@ -39,7 +38,7 @@ class _Stratum:
 
 @dataclass(frozen=True)
 class Model:
-    """All that follows from who searched what with which system, whatever the values.
+    """The part of the analysis that depends on the design of the sessions, not on the values.
 
     `directions` (sessions, k - 1) are orthogonal columns of length 1 that span what the other
     factors leave of the systems, `whole` what all factors explain; `strata` those of the searchers
@@ -54,8 +53,8 @@ class Model:
 
     @classmethod
     def of(cls, system: Ints, topic: Ints, searcher: Ints) -> Self:
-        """Shapes: one entry per session in each. Raise StatisticsError where the sessions do not
-        tell the systems from the searchers or topics, or there are too few of either."""
+        """Return the model; shapes: one entry per session in each. Raise StatisticsError if the
+        systems are confounded with searchers or topics, or there are too few of either."""
         of_system, of_topic, of_searcher = levels_of(system, topic, searcher)
         systems = int(of_system.max()) + 1
         crossing = [
@@ -65,21 +64,22 @@ class Model:
         crossed = [
             unit for unit, crosses in zip((of_searcher, of_topic), crossing, strict=True) if crosses
         ]
-        aside, whole = (
+        others, whole = (
             Span.of(crossed or [np.zeros_like(of_system)]),
             Span.of([of_system, *crossed]),
         )
-        left = np.stack(
-            [aside.rest((of_system == one).astype(np.float64)) for one in range(systems)], axis=1
+        remaining = np.stack(
+            [others.rest((of_system == index).astype(np.float64)) for index in range(systems)],
+            axis=1,
         )
-        sizes, vectors = np.linalg.eigh(left.T @ left)
+        sizes, vectors = np.linalg.eigh(remaining.T @ remaining)
         if sizes[1] <= len(system) * 1e-9:
             raise StatisticsError(
                 "the systems cannot be told apart from the searchers or the topics of their "
                 "sessions"
             )
 
-        directions = (left @ vectors[:, 1:]) / np.sqrt(sizes[1:])
+        directions = (remaining @ vectors[:, 1:]) / np.sqrt(sizes[1:])
         strata = [
             _strata(
                 directions, unit, np.zeros_like(of_system) if crosses else of_system, whole, name
@@ -89,21 +89,21 @@ class Model:
             )
         ]
 
-        return cls(directions, whole, left[:, 0], (strata[0], strata[1]))
+        return cls(directions, whole, remaining[:, 0], (strata[0], strata[1]))
 
     def analyse(self, values: Floats) -> OmnibusResult:
-        """`values` has one entry per session, without NaN."""
+        """Return the analysis of `values`, one per session, without NaN."""
         centred, scale = scaled(values)
         between, noise = self.directions.shape[1], len(values) * ROUNDING**2
-        rest = self.whole.rest(centred)
+        residuals = self.whole.rest(centred)
         residual, explained = (
-            float(np.square(rest).sum()),
+            float(np.square(residuals).sum()),
             float(np.square(self.directions.T @ centred).sum()),
         )
         residual, explained = (part if part > noise else 0.0 for part in (residual, explained))
 
         # A mean square by searchers and one by topics, each with its degrees of freedom.
-        errors = [_error(self.directions, rest, strata) for strata in self.strata]
+        errors = [_error(self.directions, residuals, strata) for strata in self.strata]
         mean_square, both = explained / between, sum(error for error, _ in errors)
         freedom = both**2 / sum(error**2 / n for error, n in errors) if both else errors[0][1]
         statistic, p_value = _ratio(mean_square, both, between, freedom)
@@ -127,16 +127,16 @@ class Model:
         )
 
     def compare(self, values: Floats, confidence: float) -> Contrast:
-        """Return the analysis of two systems with by how much the first one is higher."""
-        found = self.analyse(values)
+        """Return the analysis of two systems, and by how much the first one is higher."""
+        analysis = self.analyse(values)
         scale, squares = float(np.abs(values).max()) or 1.0, float(self.contrast @ self.contrast)
         difference = float(self.contrast @ (values / scale)) / squares * scale
         difference = difference if abs(difference) > ROUNDING * scale else 0.0
-        error = float(np.sqrt(sum(source.mean_square for source in found.sources[1:]) / squares))
-        margin = float(special.stdtrit(found.freedom[1], (1 + confidence) / 2)) * error
+        error = float(np.sqrt(sum(source.mean_square for source in analysis.sources[1:]) / squares))
+        margin = float(special.stdtrit(analysis.freedom[1], (1 + confidence) / 2)) * error
         margin = margin if error or not difference else np.nan
 
-        return Contrast(found, difference, difference - margin, difference + margin)
+        return Contrast(analysis, difference, difference - margin, difference + margin)
 
 
 def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> OmnibusResult:
@@ -203,16 +203,16 @@ def mean_interval(
 
     mean, (centred, scale) = float(values[defined].mean()), scaled(values[defined])
 
-    each = np.arange(sessions)
+    every_session = np.arange(sessions)
     factors = []
     for factor in (searcher[defined], topic[defined]):
-        _, unit = np.unique(np.where(factor < 0, -1 - each, factor), return_inverse=True)
+        _, unit = np.unique(np.where(factor < 0, -1 - every_session, factor), return_inverse=True)
         if 0 < unit.max() < sessions - 1:
             factors.append(unit)
 
     variances = []
-    for unit in factors or [each]:
-        # Trace and squares of the products of the units' sums, less what the mean takes from them.
+    for unit in factors or [every_session]:
+        # Trace and squares of the products of the units' sums, less the part of the mean.
         sizes = np.bincount(unit).astype(np.float64)
         share = np.square(sizes).sum() / sessions
         trace = sessions - share
@@ -232,70 +232,73 @@ def mean_interval(
 def _strata(
     directions: Matrix, unit: Ints, stratum: Ints, whole: Span, name: str
 ) -> list[_Stratum]:
-    """Return the searchers, or topics, in one stratum, or in one for each system where they have
-    one system each: the spread of each system is then that of its own."""
-    wide, found = directions.shape[1], []
-    for one in range(int(stratum.max()) + 1):
-        sessions = np.flatnonzero(stratum == one)
-        names, own = np.unique(unit[sessions], return_inverse=True)
+    """Return the searchers, or topics, in one stratum. Where they have one system each, return a
+    stratum for each system, with a spread of its own."""
+    width, strata = directions.shape[1], []
+    for index in range(int(stratum.max()) + 1):
+        sessions = np.flatnonzero(stratum == index)
+        names, unit_of = np.unique(unit[sessions], return_inverse=True)
         units, weights = len(names), directions[sessions]
-        if whole.rank * units * wide > _HELD:
+        if whole.rank * units * width > _NUMBERS_AT_ONCE:
             raise StatisticsError(
-                f"{units:,} {name} and {wide + 1} systems are too many for a crossed analysis"
+                f"{units:,} {name} and {width + 1} systems are too many for a crossed analysis"
             )
 
-        # The trace of G (units times k - 1, twice), the products of the units' weights less what
-        # the model takes from them, and that of G squared.
-        taken = np.stack(
-            [whole.by_unit(column, own, units, sessions) for column in weights.T], axis=2
+        # The traces of G and of G squared. G (units times k - 1, twice) has the products of the
+        # units' weights, less the part that the model explains.
+        explained = np.stack(
+            [whole.by_unit(column, unit_of, units, sessions) for column in weights.T], axis=2
         )
-        order = np.argsort(own, kind="stable")
-        of_units = np.split(weights[order], np.searchsorted(own[order], np.arange(1, units)))
+        order = np.argsort(unit_of, kind="stable")
+        of_units = np.split(weights[order], np.searchsorted(unit_of[order], np.arange(1, units)))
         products = np.stack([of_unit.T @ of_unit for of_unit in of_units])
 
-        trace = float(np.square(weights).sum() - np.square(taken).sum())
+        trace = float(np.square(weights).sum() - np.square(explained).sum())
         if units < 2 or trace <= 1e-9:
             raise StatisticsError(
                 f"too few {name}: what the systems explain cannot be held against their spread"
             )
 
-        flat = taken.reshape(len(taken), -1)
+        flat = explained.reshape(len(explained), -1)
         small = flat @ flat.T if len(flat) < flat.shape[1] else flat.T @ flat
-        within = np.einsum("rua,rub->uab", taken, taken)
+        within = np.einsum("rua,rub->uab", explained, explained)
         squares = float(
             np.square(products).sum() - 2 * (products * within).sum() + np.square(small).sum()
         )
 
         # Rounded, because whole numbers are whole in balanced designs.
         freedom = round(trace**2 / squares, 10)
-        found.append(
-            _Stratum(sessions, own, float(np.square(weights).sum()) / wide, trace, freedom)
+        strata.append(
+            _Stratum(sessions, unit_of, float(np.square(weights).sum()) / width, trace, freedom)
         )
 
-    return found
+    return strata
 
 
-def _error(directions: Matrix, rest: Floats, strata: list[_Stratum]) -> tuple[float, float]:
+def _error(directions: Matrix, residuals: Floats, strata: list[_Stratum]) -> tuple[float, float]:
     """Return the mean square by searchers or by topics, and its degrees of freedom."""
     sizes = []
-    for one in strata:
-        left = directions[one.sessions] * rest[one.sessions, None]
-        scores = [np.bincount(one.unit, column) for column in left.T]
+    for stratum in strata:
+        scores_of_sessions = directions[stratum.sessions] * residuals[stratum.sessions, None]
+        scores = [np.bincount(stratum.unit, column) for column in scores_of_sessions.T]
         squares = float(np.square(scores).sum())
-        sizes.append(one.share * squares / one.trace if squares > len(rest) * ROUNDING**2 else 0.0)
+        sizes.append(
+            stratum.share * squares / stratum.trace
+            if squares > len(residuals) * ROUNDING**2
+            else 0.0
+        )
 
     mean_square = sum(sizes)
     if not mean_square:
-        return 0.0, sum(one.freedom for one in strata)
-    spread = sum(size**2 / one.freedom for size, one in zip(sizes, strata, strict=True))
+        return 0.0, sum(stratum.freedom for stratum in strata)
+    spread = sum(size**2 / stratum.freedom for size, stratum in zip(sizes, strata, strict=True))
     return mean_square, mean_square**2 / spread
 
 
 def _ratio(
     explained: float, error: float, between: int, within: float
 ) -> tuple[float | None, float | None]:
-    """Return F and its p; None for both where there is nothing to divide by, 0 and 1 where nothing
-    is explained."""
+    """Return F and its p: both None without an error, 0 and 1 if nothing is explained."""
     if not error:
         return (None, None) if explained else (0.0, 1.0)
     return explained / error, float(special.fdtrc(between, within, explained / error))

@@ -1,4 +1,4 @@
-"""How large a difference is, beside whether it is significant."""
+"""Effect sizes: how large a difference is, as opposed to how significant."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from metrics.engine.significance.pairs import (
 # Sparck Jones, Journal of Documentation 30(4), 1974, as Tampere RN-2002-2 reads her: up to 5 per
 # cent, beyond 10.
 _NOTICEABLE, _MATERIAL = 0.05, 0.10
-# Noncentralities that SciPy finds; more t statistics than knots are read from a curve through
-# those.
+# The largest t with a noncentrality that SciPy computes. More t statistics than knots are read
+# from a curve through the knots.
 _LARGEST_T, _KNOTS = 1000.0, 512
-_LOOKED_AT = 10_000
-# The usual chance to find what is there.
+_MOST_PAIRS = 10_000
+# The usual power: the chance to find a difference that exists.
 POWER = 0.8
 READINGS = ("none", "marginal", "noticeable", "material")
 
@@ -50,7 +50,7 @@ class EffectSizes:
 
     `relative` is NaN where the second run's mean is 0, and `reading` an index into READINGS, 0
     there. `deviation` is the standard deviation of the differences over the topics, 0 where they
-    agree but for rounding, and `detectable` the difference that these topics would tell from none.
+    agree but for rounding, and `detectable` the difference that these topics would find.
     """
 
     difference: Floats
@@ -93,11 +93,20 @@ def effect_sizes(
     reading = reading_of(relative)
 
     return EffectSizes(
-        difference, relative, reading, cohen, hedges_g(cohen, values.shape[1]), standardised,
-        paired_cliff_delta(values, first, second, options.confidence),
-        probability_better(wins, ties, values.shape[1], options.confidence), wins, ties, losses,
-        error * np.sqrt(values.shape[1]), detectable_difference(error, values.shape[1] - 1, options.confidence),
-    )  # fmt: skip
+        difference=difference,
+        relative=relative,
+        reading=reading,
+        cohen_d=cohen,
+        hedges_g=hedges_g(cohen, values.shape[1]),
+        standardised=standardised,
+        cliff_delta=paired_cliff_delta(values, first, second, options.confidence),
+        probability_better=probability_better(wins, ties, values.shape[1], options.confidence),
+        wins=wins,
+        ties=ties,
+        losses=losses,
+        deviation=error * np.sqrt(values.shape[1]),
+        detectable=detectable_difference(error, values.shape[1] - 1, options.confidence),
+    )
 
 
 def relative_difference(difference: Floats, base: Floats) -> Floats:
@@ -125,8 +134,8 @@ def detectable_difference(error: Floats, freedom: int | Floats, confidence: floa
     Source: Julious, Sample Sizes for Clinical Trials, 2010, chapter 6 (non-inferiority)
     """
     both = special.stdtrit(freedom, (1 + confidence) / 2) + special.stdtrit(freedom, POWER)
-    found: Floats = both * error
-    return found
+    difference: Floats = both * error
+    return difference
 
 
 def power_in_words(topics: int) -> str:
@@ -139,20 +148,19 @@ def power_in_words(topics: int) -> str:
 
 
 def detectable_by_half(values: Matrix, first: Ints, second: Ints, confidence: float) -> float:
-    """Return the difference that half of the pairs would show, each alone: the median of
-    `detectable_difference`.
+    """Return the difference that half of the pairs would find: the median of the detectable ones.
 
-    Of more than 10,000 pairs so many tell, at equal steps. NaN without pairs.
+    At most 10,000 pairs are read, at equal steps. NaN without pairs.
     """
     if not len(first):
         return np.nan
-    step = -(-len(first) // _LOOKED_AT)
+    step = -(-len(first) // _MOST_PAIRS)
     _, error = mean_and_error(values, first[::step], second[::step])
     return float(np.median(detectable_difference(error, values.shape[1] - 1, confidence)))
 
 
 def reading_of(relative: Floats) -> Ints:
-    """Sparck Jones's reading of each relative difference, as an index into READINGS."""
+    """Return Sparck Jones's reading of each relative difference, as an index into READINGS."""
     size = np.abs(relative)
     # A share that is 5 or 10 per cent but for rounding is not beyond it.
     steps = (size > 0, size >= _NOTICEABLE - 1e-12, size > _MATERIAL + 1e-12)
@@ -202,8 +210,8 @@ def standardised_difference(values: Matrix, difference: Floats, confidence: floa
     Retrieval, 2018
     """
     if len(values) < 2:
-        nothing = np.full_like(difference, np.nan)
-        return Estimate(nothing, nothing, nothing)
+        missing = np.full_like(difference, np.nan)
+        return Estimate(missing, missing, missing)
 
     parts = two_way(values)
     error = np.full_like(difference, np.sqrt(2 * parts.residual_variance / values.shape[1]))
@@ -251,7 +259,7 @@ def paired_cliff_delta(values: Matrix, first: Ints, second: Ints, confidence: fl
     n, noises = values.shape[1], noise_of(values, first, second).tolist()
     orders = {row: np.argsort(values[row]) for row in {*first.tolist(), *second.tolist()}}
     ordered = {row: values[row, order] for row, order in orders.items()}
-    found, margins = np.empty(len(first)), np.full(len(first), np.nan)
+    deltas, margins = np.empty(len(first)), np.full(len(first), np.nan)
     for place, (i, j, noise) in enumerate(
         zip(first.tolist(), second.tolist(), noises, strict=True)
     ):
@@ -261,21 +269,20 @@ def paired_cliff_delta(values: Matrix, first: Ints, second: Ints, confidence: fl
         under, over = _dominance(ordered[j], ordered[i], noise)
         columns[orders[j]] = over - under
         same = values[i] - values[j]
-        own = np.where(np.abs(same) <= noise, 0.0, np.sign(same))
+        signs = np.where(np.abs(same) <= noise, 0.0, np.sign(same))
         total = rows.sum()
-        found[place] = total / n**2
+        deltas[place] = total / n**2
 
-        without = (total - rows - columns + own) / (n - 1) ** 2
+        without = (total - rows - columns + signs) / (n - 1) ** 2
         margins[place] = np.square(without - without.mean()).sum() * (n - 1) / n
 
-    return _skew_interval(found, margins, n - 1, confidence)
+    return _skew_interval(deltas, margins, n - 1, confidence)
 
 
 def _skew_interval(
     delta: Floats, variance: Floats, freedom: int | Floats, confidence: float
 ) -> Estimate:
-    """Return deltas with the interval of Feng and Cliff, which stays within -1 and 1; none where
-    delta is one of these."""
+    """Return deltas with Feng and Cliff's interval within -1 and 1; NaN where delta is an end."""
     t = special.stdtrit(freedom, (1 + confidence) / 2)
     margin = t * np.sqrt(variance * ((1 - delta**2) ** 2 + t**2 * variance))
     middle, whole = delta - delta**3, 1 - delta**2 + t**2 * variance
@@ -297,17 +304,17 @@ def cliff_delta(samples: list[Floats], first: Ints, second: Ints, confidence: fl
     from.
     """
     ordered = [np.sort(sample) for sample in samples]
-    found = np.full((3, len(first)), np.nan)
+    estimates = np.full((3, len(first)), np.nan)
     for place, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         a, b = ordered[i], ordered[j]
         noise = ROUNDING * max(float(np.abs(a).max()), float(np.abs(b).max()))
         (above, below), (under, over) = _dominance(a, b, noise), _dominance(b, a, noise)
         n, m = len(a), len(b)
         delta = float((above - below).sum()) / (n * m)
-        found[:, place] = delta
+        estimates[:, place] = delta
 
         if min(n, m) < 2 or abs(delta) == 1:
-            found[1:, place] = np.nan
+            estimates[1:, place] = np.nan
             continue
 
         rows = float(np.square((above - below) / m - delta).sum())
@@ -315,9 +322,9 @@ def cliff_delta(samples: list[Floats], first: Ints, second: Ints, confidence: fl
         cells = float((above + below).sum()) - n * m * delta**2
         variance = max((m**2 * rows + n**2 * columns - cells) / (n * m * (n - 1) * (m - 1)), 0.0)
         ends = _skew_interval(np.array([delta]), np.array([variance]), n + m - 2, confidence)
-        found[1:, place] = ends.low[0], ends.high[0]
+        estimates[1:, place] = ends.low[0], ends.high[0]
 
-    return Estimate(*found)
+    return Estimate(*estimates)
 
 
 def _dominance(values: Floats, others: Floats, noise: float) -> tuple[Ints, Ints]:
@@ -327,17 +334,16 @@ def _dominance(values: Floats, others: Floats, noise: float) -> tuple[Ints, Ints
 
 
 def noncentrality(t: Floats, freedom: int, confidence: float) -> tuple[Floats, Floats]:
-    """Both ends of the interval of the noncentrality parameter of each t statistic; NaN stays
-    NaN."""
+    """Return both ends of the noncentrality of each t statistic; NaN stays NaN."""
     size = np.abs(t)
-    known = size <= _LARGEST_T
-    knots = np.unique(size[known])
+    in_range = size <= _LARGEST_T
+    knots = np.unique(size[in_range])
     if len(knots) > _KNOTS:
-        # Close to each other where the curve bends most.
+        # Knots are closer where the curve bends most.
         knots = np.sinh(np.linspace(np.arcsinh(knots[0]), np.arcsinh(knots[-1]), _KNOTS))
 
-    # Beyond what SciPy inverts: the spread of the estimated deviation, and the little that the mean
-    # adds to it.
+    # Beyond the range of SciPy: the spread of the estimated deviation, and the little that the
+    # mean adds to it.
     levels = (1 + confidence) / 2, (1 - confidence) / 2
     shares = [np.abs(1 - np.sqrt(special.chdtri(freedom, level) / freedom)) for level in levels]
     below, above = (np.hypot(size * share, special.ndtri(levels[0])) for share in shares)
@@ -345,20 +351,20 @@ def noncentrality(t: Floats, freedom: int, confidence: float) -> tuple[Floats, F
     near, far = size - below, size + above
     if len(knots):
         ends = [special.nctdtrinc(freedom, (1 + side * confidence) / 2, knots) for side in (1, -1)]
-        near[known], far[known] = (_through(knots, end, size[known]) for end in ends)
+        near[in_range], far[in_range] = (_through(knots, end, size[in_range]) for end in ends)
 
-    # The interval of -t is that of t turned round.
+    # The interval of -t is the reverse of that of t.
     return np.where(t >= 0, near, -far), np.where(t >= 0, far, -near)
 
 
-def _through(knots: Floats, heights: Floats, at: Floats) -> Floats:
+def _through(knots: Floats, heights: Floats, points: Floats) -> Floats:
     if len(knots) < _KNOTS:
-        return heights[np.searchsorted(knots, at)]
-    return CubicSpline(knots, heights)(at)
+        return heights[np.searchsorted(knots, points)]
+    return CubicSpline(knots, heights)(points)
 
 
 def _outcomes(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Ints, Ints, Ints]:
-    """On how many topics the first run's value is higher, the same, and lower."""
+    """Return on how many topics the first run's value is higher, the same, and lower."""
     counts = []
     for a, b in chunks(first, second, values.shape[1]):
         differences = values[a] - values[b]

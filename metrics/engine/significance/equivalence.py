@@ -1,5 +1,4 @@
-"""Two one-sided t tests: runs that are no worse than others by a margin, and runs that are
-equivalent."""
+"""Two one-sided t tests: runs that are not worse by a margin, and runs that are equivalent."""
 
 from __future__ import annotations
 
@@ -39,17 +38,16 @@ MAX_TOPICS = 1_000_000
 _KNOTS: Floats = np.unique(
     np.concatenate([np.arange(2.0, 33.0), np.geomspace(33, MAX_TOPICS, 24).round()])
 )
-# A shift beyond the quantiles of t that is enough for any power of interest, and the steps of
-# halving down from it.
+# A shift, in quantiles of t, that is enough for any power of interest, and the steps of bisection
+# down from it.
 _ENOUGH, _HALVINGS = 40.0, 38
-# Numbers of topics up to this one are tried one by one.
-_TRIED = 1_000
+# The needed ratio is tabulated up to this number of topics.
+_MOST_TABULATED = 1_000
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One entry per pair: the p of a claim, alone and corrected over the family, and whether it
-    holds at the level."""
+    """One entry per pair: the p of a claim, its corrected p, and whether it holds at the level."""
 
     p_value: Floats
     adjusted: Floats
@@ -62,7 +60,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """What two one-sided tests say of each pair.
+    """The results of two one-sided tests of each pair.
 
     `low` and `high` are of the 1 - 2 alpha interval of the mean difference. `a` is that the first
     run is not worse than the second by the margin or more, `b` the same of the second run, and
@@ -94,7 +92,7 @@ class Equivalence:
         )
 
     def withhold(self, pairs: Flags, reason: str) -> Equivalence:
-        """Return the same without a claim that holds of these pairs, for one reason of REASONS."""
+        """Return the same with no claim that holds of these pairs, for a reason of REASONS."""
 
         def without(claim: Claim) -> Claim:
             return replace(claim, holds=claim.holds & ~pairs)
@@ -142,14 +140,14 @@ def tost(
         raise StatisticsError(message, code="bad_parameter", pointer="alpha")
 
     topics = values.shape[1]
-    found = moments_of(values, first, second)
-    difference, error = found.mean, found.error
-    known = np.where(error > 0, error, np.nan)
-    above = special.stdtr(topics - 1, -(difference + margin) / known)
-    below = special.stdtr(topics - 1, (difference - margin) / known)
-    reach = special.stdtrit(topics - 1, 1 - rule.alpha) * known
+    moments = moments_of(values, first, second)
+    difference, error = moments.mean, moments.error
+    error_or_nan = np.where(error > 0, error, np.nan)
+    above = special.stdtr(topics - 1, -(difference + margin) / error_or_nan)
+    below = special.stdtr(topics - 1, (difference - margin) / error_or_nan)
+    reach = special.stdtrit(topics - 1, 1 - rule.alpha) * error_or_nan
 
-    withheld = np.where(np.isnan(known), REASONS.index(NO_SPREAD), 0)
+    withheld = np.where(np.isnan(error_or_nan), REASONS.index(NO_SPREAD), 0)
     if topics < MIN_TOPICS:
         withheld[:] = REASONS.index(TOO_FEW_TOPICS)
 
@@ -163,12 +161,21 @@ def tost(
     cautions = (
         *few_topics(topics, FEW_FOR_SPREAD),
         *untested(above, CONSTANT),
-        *skewed_differences(are_skewed(found.skewness[holds], topics), topics, "non-inferior"),
+        *skewed_differences(are_skewed(moments.skewness[holds], topics), topics, "non-inferior"),
     )
 
     return Equivalence(
-        margin, difference - reach, difference + reach, *claims, withheld, len(first), rule.correction, cautions
-    )  # fmt: skip
+        margin=margin,
+        low=difference - reach,
+        high=difference + reach,
+        a=claims[0],
+        b=claims[1],
+        both=claims[2],
+        withheld=withheld,
+        size=len(first),
+        correction=rule.correction,
+        cautions=cautions,
+    )
 
 
 def power_of_tost(topics: int | Floats, shift: float | Floats, alpha: float = 0.05) -> Floats:
@@ -183,35 +190,36 @@ def power_of_tost(topics: int | Floats, shift: float | Floats, alpha: float = 0.
     bound = special.stdtrit(2 * half, 1 - alpha)
     nodes, weights = _nodes()
 
-    # In the chance of u, from none to that of u at which nothing is equivalent any more.
+    # Integrate over the chance of u, up to the u beyond which nothing is equivalent.
     whole = special.gammainc(half, half * np.square(shifts / bound))
     u = np.sqrt(special.gammaincinv(half, whole * nodes) / half)
-    found: Floats = (whole * weights * (2 * special.ndtr(shifts - bound * u) - 1)).sum(axis=-1)
-    return found
+    power: Floats = (whole * weights * (2 * special.ndtr(shifts - bound * u) - 1)).sum(axis=-1)
+    return power
 
 
 def topics_for_tost(deviation: Floats, margin: float, alpha: float = 0.05) -> Floats:
-    """Return for each standard deviation of differences the fewest topics with which `tost` finds
-    runs equivalent that do not differ, with power 0.8; NaN without a deviation and beyond a
-    million."""
-    needed, tried = _shifts(alpha)
+    """Return the fewest topics with which `tost` finds equal runs equivalent, with power 0.8.
+
+    `deviation` has standard deviations of differences; the result is NaN without one and beyond a
+    million topics.
+    """
+    needed, ratios = _shifts(alpha)
     ratio = np.divide(margin, deviation, out=np.full(len(deviation), np.nan), where=deviation > 0)
 
-    # What the ratio must be for n topics falls with n.
-    place = np.searchsorted(-tried, -np.nan_to_num(ratio, nan=np.inf) * (1 + 1e-9))
-    found = place + 2.0
-    large = found > _TRIED
+    # The needed ratio falls with the number of topics.
+    index = np.searchsorted(-ratios, -np.nan_to_num(ratio, nan=np.inf) * (1 + 1e-9))
+    topics = index + 2.0
+    large = topics > _MOST_TABULATED
     for _ in range(3 if large.any() else 0):
-        at = np.minimum(found[large], MAX_TOPICS)
-        found[large] = np.ceil(np.square(needed(1 / at) / ratio[large]) * (1 - 1e-9))
+        sizes = np.minimum(topics[large], MAX_TOPICS)
+        topics[large] = np.ceil(np.square(needed(1 / sizes) / ratio[large]) * (1 - 1e-9))
 
-    return np.where(np.isnan(ratio) | (found > MAX_TOPICS), np.nan, found)
+    return np.where(np.isnan(ratio) | (topics > MAX_TOPICS), np.nan, topics)
 
 
 @lru_cache(maxsize=1)
 def _nodes() -> tuple[Floats, Floats]:
-    """Return the nodes of Gauss and Legendre between 0 and 1, closer to both ends, with their
-    weights."""
+    """Return Gauss and Legendre's nodes in 0 to 1, closer to both ends, with their weights."""
     x, weights = np.polynomial.legendre.leggauss(96)
     x = (x + 1) / 2
     # Quantiles of u are steep at either end.
@@ -230,5 +238,5 @@ def _shifts(alpha: float) -> tuple[Callable[[Floats], Floats], Floats]:
 
     heights: Floats = np.ascontiguousarray(high[::-1], np.float64)
     curve = CubicSpline(1 / _KNOTS[::-1], heights)
-    sizes = np.arange(2.0, _TRIED + 1)
+    sizes = np.arange(2.0, _MOST_TABULATED + 1)
     return curve, curve(1 / sizes) / np.sqrt(sizes)

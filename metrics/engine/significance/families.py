@@ -1,5 +1,4 @@
-"""A family: the pairs that are compared together under one test, corrected together, and what that
-separates."""
+"""A family: pairs that are compared by one test and corrected together, with their verdicts."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ from metrics.engine.significance.verdicts import cautions_of as cautions_of_verd
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of one family among so many runs: all, or every other run against the baseline (an
+    """The pairs of a family: all pairs of the runs, or every run against the baseline (an
     index)."""
 
     runs: int
@@ -55,28 +54,26 @@ class Pairs:
 
     def indices(self) -> tuple[Ints, Ints]:
         """Return the first and the second run of each pair."""
-        return (
-            all_pairs(self.runs)
-            if self.baseline is None
-            else baseline_pairs(self.runs, self.baseline)
-        )
+        if self.baseline is None:
+            return all_pairs(self.runs)
+        return baseline_pairs(self.runs, self.baseline)
 
     @property
     def number(self) -> int:
+        """Return the number of pairs."""
         return self.runs - 1 if self.baseline is not None else self.runs * (self.runs - 1) // 2
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How verdicts are reached: by a correction, and at a level below which a corrected p is
-    significant."""
+    """The rule of verdicts: a corrected p below the level is significant."""
 
     correction: str = "holm"
     alpha: float = 0.05
 
 
 USUAL_RULE = Rule()
-# The test of families, and of a single pair, for which it is Student's.
+# The test of families, and that of a single pair, where it is Student's.
 USUAL_TEST, USUAL_TEST_OF_A_PAIR = "t_and_tukey", "paired_t"
 
 
@@ -99,19 +96,18 @@ class Family:
 
     @property
     def significant(self) -> Flags:
-        """The pairs with a verdict."""
+        """Return the pairs with a verdict."""
         return self.verdicts.significant
 
     def of(self, rows: Ints, pairs: Ints) -> Family:
-        """Some of the runs and pairs, by their places; p, verdicts and tiers stay those of the
-        whole family."""
+        """Return some runs and pairs, by their places; p, verdicts and tiers stay as they are."""
         entries = {field.name: getattr(self.result, field.name) for field in fields(self.result)}
-        kept: dict[str, Any] = {
+        arrays: dict[str, Any] = {
             name: entry[pairs] for name, entry in entries.items() if isinstance(entry, np.ndarray)
         }
         return replace(
             self,
-            result=replace(self.result, **kept),
+            result=replace(self.result, **arrays),
             adjusted=self.adjusted[pairs],
             verdicts=self.verdicts.of(pairs),
             tiers=self.tiers and self.tiers.of(rows),
@@ -153,7 +149,7 @@ def compare_family(
 
 @dataclass(frozen=True)
 class Separated:
-    """What a test separates of all pairs of some runs: as a Family, without the numbers of each
+    """The verdicts and tiers of all pairs of some runs: a Family without the numbers of each
     pair."""
 
     size: int
@@ -170,8 +166,8 @@ def separate(
     *,
     lower_is_better: bool = False,
 ) -> Separated:
-    """Return what `compare_family` finds of all pairs. Where the test has a critical value no p is
-    computed.
+    """Return the verdicts of `compare_family` for all pairs, without p if there is a critical
+    value.
 
     Raises StatisticsError for fewer than 2 topics.
     """
@@ -198,8 +194,7 @@ def separate(
 def _tiers(
     values: Matrix, pairs: Pairs, verdicts: Verdicts, *, lower_is_better: bool
 ) -> Tiers | None:
-    """Return the tiers of all pairs; None where only some pairs are given, or none of them can have
-    a verdict."""
+    """Return the tiers of all pairs; None if only some pairs are given, or none has a verdict."""
     too_few = values.shape[1] < (MIN_TOPICS if pairs.number == 1 else MIN_TIERED_TOPICS)
     if pairs.baseline is not None or too_few or verdicts.have(NO_SPREAD).all():
         return None
@@ -208,17 +203,16 @@ def _tiers(
 
 
 def family_size(test: str, pairs: Pairs) -> int:
-    """Return how many pairs p values count for: Tukey's tests and Nemenyi's count for all pairs of
-    the runs, whichever are compared."""
+    """Return how many pairs p values count for: in Tukey's and Nemenyi's tests all pairs of the
+    runs, whichever are compared."""
     entry = TESTS[test]
-    return (
-        pairs.number if entry.of_given_pairs or not entry.simultaneous else Pairs(pairs.runs).number
-    )
+    if entry.of_given_pairs or not entry.simultaneous:
+        return pairs.number
+    return Pairs(pairs.runs).number
 
 
 def _of_findings(values: Matrix, pairs: Pairs, test: str, verdicts: Verdicts) -> list[Caution]:
-    """Return the cautions of significant pairs: skewed differences that p does not allow for, and
-    many ties."""
+    """Return the cautions of significant pairs: skewed differences and many ties."""
     entry, topics = TESTS[test], values.shape[1]
     first, second = (side[verdicts.significant] for side in pairs.indices())
     cautions = []
@@ -232,7 +226,7 @@ def _of_findings(values: Matrix, pairs: Pairs, test: str, verdicts: Verdicts) ->
 
 
 def _without_tiers(pairs: Pairs, topics: int) -> list[Caution]:
-    """Return why pairs that can have a verdict make no tiers."""
+    """Return the caution of pairs that can have a verdict but make no tiers."""
     if pairs.baseline is not None or pairs.number == 1:
         return []
     if not MIN_TOPICS <= topics < MIN_TIERED_TOPICS:
@@ -246,8 +240,7 @@ def _without_tiers(pairs: Pairs, topics: int) -> list[Caution]:
 
 
 def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:
-    """Return the caution of a test that follows up a test of all runs at once, where that one finds
-    nothing."""
+    """Return the caution of a post-hoc test if the test of all runs at once finds nothing."""
     entry = TESTS[test]
     if not entry.assumes_omnibus or entry.omnibus is None:
         return []
@@ -264,41 +257,41 @@ def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:
 
 
 def disagreements(families: Sequence[Family]) -> Ints:
-    """Return the pairs on which a test of means and one of ranks or signs come to different
-    verdicts."""
-    split = np.zeros(len(families[0].significant), np.bool_)
+    """Return the pairs with different verdicts by a test of means and one of ranks or signs."""
+    disagree = np.zeros(len(families[0].significant), np.bool_)
     for means in (family for family in families if not TESTS[family.test].ranks):
         for ranks in (family for family in families if TESTS[family.test].ranks):
-            split |= (means.significant != ranks.significant) | ranks.verdicts.have(OTHER_DIRECTION)
-    return np.flatnonzero(split)
+            disagree |= (means.significant != ranks.significant) | ranks.verdicts.have(
+                OTHER_DIRECTION
+            )
+    return np.flatnonzero(disagree)
 
 
-def check_known(tests: Iterable[str], correction: str, beside: Iterable[str] = ()) -> None:
-    """StatisticsError for a name that is in no table; `beside` are further tests that could have
-    been named."""
+def check_known(tests: Iterable[str], correction: str, others: Iterable[str] = ()) -> None:
+    """Raise StatisticsError for a name that is in no table; `others` are further tests."""
     for test in tests:
-        _check("test", test, [*TESTS, *beside])
+        _check("test", test, [*TESTS, *others])
     _check("correction", correction, list(CORRECTIONS))
 
 
-def _check(what: str, name: str, known: list[str]) -> None:
-    if name not in known:
-        near = closest(name, known)
-        meant = f"did you mean {near!r}? " if near else ""
-        message = f"unknown {what} {name[:40]!r}; {meant}known: {', '.join(known)}"
-        if what == "test" and name in OMNIBUS:
+def _check(kind: str, name: str, names: list[str]) -> None:
+    if name not in names:
+        near = closest(name, names)
+        suggestion = f"did you mean {near!r}? " if near else ""
+        message = f"unknown {kind} {name[:40]!r}; {suggestion}known: {', '.join(names)}"
+        if kind == "test" and name in OMNIBUS:
             message = (
                 f"{name} tests all runs at once and cannot be requested: anova and friedman come "
                 "with every comparison of 3 runs or more, kruskal_wallis with mann_whitney; tests "
-                f"of pairs: {', '.join(known)}"
+                f"of pairs: {', '.join(names)}"
             )
 
-        if what == "test" and name in PRACTICAL:
+        if kind == "test" and name in PRACTICAL:
             message = (
-                f"{name} stands beside the tests of a comparison only; here: {', '.join(known)}"
+                f"{name} stands beside the tests of a comparison only; here: {', '.join(names)}"
             )
 
-        raise StatisticsError(message, code=f"unknown_{what}", pointer=what)
+        raise StatisticsError(message, code=f"unknown_{kind}", pointer=kind)
 
 
 def cautions_of(families: Iterable[Family]) -> list[Caution]:

@@ -1,5 +1,4 @@
-"""How few topics carry a verdict: what remains of it when those that favour the winner most are
-left out."""
+"""How few topics carry a verdict: whether it remains without those that favour the winner most."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 
 @dataclass(frozen=True)
 class Fragility:
-    """One entry per pair: how many topics to leave out until the winner's lead, or its
-    significance, is gone.
+    """One entry per pair: after how many left-out topics the lead, or its significance, is lost.
 
     `sign` is 0 where there is no lead, and -1 where every topic favours the winner. `significance`
     is -1 where the pair is not significant at first, and where it still is with five topics left.
@@ -49,25 +47,24 @@ def fragility(
     ordered = np.take_along_axis(for_winner, order, axis=1)
     topics = values.shape[1]
 
-    # Sums of what remains after the first k topics, from the end, so that nothing is taken from a
-    # larger sum.
-    left = np.arange(topics, 0, -1)
-    mean = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1] / left
-    gone = mean <= noise_of(values, first, second)[:, None]
-    carried = np.where(gone.any(axis=1), gone.argmax(axis=1), -1)
-    squares = np.cumsum(np.square(ordered[:, ::-1]), axis=1)[:, ::-1] - left * np.square(mean)
+    # Sums of the topics after the first k, added from the end, so that no sum is subtracted.
+    remaining = np.arange(topics, 0, -1)
+    mean = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1] / remaining
+    no_lead = mean <= noise_of(values, first, second)[:, None]
+    carried = np.where(no_lead.any(axis=1), no_lead.argmax(axis=1), -1)
+    squares = np.cumsum(np.square(ordered[:, ::-1]), axis=1)[:, ::-1] - remaining * np.square(mean)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(np.maximum(squares, 0) / np.maximum(left - 1, 1) / left)
-        p_value = 2 * special.stdtr(np.maximum(left - 1, 1), -np.abs(mean / error))
+        error = np.sqrt(np.maximum(squares, 0) / np.maximum(remaining - 1, 1) / remaining)
+        p_value = 2 * special.stdtr(np.maximum(remaining - 1, 1), -np.abs(mean / error))
         corrected = p_value * np.where(
             p_value[:, :1] > 0, p_adjusted[:, None] / p_value[:, :1], 1.0
         )
 
-    # Without spread there is no p: what remains says the same on every topic.
-    lost = ((corrected >= alpha) | gone) & (left >= MIN_TOPICS)
-    lost[:, 0] = False
-    fragile = (p_adjusted < alpha) & lost.any(axis=1)
-    significance = np.where(fragile, lost.argmax(axis=1), -1)
+    # Without spread there is no p: all remaining topics say the same.
+    not_significant = ((corrected >= alpha) | no_lead) & (remaining >= MIN_TOPICS)
+    not_significant[:, 0] = False
+    fragile = (p_adjusted < alpha) & not_significant.any(axis=1)
+    significance = np.where(fragile, not_significant.argmax(axis=1), -1)
 
     return Fragility(carried.astype(np.int64), significance.astype(np.int64), order)

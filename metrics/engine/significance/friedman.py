@@ -16,12 +16,10 @@ from metrics.engine.significance.pairs import ROUNDING, Matrix, check
 
 @dataclass(frozen=True)
 class Ranked:
-    """Runs ranked within each topic, 1 for the lowest value, ties sharing the middle of their
-    ranks.
+    """Runs ranked within each topic, 1 for the lowest value; ties share the middle of their ranks.
 
-    `sums` of the ranks of each run, shape (runs,); `squares` is the sum of all squared ranks;
-    `ties` that of t^3 - t.
-    """
+    `sums` has the sum of the ranks of each run, shape (runs,); `squares` is the sum of all squared
+    ranks; `ties` that of t^3 - t."""
 
     sums: Floats
     squares: float

@@ -27,13 +27,15 @@ def analyse(values: Matrix) -> OmnibusResult:
     epsilon squared, H / (N - 1).
     """
     check(values, "the test of Kruskal and Wallis", runs=2)
-    found = analyse_samples([*values])
-    return replace(found, cautions=(*unpaired(), *found.cautions))
+    result = analyse_samples([*values])
+    return replace(result, cautions=(*unpaired(), *result.cautions))
 
 
 def analyse_samples(samples: list[Floats]) -> OmnibusResult:
-    """Return the same of samples that need not be of one size, such as the sessions of each system;
-    StatisticsError for fewer than two of them, or where one has no value."""
+    """Return the test of samples of any sizes, such as the sessions of each system.
+
+    Raise StatisticsError for fewer than two samples, or one without values.
+    """
     sizes = np.array([len(sample) for sample in samples], np.int64)
     if len(sizes) < 2 or sizes.min() < 1:
         raise StatisticsError(

@@ -1,5 +1,4 @@
-"""Analysis of variance with three factors, for Latin squares: each value has a system, a topic and
-a searcher."""
+"""Analysis of variance for Latin squares: each value has a system, a topic and a searcher."""
 
 from __future__ import annotations
 
@@ -20,8 +19,10 @@ _NAMES = ("systems", "topics", "searchers")
 
 @dataclass(frozen=True)
 class Contrast:
-    """The analysis of two systems, and by how much the first is higher with topics and searchers
-    set aside; both ends of its interval are NaN where the analysis leaves no spread."""
+    """The analysis of two systems, and by how much the first one is higher, with its interval.
+
+    Topics and searchers are set aside. Both ends are NaN where the analysis leaves no spread.
+    """
 
     analysis: OmnibusResult
     difference: float
@@ -31,9 +32,9 @@ class Contrast:
 
 @dataclass(frozen=True)
 class _Fit:
-    """What is left of the values when some factors are taken out, and how many numbers that took.
+    """The residual of the values without some factors, and the rank of these.
 
-    `residual` is a sum of squares, 0 where it is rounding.
+    `residual` is a sum of squares, 0 where it is a rounding error.
     """
 
     residual: float
@@ -96,26 +97,26 @@ def contrast(
     Note: Where every searcher searched every topic with either system in balance, d is the
     difference of the means.
     """
-    found = analyse(values, system, topic, searcher)
+    analysis = analyse(values, system, topic, searcher)
     span = Span.of(
         [np.unique(factor, return_inverse=True)[1].ravel() for factor in (topic, searcher)]
     )
-    left = span.rest(np.where(system == system.min(), 0.5, -0.5))
-    scale, squares = float(np.abs(values).max()) or 1.0, float(left @ left)
-    difference = float(left @ (values / scale)) / squares * scale
+    directions = span.rest(np.where(system == system.min(), 0.5, -0.5))
+    scale, squares = float(np.abs(values).max()) or 1.0, float(directions @ directions)
+    difference = float(directions @ (values / scale)) / squares * scale
     difference = difference if abs(difference) > ROUNDING * scale else 0.0
 
-    residual = found.sources[-1]
+    residual = analysis.sources[-1]
     error = float(np.sqrt(residual.mean_square / squares))
     margin = float(special.stdtrit(residual.freedom, (1 + confidence) / 2)) * error
     margin = margin if error or not difference else np.nan
-    return Contrast(found, difference, difference - margin, difference + margin)
+    return Contrast(analysis, difference, difference - margin, difference + margin)
 
 
 def _fit(values: Floats, factors: list[Ints]) -> _Fit:
     span = Span.of(factors)
-    rest = span.rest(values)
-    residual = float(np.square(rest).sum())
+    residuals = span.rest(values)
+    residual = float(np.square(residuals).sum())
     return _Fit(residual if residual > len(values) * ROUNDING**2 else 0.0, span.rank)
 
 

@@ -1,5 +1,4 @@
-"""The U test of Mann and Whitney (Wilcoxon's rank sum test): two samples that are not on the same
-topics."""
+"""The U test of Mann and Whitney (Wilcoxon's rank sum test): two samples of different topics."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from metrics.engine.significance.pairs import (
 from metrics.engine.significance.welch_t import compare_samples as compare_means
 from metrics.engine.significance.welch_t import unpaired_interval
 
-# Up to so many values of the smaller sample SciPy has the exact distribution, where no values tie.
+# Like SciPy, take the exact distribution up to so many values of the smaller sample without ties.
 _TABLE = 8
 
 
@@ -62,9 +61,11 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 def compare_samples(
     samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS
 ) -> PairedResult:
-    """Return the same of samples that need not be of one size, such as the sessions of each system;
-    p is exact where nothing ties and the smaller sample has 8 values at most. StatisticsError where
-    one has fewer than two values."""
+    """Return the test of samples of any sizes, such as the sessions of each system.
+
+    p is exact without ties if the smaller sample has at most 8 values. Raise StatisticsError for a
+    sample of fewer than two values.
+    """
     means = compare_means(samples, first, second, options)
     statistic, leaning, p_value = (np.empty(len(first)) for _ in range(3))
     exact = np.zeros(len(first), np.bool_)
@@ -110,19 +111,17 @@ def _compare(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats,
 
 @lru_cache(maxsize=16)
 def _table(n: int, m: int) -> Floats:
-    """Two-sided p of every U up to the middle, the smaller of both, for samples of n and m values
-    without ties.
+    """Return the two-sided p of every U up to the middle, for n and m values without ties.
 
     U has the distribution of a Gaussian binomial coefficient: the product of (1 - q^(m + i)) / (1 -
     q^i) for i = 1..n.
     """
     ways = np.zeros(n * m // 2 + 1)
     ways[0] = 1
-    # First everything is divided, which only adds, so that the subtractions below cost a digit of
-    # precision.
+    # Divide first, which only adds: the subtractions below then cost only a digit of precision.
     for i in range(1, n + 1):
-        for rest in range(i):
-            ways[rest::i] = np.cumsum(ways[rest::i])
+        for residue in range(i):
+            ways[residue::i] = np.cumsum(ways[residue::i])
 
     for i in range(m + 1, m + n + 1):
         ways[i:] -= ways[:-i].copy()

@@ -31,7 +31,7 @@ from metrics.engine.significance.pairs import (
 from metrics.engine.significance.randomisation import flips
 from metrics.engine.significance.resampling import BLOCK, Plan, in_threads
 
-# Pairs from which on it is cheaper to find out first which of them to look at.
+# From so many pairs on, it is cheaper to mark the pairs that may be the largest first.
 _MANY = 100_000
 
 
@@ -59,28 +59,28 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     difference, error = moments.mean, moments.error
     statistic = statistic_of(difference, error)
 
-    # |t| grows with |sum(d)| / sqrt(sum(d^2)), of which a flip leaves the denominator as it is.
+    # |t| grows with |sum(d)| / sqrt(sum(d^2)), and a flip does not change the denominator.
     scale = _scales(values, first, second)
     scale[error == 0] = 0.0
     sums = values.sum(axis=1)
     observed = np.abs(sums[first] - sums[second]) * scale
 
-    # Two equal sums can differ by rounding: so far below it counts as a tie.
+    # Two equal sums can differ by rounding: a sum so little below counts as a tie.
     least = observed - noise_of(values, first, second) * topics * scale
     ascending = np.flatnonzero(scale)[np.argsort(observed[scale > 0], kind="stable")]
     counts, maxima = _count(
         values, first[ascending], second[ascending], scale[ascending], least[ascending], plan
     )
-    found = counts / plan.resamples if exact else (counts + 1) / (plan.resamples + 1)
+    shares = counts / plan.resamples if exact else (counts + 1) / (plan.resamples + 1)
     p_value = np.where(difference == 0, 1.0, np.nan)
-    p_value[ascending[::-1]] = np.maximum.accumulate(found[::-1])
+    p_value[ascending[::-1]] = np.maximum.accumulate(shares[::-1])
 
     reach = np.quantile(maxima, options.confidence, method="higher")
     with np.errstate(divide="ignore"):
         largest = np.sqrt((topics - 1) / np.maximum(topics - reach**2, 0.0)) * reach
         margin = np.where(error > 0, largest * error, np.where(difference == 0, 0.0, np.nan))
 
-    # A difference that ties with the end of the interval ties there as it does for p.
+    # A tie with the end of the interval counts as it does for p.
     margin = np.where(
         (scale > 0) & (least <= reach), np.maximum(margin, np.abs(difference)), margin
     )
@@ -90,31 +90,37 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         *few_resamples(options, 1, not exact),
     )
 
-    marks = np.full(len(first), exact)
+    exact_flags = np.full(len(first), exact)
     return PairedResult(
-        difference, difference - margin, difference + margin, statistic, p_value, marks, cautions
+        difference,
+        difference - margin,
+        difference + margin,
+        statistic,
+        p_value,
+        exact_flags,
+        cautions,
     )
 
 
 def _scales(values: Matrix, first: Ints, second: Ints) -> Floats:
     """Return 1 / sqrt(sum(d^2)) of each pair; 0 for identical runs."""
-    found = []
+    scales = []
     for a, b in chunks(first, second, values.shape[1]):
         differences = values[a] - values[b]
-        # Divided by the largest first: squares of tiny differences would be 0.
+        # Divide by the largest first: squares of tiny differences would be 0.
         size = np.abs(differences).max(axis=1, initial=0.0)
         whole = np.where(size > 0, size, 1.0)
         length = whole * np.sqrt(np.square(differences / whole[:, None]).sum(axis=1))
-        found.append(np.divide(1.0, length, out=np.zeros_like(length), where=size > 0))
+        scales.append(np.divide(1.0, length, out=np.zeros_like(length), where=size > 0))
 
-    return np.concatenate(found)
+    return np.concatenate(scales)
 
 
 def _count(
     values: Matrix, first: Ints, second: Ints, scale: Floats, least: Floats, plan: Plan
 ) -> tuple[Ints, Floats]:
-    """In how many resamples the largest of the pairs up to each is as far apart as it; and the
-    largest of all pairs in each resample."""
+    """Return for each pair in how many resamples the largest distance of the pairs up to it reaches
+    its own, and the largest distance of all pairs in each resample."""
     maxima = np.zeros((plan.blocks, BLOCK // TILE, TILE))
     under, over = np.minimum.accumulate(least[::-1])[::-1].copy(), np.maximum.accumulate(least)
     many = len(first) >= max(_MANY, len(values) ** 2 // 8)
@@ -124,18 +130,18 @@ def _count(
         counts = np.zeros(len(first) + 1, np.int64)
         bound, since = np.empty(TILE, np.float32), np.empty(TILE, np.int64)
         for block in blocks:
-            sums, left = plan.sums(block, values), plan.left(block)
+            sums, remaining = plan.sums(block, values), plan.remaining(block)
             size = float(np.abs(sums).max()) or 1.0
             small = (sums / size).astype(np.float32)
 
             limits = np.zeros((BLOCK // TILE, TILE), np.float32)
             marks = np.full((BLOCK // TILE, len(first) + 8), mark is None, np.uint8)
             if mark:
-                mark(small, size, left, limits, marks)
+                mark(small, size, remaining, limits, marks)
 
             count_maxima(
-                sums, small, size, left, first, second, scale, least, under, over, limits, marks, bound, since, counts,
-                maxima[block],
+                sums, small, size, remaining, first, second, scale, least, under, over, limits,
+                marks, bound, since, counts, maxima[block],
             )  # fmt: skip
 
         return counts
@@ -147,12 +153,12 @@ def _count(
 def _marker(
     values: Matrix, first: Ints, second: Ints, scale: Floats, over: Floats
 ) -> Callable[..., None]:
-    """Return what marks the pairs of a block that may be the largest, and finds where each resample
-    may begin."""
+    """Return a function that marks the pairs of a block that may be the largest, and finds the
+    limit from which each resample begins."""
     runs = len(values)
     factors = np.zeros((runs, runs))
     factors[first, second] = factors[second, first] = scale
-    order = _alike(factors)
+    order = _group_alike(factors)
     rank = np.argsort(order)
     places = np.zeros((runs, runs), np.int32)
     places[rank[first], rank[second]] = places[rank[second], rank[first]] = np.arange(len(first))
@@ -163,27 +169,26 @@ def _marker(
     reached = np.nextafter(np.append(0.0, over[:-1]).astype(np.float32), np.float32(np.inf))
     reached[0] = 0.0
 
-    def mark(small: Any, size: float, left: int, limits: Any, marks: Any) -> None:
+    def mark(small: Any, size: float, remaining: int, limits: Any, marks: Any) -> None:
         low, high = (
             np.empty((len(begins), TILE), np.float32),
             np.empty((len(begins), TILE), np.float32),
         )
         grouped = np.ascontiguousarray(small[:, order])
         scaled, bounds = ((part * size).astype(np.float32) for part in (factors, nearest))
-        begin_maxima(grouped, left, rank[first], rank[second], scaled, reached, limits)
+        begin_maxima(grouped, remaining, rank[first], rank[second], scaled, reached, limits)
         mark_maxima(grouped, scaled, bounds, places, reached, low, high, limits, marks)
 
     return mark
 
 
-def _alike(factors: Floats) -> Ints:
-    """Return an order of the runs in which each group has a run and those that differ least from
-    it."""
-    left, order = np.arange(len(factors)), []
-    while len(left):
-        near = np.argsort(-factors[left[0], left], kind="stable")
-        chosen = left[np.append(0, near[near != 0])[:GROUP]]
-        order.append(chosen)
-        left = np.setdiff1d(left, chosen)
+def _group_alike(factors: Floats) -> Ints:
+    """Return an order of the runs in which each group has a run and those most similar to it."""
+    remaining, order = np.arange(len(factors)), []
+    while len(remaining):
+        near = np.argsort(-factors[remaining[0], remaining], kind="stable")
+        group = remaining[np.append(0, near[near != 0])[:GROUP]]
+        order.append(group)
+        remaining = np.setdiff1d(remaining, group)
 
     return np.concatenate(order)

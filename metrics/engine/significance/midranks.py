@@ -1,5 +1,4 @@
-"""Ranks of sorted rows in which neighbours may tie: each member of a tie has the middle of its
-places."""
+"""Ranks of sorted rows with ties: each member of a tie has the middle of the tie's places."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from metrics.engine.significance.pairs import Matrix
 
 
 def midranks(tied: Flags) -> tuple[Matrix, Floats]:
-    """Ranks by place and, for each row, the sum of t^3 - t over its ties of size t.
+    """Return ranks by place and, for each row, the sum of t^3 - t over its ties of size t.
 
     Shapes: `tied` (rows, n - 1) says whether a place ties with the next one; the ranks are (rows,
     n).
@@ -29,12 +28,12 @@ def midranks(tied: Flags) -> tuple[Matrix, Floats]:
 
 
 def rank_rows(values: Matrix, noise: Floats) -> tuple[Matrix, Floats]:
-    """Midranks of the values within each row, and its tie term; values that differ by no more than
-    `noise` tie."""
+    """Return the midranks of the values of each row, and its tie term; values within `noise`
+    tie."""
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
     ranks, ties = midranks(np.diff(ordered, axis=1) <= noise[:, None])
-    placed = np.empty_like(ranks)
-    np.put_along_axis(placed, order, ranks, axis=1)
+    unsorted_ranks = np.empty_like(ranks)
+    np.put_along_axis(unsorted_ranks, order, ranks, axis=1)
 
-    return placed, ties
+    return unsorted_ranks, ties

@@ -20,20 +20,18 @@ _pair_moments = Kernel(
 )
 _count_ties = Kernel(_MODULE, "count_ties", f"void({_PAIRS}, float64, int64[::1])")
 KERNELS = (_pair_moments, _count_ties)
-# Of the doubles that NumPy adds up in one block.
+# The doubles that NumPy adds up in one block.
 _BLOCK = 128
 _EPSILON = float(np.finfo(np.float64).eps)
 # Differences that agree to the last bits have a spread of rounding errors only.
 _NOISE = 4 * _EPSILON
-# A deviation so much larger than the noise is none of rounding, however many topics are added up.
+# A deviation this much larger than the noise is not rounding, however many topics are added up.
 _CLEAR = 256 * _EPSILON
-# For so many pairs for each run a product of matrices is faster than a pass over each pair's
-# differences.
+# With so many pairs per run, a product of matrices is faster than a pass over all differences.
 _FEW_PAIRS = 4
-# The share of the sum of two variances that rounding of one topic may cost at most is a trillionth
-# of their difference.
+# Rounding may cost at most a trillionth of the variance of the difference, for each topic.
 _LOST = 2e12 * _EPSILON
-# A deviation that is so small beside the largest value is known to fewer digits.
+# A deviation this small compared with the largest value has fewer correct digits.
 _FLAT = 1e-6
 
 
@@ -49,15 +47,14 @@ class Moments:
 
 
 def moments_of(values: Matrix, first: Ints, second: Ints) -> Moments:
-    """Return the moments of the first run's values minus the second's; `values` has shape (runs,
-    topics)."""
+    """Return the moments of the first run's values minus the second's; `values` (runs, topics)."""
     values, first, second = _contiguous(values, first, second)
     topics = values.shape[1]
     ends, joins = blocks_of(topics)
-    found = np.empty((4, len(first)))
-    room = np.empty((2, topics)), np.empty(len(ends))
-    _pair_moments(values, _largest(values), first, second, ends, joins, *room, found)
-    mean, squares, cubes, scale = found
+    rows = np.empty((4, len(first)))
+    working_space = np.empty((2, topics)), np.empty(len(ends))
+    _pair_moments(values, _largest(values), first, second, ends, joins, *working_space, rows)
+    mean, squares, cubes, scale = rows
     error = np.sqrt(squares / (topics - 1) / topics)
 
     doubtful = np.flatnonzero(squares <= topics * _CLEAR**2)
@@ -66,7 +63,7 @@ def moments_of(values: Matrix, first: Ints, second: Ints) -> Moments:
         spread = differences.max(axis=1) - differences.min(axis=1)
         error[doubtful] = np.where(spread <= _NOISE, 0.0, error[doubtful])
 
-    # Sums of the same values in another order: nobody is ahead by their last bits.
+    # Sums of the same values in another order differ in their last bits: that is no difference.
     mean[np.abs(mean) <= ROUNDING] = 0.0
     second_moment, third = squares / topics, cubes / topics
     varies = second_moment > _EPSILON**2
@@ -143,14 +140,13 @@ def _contiguous(values: Matrix, first: Ints, second: Ints) -> tuple[Matrix, Ints
 
 def _largest(values: Matrix) -> Floats:
     """Return the size of each run's largest value."""
-    found: Floats = np.abs(values).max(axis=1)
-    return found
+    largest: Floats = np.abs(values).max(axis=1)
+    return largest
 
 
 @lru_cache(maxsize=64)
 def blocks_of(number: int) -> tuple[Ints, Ints]:
-    """Return how NumPy adds up so many doubles: where each block ends, and how many sums are joined
-    after it.
+    """Return NumPy's order of addition: the end of each block, and how many sums are then joined.
 
     More than 128 doubles are halved, at a multiple of eight, and the sums of the halves added.
     """

@@ -1,4 +1,4 @@
-"""What a test of many runs at once gives."""
+"""The result of a test of many runs at once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from metrics.engine.significance.pairs import Caution, Matrix
 
 @dataclass(frozen=True)
 class Source:
-    """A row of an analysis of variance; statistic and p are None where there is nothing to divide
-    by, or for a rest."""
+    """A row of an analysis of variance; statistic and p are None for the residual, or without
+    one."""
 
     name: str
     squares: float
@@ -23,8 +23,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Sphericity:
-    """How far differences of runs are from having one variance, and what an analysis of variance
-    makes of it.
+    """How far differences of runs are from one variance, and the p that allow for it.
 
     Both epsilons are 1 where all differences have one variance, and 1 / (k - 1) at worst.
     """

@@ -1,4 +1,4 @@
-"""The compiled passes over pairs of runs and resamples, under the types that tests hand over."""
+"""The compiled passes over pairs of runs and resamples, with the types of their arguments."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ count_shifted = Kernel(
 mark_maxima = Kernel(
     _LARGEST,
     "mark_maxima",
-    f"void({_SMALL}, float32[:, ::1], float32[:, ::1], int32[:, ::1], float32[::1], float32[:, "
-    "::1], float32[:, ::1], float32[:, ::1], uint8[:, ::1])",
+    f"void({_SMALL}, float32[:, ::1], float32[:, ::1], int32[:, ::1], float32[::1], "
+    "float32[:, ::1], float32[:, ::1], float32[:, ::1], uint8[:, ::1])",
 )
 quantiles = Kernel(
     _MODULE,

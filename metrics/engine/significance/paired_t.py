@@ -29,15 +29,15 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     Note: Identical runs have p = 1. A difference that is the same on every topic has no spread: no
     statistic, no p.
     """
-    found = statistics(values, first, second)
-    difference, error, freedom = found.difference, found.error, values.shape[1] - 1
-    p_value = special.stdtr(freedom, -np.abs(found.statistic))
+    student = statistics(values, first, second)
+    difference, error, freedom = student.difference, student.error, values.shape[1] - 1
+    p_value = special.stdtr(freedom, -np.abs(student.statistic))
     p_value *= 2
     margin = margin_of(difference, error, freedom, options.confidence)
     exact = np.zeros(len(first), np.bool_)
     low, high = difference - margin, difference + margin
 
-    return PairedResult(difference, low, high, found.statistic, p_value, exact, found.cautions)
+    return PairedResult(difference, low, high, student.statistic, p_value, exact, student.cautions)
 
 
 def statistics(values: Matrix, first: Ints, second: Ints) -> Statistics:
@@ -50,7 +50,7 @@ def statistics(values: Matrix, first: Ints, second: Ints) -> Statistics:
 
 
 def separate(values: Matrix, first: Ints, second: Ints, alpha: float) -> Separation:
-    """Return which pairs Holm's correction finds at the level, without a p of each."""
+    """Return which pairs are significant by Holm's correction, without a p of each."""
     student = statistics(values, first, second)
     significant = significant_by_holm(student.statistic, values.shape[1] - 1, alpha)
     return Separation(
@@ -70,30 +70,28 @@ def mean_interval(
 def margin_of(
     difference: Floats, error: Floats, freedom: int | Floats, confidence: float
 ) -> Floats:
-    """Half the width of each t interval; NaN for a difference without spread, of which nothing is
-    known."""
+    """Return half the width of each t interval; NaN for a difference without spread."""
     margin: Floats = special.stdtrit(freedom, (1 + confidence) / 2) * error
     margin[(error == 0) & (difference != 0)] = np.nan
     return margin
 
 
 def mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
-    """Return the mean difference of each pair, 0 where it is only rounding, and its standard error,
-    0 where the differences agree but for rounding."""
-    found = moments_of(values, first, second)
-    return found.mean, found.error
+    """Return the mean difference of each pair and its standard error, 0 where either is
+    rounding."""
+    moments = moments_of(values, first, second)
+    return moments.mean, moments.error
 
 
 def t_test(difference: Floats, error: Floats, freedom: int | Floats) -> tuple[Floats, Floats]:
-    """Statistic and two-sided p of each pair; without spread 0 and 1 for no difference, else
-    NaN."""
+    """Return statistic and two-sided p of each pair; without spread 0 and 1 if equal, else NaN."""
     spread, statistic = error > 0, statistic_of(difference, error)
     p_value = 2 * special.stdtr(freedom, -np.abs(statistic))
     return statistic, np.where(spread, p_value, np.where(difference == 0, 1.0, np.nan))
 
 
 def statistic_of(difference: Floats, error: Floats) -> Floats:
-    """Student's t of each pair; without spread 0 for no difference, else NaN."""
+    """Return Student's t of each pair; without spread 0 for no difference, else NaN."""
     spread = error > 0
     if spread.all():
         return difference / error

@@ -1,4 +1,4 @@
-"""What every test of pairs takes and gives."""
+"""The arguments and results of all tests of pairs."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ Matrix = npt.NDArray[np.float64]
 MAX_RESAMPLES = 10_000_000
 INTERVALS = ("each_pair", "simultaneous")
 ZEROS, TIES = ("drop", "pratt"), ("exact", "rounded")
-# Values that agree to so many of the larger one are equal: the same figure summed in another order.
+# Values that differ by less than this share of the larger one are equal: they were summed in
+# another order.
 ROUNDING = 1e-12
-# Differences that are held at once: few enough for a cache.
-_HELD = 1 << 16
+# Differences in memory at once: few enough for a cache.
+_DIFFERENCES_AT_ONCE = 1 << 16
 
 Watch = Callable[[], None]
-"""Called before each block of resamples, by whichever thread draws it; an error it raises ends the test."""
+"""Called before each block of resamples, in the thread that draws it. An error ends the test."""
 
 
 def unwatched() -> None:
-    """Nobody wants to know."""
+    """Watch nothing."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a test may be told; each reads what concerns it.
+    """The options of tests; each test reads its own.
 
     `confidence` of the intervals; `resamples` (B) and `seed` of tests that draw, `threads` to draw
     with (the answer is the same for any number); `min_difference` below or at which the sign test
     takes two values for equal; `zeros` is what Wilcoxon's test does with equal values, 'drop' them
     or rank them and drop then ('pratt'), and `ties` says which differences tie for it: those equal
-    to the last bit ('exact', as for SciPy), or to 12 digits ('rounded'). `watch` is told of every
-    block of resamples. Raises StatisticsError for a value without a meaning.
+    to the last bit ('exact', as for SciPy), or to 12 digits ('rounded'). `watch` is called
+    before every block of resamples. Raises StatisticsError for a value without a meaning.
     """
 
     confidence: float = 0.95
@@ -93,9 +94,9 @@ class PairedResult:
 
     @property
     def leaning(self) -> Floats:
-        """Which way the test points: 1, 0 or -1."""
-        found: Floats = np.sign(self.difference if self.direction is None else self.direction)
-        return found
+        """Return the direction of the test's statistic: 1, 0 or -1."""
+        signs: Floats = np.sign(self.difference if self.direction is None else self.direction)
+        return signs
 
 
 @dataclass(frozen=True)
@@ -121,13 +122,13 @@ class Separation:
 
 
 PairedTest = Callable[[Matrix, Ints, Ints, Options], PairedResult]
-"""test(values (runs, topics), first run of each pair, second run of each pair, options) -> PairedResult"""
+"""test(values (runs, topics), first run of each pair, second one, options) -> PairedResult"""
 
 QuickTest = Callable[[Matrix, Ints, Ints, float], Separation]
-"""separate(values (runs, topics), first run of each pair, second run of each pair, alpha) -> Separation, without p"""
+"""separate(values (runs, topics), first run of each pair, second one, alpha) -> Separation"""
 
 SamplesTest = Callable[[list[Floats], Ints, Ints, Options], PairedResult]
-"""test(values of each sample, first sample of each pair, second sample of each pair, options) -> PairedResult"""
+"""test(values of each sample, first sample of each pair, second one, options) -> PairedResult"""
 
 Correction = Callable[[Floats], Floats]
 """correction(p values of one family) -> adjusted p values, same order"""
@@ -164,13 +165,13 @@ class SignificanceTest:
 
     @property
     def intervals(self) -> str:
-        """Whether each interval holds alone or all of them at once; one of INTERVALS."""
+        """Return whether intervals hold one by one or all at once; one of INTERVALS."""
         return INTERVALS[self.joint_intervals]
 
 
 @lru_cache(maxsize=4)
 def all_pairs(runs: int) -> tuple[Ints, Ints]:
-    """Return every pair (i, j) with i before j, in arrays that nobody changes."""
+    """Return every pair (i, j) with i before j, in read-only arrays."""
     places = np.arange(runs, dtype=np.int64)
     following = places[::-1]
     first = np.repeat(places, following)
@@ -192,7 +193,8 @@ def baseline_pairs(runs: int, baseline: int) -> tuple[Ints, Ints]:
 
 
 def check(values: Matrix, test: str, runs: int = 1) -> None:
-    """StatisticsError for fewer than 2 topics or `runs` runs, or a value that is not a number."""
+    """Raise StatisticsError for fewer than 2 topics or `runs` runs, and for a value that is not
+    finite."""
     if values.shape[1] < 2:
         message = f"{test} needs at least 2 common topics; found {values.shape[1]}"
         raise StatisticsError(message, code="too_few_topics")
@@ -208,14 +210,14 @@ def check(values: Matrix, test: str, runs: int = 1) -> None:
 
 
 def chunks(first: Ints, second: Ints, topics: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the pairs in pieces that bound what is held at once; at least one piece."""
-    size = max(1, _HELD // topics)
-    for at in range(0, max(len(first), 1), size):
-        yield first[at : at + size], second[at : at + size]
+    """Yield the pairs in pieces of bounded memory; at least one piece."""
+    size = max(1, _DIFFERENCES_AT_ONCE // topics)
+    for begin in range(0, max(len(first), 1), size):
+        yield first[begin : begin + size], second[begin : begin + size]
 
 
 def noise_of(values: Matrix, first: Ints, second: Ints) -> Floats:
-    """Of each pair, the difference that rounding alone can make: smaller ones are ties."""
+    """Return the difference of each pair that rounding can make: smaller differences are ties."""
     largest = np.abs(values).max(axis=1)
     noise: Floats = ROUNDING * np.maximum(largest[first], largest[second])
     return noise

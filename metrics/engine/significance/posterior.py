@@ -1,5 +1,4 @@
-"""How likely the mean difference of two runs lies below, within or above a region of practical
-equivalence."""
+"""The chances of a mean difference below, within and above a region of practical equivalence."""
 
 from __future__ import annotations
 
@@ -16,15 +15,14 @@ from metrics.engine.significance.resampling import generator_of
 
 # More draws of topic weights move a chance by less than half a per cent.
 MOST_DRAWS = 10_000
-# Draws that are made at once, of fewer topics than this many weights have room for.
-_AT_ONCE, _HELD = 250, 4_000_000
+# The most draws at once, and the most weights of these.
+_AT_ONCE, _WEIGHTS_AT_ONCE = 250, 4_000_000
 
 
 @dataclass(frozen=True)
 class Chances:
-    """One entry per pair: that the first run's mean is lower by more than the region, that the
-    difference lies in it, and that it is higher by more; NaN without spread, else they sum to
-    one."""
+    """One entry per pair: the chance that the first run's mean is lower by more than the region,
+    that the difference is within it, and that it is higher; they sum to one, or are NaN."""
 
     lower: Floats
     equal: Floats
@@ -48,11 +46,11 @@ def bayes_t(
     """
     check(values, "a posterior")
     difference, error = mean_and_error(values, first, second)
-    known, freedom = np.where(error > 0, error, np.nan), values.shape[1] - 1
-    lower = special.stdtr(freedom, -(difference + rope) / known)
-    higher = special.stdtr(freedom, (difference - rope) / known)
+    error_or_nan, freedom = np.where(error > 0, error, np.nan), values.shape[1] - 1
+    lower = special.stdtr(freedom, -(difference + rope) / error_or_nan)
+    higher = special.stdtr(freedom, (difference - rope) / error_or_nan)
 
-    return _settled(lower, higher, difference, error)
+    return _without_spread(lower, higher, difference, error)
 
 
 def bayes_bootstrap(
@@ -74,7 +72,7 @@ def bayes_bootstrap(
     runs, places = np.unique(np.concatenate([first, second]), return_inverse=True)
     a, b = places[: len(first)], places[len(first) :]
     noise = noise_of(values, first, second)[:, None]
-    counts, at_once = np.zeros((2, len(first))), max(1, min(_AT_ONCE, _HELD // topics))
+    counts, at_once = np.zeros((2, len(first))), max(1, min(_AT_ONCE, _WEIGHTS_AT_ONCE // topics))
     columns = np.ascontiguousarray(values[runs].T)
 
     generator = generator_of(options.seed, 0)
@@ -82,16 +80,16 @@ def bayes_bootstrap(
         weights = generator.standard_exponential((min(at_once, draws - begin), topics))
         weights /= weights.sum(axis=1, keepdims=True)
         means = np.ascontiguousarray((weights @ columns).T)
-        drawn = means[a] - means[b]
-        # A difference that is the end of the region but for rounding lies in it.
-        counts[0] += np.count_nonzero(drawn < -rope - noise, axis=1)
-        counts[1] += np.count_nonzero(drawn > rope + noise, axis=1)
+        differences = means[a] - means[b]
+        # A difference at the end of the region, but for rounding, is within it.
+        counts[0] += np.count_nonzero(differences < -rope - noise, axis=1)
+        counts[1] += np.count_nonzero(differences > rope + noise, axis=1)
 
-    return _settled(counts[0] / draws, counts[1] / draws, difference, error)
+    return _without_spread(counts[0] / draws, counts[1] / draws, difference, error)
 
 
-def _settled(lower: Floats, higher: Floats, difference: Floats, error: Floats) -> Chances:
-    """Return the chances with those of pairs without spread."""
+def _without_spread(lower: Floats, higher: Floats, difference: Floats, error: Floats) -> Chances:
+    """Return the chances, with those of pairs without spread replaced."""
     same, constant = (error == 0) & (difference == 0), (error == 0) & (difference != 0)
     lower, higher = (
         np.where(same, 0.0, np.where(constant, np.nan, side)) for side in (lower, higher)

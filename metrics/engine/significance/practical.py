@@ -1,5 +1,4 @@
-"""What a comparison may be asked beside whether runs differ: whether they differ by more than
-matters."""
+"""The tests of whether runs differ by more than matters, next to whether they differ."""
 
 from __future__ import annotations
 
@@ -16,13 +15,11 @@ USUAL_ROPE = 0.01
 
 @dataclass(frozen=True)
 class Practical:
-    """The names of PRACTICAL that are asked for, and the differences that do not matter, in units
-    of the measure.
+    """The requested names of PRACTICAL, and the differences that do not matter.
 
-    `margin` belongs to tost, which has no usual one. `rope` is half the width of the region around
-    0 in which the posteriors call runs practically equal; 0 leaves a point. Raises StatisticsError
-    where one is missing or has no meaning.
-    """
+    Both differences are in units of the measure. `margin` belongs to tost, which has no usual one.
+    `rope` is half the width of the region around 0 in which the posteriors call runs practically
+    equal; 0 leaves a point. Raises StatisticsError where one is missing or has no meaning."""
 
     tests: tuple[str, ...] = ()
     margin: float | None = None

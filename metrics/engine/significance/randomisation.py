@@ -50,8 +50,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def flips(topics: int, options: Options) -> tuple[Plan, bool]:
-    """Return a plan of random sign patterns; of all patterns, and True, where these are at most
-    B."""
+    """Return a plan of random sign patterns, or one of all patterns if these are at most B; and
+    whether it is that of all patterns."""
     if topics >= options.resamples.bit_length():
         return Plan(
             draw_flips, options.resamples, options.seed, options.threads, options.watch
@@ -66,14 +66,14 @@ def _count(values: Matrix, first: Ints, second: Ints, plan: Plan) -> Ints:
 
 
 def draw_flips(seed: int, block: int, topics: int) -> Matrix:
-    """Random signs, 1 or -1, for a block of resamples."""
+    """Return random signs, 1 or -1, for a block of resamples."""
     generator = generator_of(seed, block)
     bits = np.unpackbits(np.frombuffer(generator.bytes(topics * BLOCK // 8), np.uint8))
     return 2.0 * bits.reshape(-1, topics, TILE).astype(np.float64) - 1.0
 
 
 def _patterns(seed: int, block: int, topics: int) -> Matrix:
-    """Sign patterns in binary order: those of a block, by their numbers."""
+    """Return the sign patterns of a block, in binary order."""
     numbers = (block * BLOCK + np.arange(BLOCK)).reshape(-1, 1, TILE)
     bits = numbers >> np.arange(topics)[:, None] & 1
     return 1.0 - 2.0 * bits.astype(np.float64)

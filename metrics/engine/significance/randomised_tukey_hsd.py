@@ -35,16 +35,14 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     check(values, "a randomised Tukey test", runs=2)
     whole = whole_numbers(values)
     ranges = np.sort(draw_ranges(whole, options))
-    at_least = len(ranges) - np.searchsorted(ranges, least_of(whole, first, second))
+    least = least_of(whole, first, second)
+    at_least = len(ranges) - np.searchsorted(ranges, least)
     p_value = (at_least + 1) / (len(ranges) + 1)
     difference = differences_of_means(values, first, second)
-    least, reach = (
-        least_of(whole, first, second),
-        np.quantile(ranges, options.confidence, method="higher"),
-    )
+    reach = np.quantile(ranges, options.confidence, method="higher")
     margin = _unit(values, whole) * reach / values.shape[1]
 
-    # A difference that ties with the end of the range ties for the interval as it does for p.
+    # A tie with the end of the range counts for the interval as it does for p.
     margin = np.where(least <= reach, np.maximum(margin, np.abs(difference)), margin)
 
     # Each pair is held against all pairs at once: one finding needs no correction.
@@ -76,6 +74,6 @@ def draw_ranges(whole: Matrix, options: Options) -> Floats:
 
 
 def _unit(values: Matrix, whole: Matrix) -> float:
-    """Return what one of the whole numbers is worth."""
+    """Return the unit of the whole numbers in the values."""
     largest = np.unravel_index(np.argmax(np.abs(whole)), whole.shape)
     return float(values[largest] / whole[largest]) if whole[largest] else 0.0

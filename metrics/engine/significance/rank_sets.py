@@ -1,5 +1,4 @@
-"""Simultaneous confidence sets of ranks, and the set of the best: what the pairs of a family say of
-places."""
+"""Simultaneous confidence sets of ranks, and the set of the best, from the pairs of a family."""
 
 from __future__ import annotations
 
@@ -18,17 +17,16 @@ from metrics.engine.significance.corrections import (
 
 @dataclass(frozen=True)
 class RankSets:
-    """The lowest and the highest rank of each run that no significant pair excludes; shape
-    (runs,)."""
+    """The lowest and highest rank of each run that no significant pair excludes; shape (runs,)."""
 
     low: Ints
     high: Ints
 
     @property
     def best(self) -> Flags:
-        """The set of the best: the runs that none is significantly better than."""
-        found: Flags = self.low == 1
-        return found
+        """Return the set of the best: the runs that no other run is significantly better than."""
+        best: Flags = self.low == 1
+        return best
 
 
 def rank_sets(runs: int, first: Ints, second: Ints, better: Ints) -> RankSets:
@@ -54,8 +52,8 @@ def rank_sets(runs: int, first: Ints, second: Ints, better: Ints) -> RankSets:
 
 
 def holds_for_ranks(test: str, correction: str) -> bool:
-    """Whether a family limits the chance of any wrong finding about means, on which rank sets
-    stand."""
+    """Return whether a family limits the chance of any wrong finding about means, as rank sets
+    do."""
     entry = TESTS[test]
     loose = (benjamini_hochberg, benjamini_yekutieli, uncorrected)
     return not entry.ranks and (entry.simultaneous or CORRECTIONS[correction] not in loose)

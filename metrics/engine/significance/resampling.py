@@ -1,8 +1,8 @@
-"""What tests that draw have in common: whole numbers, blocks of draws, counting for all pairs at
-once.
+"""The common parts of tests that draw: whole numbers, blocks of draws, counts of all pairs.
 
 Resampling is linear: with flips or weights S shared by all pairs, S(Xi - Xj) = (SX)i - (SX)j. So
-the sums of each run are made once per resample, and a pair costs a subtraction and a comparison.
+the sums of each run are computed once per resample, and a pair costs a subtraction and a
+comparison.
 
 Values are scaled to whole numbers of at most 2^38 in the sum, more than 11 digits. Sums of those
 are exact in a double in any order: a resample that ties with what was observed counts as a tie, and
@@ -25,8 +25,7 @@ from metrics.engine.significance.pairs import Matrix, Watch, unwatched
 
 BLOCK = 8 * TILE
 _BITS = 38
-# Below so many units the differences of a pair are too coarse beside values as large as another
-# run's.
+# Values of fewer units than this are too coarse: those of another run are much larger.
 _COARSE = 2.0**24
 
 Draw = Callable[[int, int, int], Matrix]
@@ -35,7 +34,7 @@ Draw = Callable[[int, int, int], Matrix]
 
 @dataclass(frozen=True)
 class Plan:
-    """How to draw, how often, from which seed, on how many threads, and whom to tell of each
+    """How to draw, how often, from which seed and on how many threads; `watch` is called for each
     block."""
 
     draw: Draw
@@ -48,12 +47,12 @@ class Plan:
     def blocks(self) -> int:
         return -(-self.resamples // BLOCK)
 
-    def left(self, block: int) -> int:
+    def remaining(self, block: int) -> int:
         """Return how many resamples remain from this block on."""
         return self.resamples - block * BLOCK
 
     def sums(self, block: int, whole: Matrix) -> Matrix:
-        """Of each run in each resample of a block; shape (tiles, runs, TILE)."""
+        """Return each run's sums in the resamples of a block; shape (tiles, runs, TILE)."""
         self.watch()
         sums = np.empty((BLOCK // TILE, len(whole), TILE))
         add_up(np.ascontiguousarray(whole), self.draw(self.seed, block, whole.shape[1]), sums)
@@ -65,7 +64,7 @@ def generator_of(seed: int, block: int) -> np.random.Generator:
 
 
 def state_of(seed: int, block: int) -> Hashes:
-    """Four words for a compiled generator to start from."""
+    """Return the four words from which a compiled generator starts."""
     return np.random.SeedSequence((seed, block)).generate_state(4, np.uint64).astype(np.uint64)
 
 
@@ -89,9 +88,8 @@ def resampled_sums(values: Matrix, plan: Plan) -> Matrix:
 
 
 def in_threads(work: Callable[[range], Ints], blocks: int, threads: int) -> Ints:
-    """Share the blocks out to threads and add up what they count; compiled code runs side by
-    side."""
-    shares = [range(at, blocks, threads) for at in range(min(threads, blocks))]
+    """Distribute the blocks over threads and return the sum of their counts."""
+    shares = [range(begin, blocks, threads) for begin in range(min(threads, blocks))]
     if len(shares) == 1:
         return work(shares[0])
 
@@ -101,8 +99,7 @@ def in_threads(work: Callable[[range], Ints], blocks: int, threads: int) -> Ints
 
 
 def whole_numbers(values: Matrix) -> Matrix:
-    """Return the values times a power of two, rounded, so that the sizes of a run's values add up
-    to 2^38 at most."""
+    """Return the values times a power of two, rounded: a run's sizes add up to at most 2^38."""
     topics = values.shape[1]
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     whole: Matrix = np.rint(np.ldexp(values, _BITS - int(np.ceil(np.log2(topics))) - int(exponent)))
@@ -110,7 +107,7 @@ def whole_numbers(values: Matrix) -> Matrix:
 
 
 def least_of(whole: Matrix, first: Ints, second: Ints) -> Floats:
-    """Return the difference of sums from which on a resample is as extreme as what was observed.
+    """Return the difference of sums from which a resample is as extreme as the observed one.
 
     Two equal sums can differ by half a unit for each value, observed and drawn: so far below it
     counts as a tie.
@@ -121,20 +118,22 @@ def least_of(whole: Matrix, first: Ints, second: Ints) -> Floats:
 
 
 def centred(whole: Matrix) -> Matrix:
-    """Return each run's values without their mean, times the number of topics: still whole numbers,
-    exact to 16,384 topics."""
+    """Return each run's values less their mean, times the number of topics.
+
+    They are whole numbers, exact up to 16,384 topics.
+    """
     spread: Matrix = whole.shape[1] * whole - whole.sum(axis=1, keepdims=True)
     return spread
 
 
 def count_pairs(whole: Matrix, least: Floats, first: Ints, second: Ints, plan: Plan) -> Ints:
-    """In how many resamples the sums of each pair are at least so far apart; shape (1, pairs)."""
+    """Return in how many resamples each pair's sums are at least so far apart; shape (1, pairs)."""
 
     def count(blocks: range) -> Ints:
         counts = np.zeros((1, len(first)), np.int64)
         for block in blocks:
             count_extreme(
-                plan.sums(block, whole), plan.left(block), first, second, least, counts[0]
+                plan.sums(block, whole), plan.remaining(block), first, second, least, counts[0]
             )
 
         return counts
@@ -145,9 +144,9 @@ def count_pairs(whole: Matrix, least: Floats, first: Ints, second: Ints, plan: P
 def apart_from_huge(
     values: Matrix, first: Ints, second: Ints, compare: Callable[[Matrix, Ints, Ints], Ints]
 ) -> Ints:
-    """Return what `compare` counts for each pair; where values lose digits beside huge ones of
-    another run, without that."""
-    found = compare(values, first, second)
+    """Return the counts of `compare` for each pair; pairs with values that would lose digits next
+    to the huge values of another run are compared without that run."""
+    counts = compare(values, first, second)
     largest = np.abs(whole_numbers(values)).max(axis=1)
     sizes = np.abs(values).max(axis=1)
     coarse = (np.maximum(largest[first], largest[second]) < _COARSE) & (
@@ -156,6 +155,6 @@ def apart_from_huge(
 
     if coarse.any() and not coarse.all():
         runs, places = np.unique([first[coarse], second[coarse]], return_inverse=True)
-        found[:, coarse] = apart_from_huge(values[runs], places[0], places[1], compare)
+        counts[:, coarse] = apart_from_huge(values[runs], places[0], places[1], compare)
 
-    return found
+    return counts

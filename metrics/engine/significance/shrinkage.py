@@ -11,11 +11,11 @@ from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import ROUNDING, Caution, Matrix, check
 
-# With fewer runs the field says too little about itself.
+# Fewer runs say too little about the distribution of their means.
 MIN_RUNS = 10
 _STEPS = 300
 _MIN_POINTS, _MAX_POINTS = 80, 1000
-# The nodes lie the more densely the nearer they are to 1, where a product of many shares rises.
+# Nodes are denser near 1, where a product of many shares rises.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _SHARES = 1 - ((1 - _NODES) / 2) ** 4
 _WEIGHTS = 2 * ((1 - _NODES) / 2) ** 3 * _WEIGHTS

@@ -30,11 +30,11 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     Note: Identical runs have p = 1.
     """
     check(values, "a sign test")
-    counted = [
+    counts = [
         _count(values, *chunk, options.min_difference)
         for chunk in chunks(first, second, values.shape[1])
     ]
-    wins, losses = (np.concatenate(part) for part in zip(*counted, strict=True))
+    wins, losses = (np.concatenate(part) for part in zip(*counts, strict=True))
     trials = wins + losses
     p_value = np.minimum(
         2 * special.bdtr(np.minimum(wins, losses), trials.astype(np.int64), 0.5), 1.0
@@ -47,9 +47,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def _count(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Floats, Floats]:
-    """On how many topics the first run of each pair is ahead, and the second."""
+    """Return on how many topics the first run of each pair is ahead, and the second one."""
     differences = values[first] - values[second]
-    # A difference that is the least one but for rounding is a tie as well.
+    # A difference that equals the least one, but for rounding, is a tie.
     bound = (least + noise_of(values, first, second))[:, None]
     wins, losses = (
         np.count_nonzero(differences > bound, axis=1),

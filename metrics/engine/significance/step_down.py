@@ -1,5 +1,4 @@
-"""Holm's correction of many pairs of which few are shown: p falls with the statistic, so that few p
-are computed."""
+"""Holm's correction of many pairs when few are shown: only a few p are computed."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from scipy import special
 
 from metrics.engine.arrays import Flags, Floats, Ints
 
-# Critical values are right to more digits; p itself decides on pairs that are closer to one.
+# Critical values are more exact than this; pairs closer to one are decided by p itself.
 _CLOSE = 1e-9
 # Pairs whose products are bounded together.
 _STRETCH = 256
@@ -24,21 +23,21 @@ def significant_by_holm(statistic: Floats, freedom: int, alpha: float) -> Flags:
     as `holm` does, and comparing with alpha
     """
     size = np.abs(statistic)
-    # No pair is found that is not below alpha on its own.
+    # A pair that is not below alpha on its own is never significant.
     ordered = np.sort(size[size > (1 - _CLOSE) * _critical(alpha, freedom)])
-    found, pairs = 0, len(size)
-    while found < len(ordered):
-        bound = _critical(alpha / (pairs - found), freedom)
+    n_found, pairs = 0, len(size)
+    while n_found < len(ordered):
+        bound = _critical(alpha / (pairs - n_found), freedom)
         low, high = np.searchsorted(ordered, ((1 - _CLOSE) * bound, (1 + _CLOSE) * bound))
-        close = 2 * special.stdtr(freedom, -ordered[low:high]) * (pairs - found)
+        close = 2 * special.stdtr(freedom, -ordered[low:high]) * (pairs - n_found)
         passed = len(ordered) - int(high) + int(np.count_nonzero(close < alpha))
-        if passed <= found:
+        if passed <= n_found:
             break
-        found = passed
+        n_found = passed
 
-    if not found:
+    if not n_found:
         return np.zeros(pairs, np.bool_)
-    significant: Flags = size >= ordered[len(ordered) - found]
+    significant: Flags = size >= ordered[len(ordered) - n_found]
     return significant
 
 
@@ -48,8 +47,8 @@ def critical_by_holm(significant: Flags, freedom: int, alpha: float) -> float:
     Formula: the two-sided critical value of alpha / (m - r) after r findings among m pairs, at
     which Holm's procedure ends
     """
-    left = len(significant) - int(np.count_nonzero(significant))
-    return _critical(alpha / max(left, 1), freedom)
+    n_left = len(significant) - int(np.count_nonzero(significant))
+    return _critical(alpha / max(n_left, 1), freedom)
 
 
 def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -> Floats:
@@ -62,28 +61,28 @@ def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -
     """
     pairs, own = len(statistic), statistic[chosen]
     ascending = np.sort(statistic[~np.isnan(statistic)])
-    known, tested = ascending[::-1], np.flatnonzero(~np.isnan(own))
+    descending, has_p = ascending[::-1], np.flatnonzero(~np.isnan(own))
 
     # The first place of pairs that are equal: their products fall from it on.
-    places = len(known) - np.searchsorted(ascending, own[tested], side="right")
-    products = tail(own[tested]) * (pairs - places)
-    begins = np.arange(0, len(known), _STRETCH)
-    most = tail(known[np.minimum(begins + _STRETCH, len(known)) - 1]) * (pairs - begins)
+    places = len(descending) - np.searchsorted(ascending, own[has_p], side="right")
+    products = tail(own[has_p]) * (pairs - places)
+    begins = np.arange(0, len(descending), _STRETCH)
+    most = tail(descending[np.minimum(begins + _STRETCH, len(descending)) - 1]) * (pairs - begins)
     least = np.full(len(begins), np.inf)
     below = products < 1
     np.minimum.at(least, places[below] // _STRETCH, products[below])
 
     needed = most > np.minimum.accumulate(least[::-1])[::-1]
-    at = np.flatnonzero(np.repeat(needed, _STRETCH)[: len(known)])
-    largest = np.zeros(len(known))
-    largest[at] = tail(known[at]) * (pairs - at)
+    computed = np.flatnonzero(np.repeat(needed, _STRETCH)[: len(descending)])
+    largest = np.zeros(len(descending))
+    largest[computed] = tail(descending[computed]) * (pairs - computed)
     largest = np.maximum.accumulate(largest)
-    found = np.full(len(chosen), np.nan)
-    found[tested] = np.minimum(np.maximum(products, largest[places]), 1.0)
+    adjusted = np.full(len(chosen), np.nan)
+    adjusted[has_p] = np.minimum(np.maximum(products, largest[places]), 1.0)
 
-    return found
+    return adjusted
 
 
 def _critical(level: float, freedom: int) -> float:
-    """Return the |t| whose two-sided p is the level."""
+    """Return the |t| with this level as its two-sided p."""
     return float(-special.stdtrit(freedom, level / 2))

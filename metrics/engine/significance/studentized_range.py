@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 
 from metrics.engine.arrays import Floats
 
-# Beyond such a range of standard normals less is left than 1e-170.
+# A larger range of standard normals has a probability below 1e-170.
 _WIDEST = 40.0
 _STEP, _MARGIN, _EDGE = 0.03, 9.0, 0.2
 # More values than this are read from a curve through so many.
@@ -29,18 +29,19 @@ _LEAST = 1e-300
 
 
 def tail(q: Floats, runs: int, freedom: float = np.inf) -> Floats:
-    """P(Q > q) for the range of so many runs, to 1e-7; `freedom` of infinity for a known spread."""
+    """Return P(Q > q) for the range of this many runs, to 1e-7; infinite `freedom` for a known
+    spread."""
     curve = _log_tail_of_range(runs)
     if np.isinf(freedom):
-        found = np.exp(curve(np.minimum(q, _WIDEST)))
+        p_value = np.exp(curve(np.minimum(q, _WIDEST)))
     elif len(q) <= _KNOTS or np.ptp(q) == 0:
-        found = _studentized(curve, q, freedom)
+        p_value = _studentized(curve, q, freedom)
     else:
         knots = np.linspace(q.min(), min(q.max(), _WIDEST), _KNOTS)
         log_tail = np.log(np.maximum(_studentized(curve, knots, freedom), _LEAST))
-        found = np.exp(CubicSpline(knots, log_tail)(np.minimum(q, _WIDEST)))
+        p_value = np.exp(CubicSpline(knots, log_tail)(np.minimum(q, _WIDEST)))
 
-    return np.where(q > 0, np.minimum(found, 1.0), 1.0)
+    return np.where(q > 0, np.minimum(p_value, 1.0), 1.0)
 
 
 @lru_cache(maxsize=64)
@@ -52,7 +53,7 @@ def critical(level: float, runs: int, freedom: float = np.inf) -> float:
 
 
 def _studentized(curve: Callable[[Floats], Floats], q: Floats, freedom: float) -> Floats:
-    # Values of s and their weights, reaching down to where the tail of the largest q comes from.
+    # Values of s and their weights, down to the s that matter for the tail of the largest q.
     largest = float(np.max(q, initial=1.0))
     scale = 1 / np.sqrt(2 * freedom)
     low = 0.5 * np.log(freedom / (freedom + largest**2 / 2)) - 12 * scale - 40 / freedom
@@ -69,7 +70,7 @@ def _studentized(curve: Callable[[Floats], Floats], q: Floats, freedom: float) -
 
 @lru_cache(maxsize=64)
 def _log_tail_of_range(runs: int) -> Callable[[Floats], Floats]:
-    """log G as a spline over ranges from 0 to the widest."""
+    """Return log G as a spline over ranges from 0 to the widest."""
     width = np.arange(0, _WIDEST + _STEP, _STEP)
     z = np.arange(-_MARGIN, _WIDEST / 2 + _MARGIN, _EDGE)[:, None]
 

@@ -26,8 +26,10 @@ from metrics.engine.significance.verdicts import adjust
 
 @dataclass(frozen=True)
 class _Common:
-    """The standard error of a difference by the spread that all runs have in common, its degrees of
-    freedom, and the number of runs whose pairs are all compared; 0 where only some pairs are."""
+    """The standard error of a difference by the common spread of all runs, and its freedom.
+
+    `runs` is the number of runs if all their pairs are compared, 0 if only some are.
+    """
 
     error: float
     freedom: int
@@ -87,7 +89,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def separate(values: Matrix, first: Ints, second: Ints, alpha: float) -> Separation:
-    """Return which pairs both tests find at the level, without a p of each."""
+    """Return which pairs are significant by both tests, without a p of each."""
     check(values, "a t test with Tukey's", runs=2)
     student, common = paired_t.statistics(values, first, second), _common(values, first)
     both: Flags = significant_by_holm(student.statistic, values.shape[1] - 1, alpha)

@@ -19,27 +19,26 @@ class Tiers:
     """One entry per run: its tier from 1 on, and the groups it is in, as indices from 0 on.
 
     Two runs share a group exactly when the test does not separate them. In a tier no run is
-    separated from the tier's best one. Groups are `known`, or found when they are asked for: of
-    `order`, the runs best first, and of whether two of them in this order are `alike`. Of a
-    thousand runs that takes a second.
+    separated from the tier's best one. Groups are given, or computed at first use from `order`,
+    the runs best first, and from whether two runs in this order are `alike`: for a thousand runs
+    that takes a second.
     """
 
     tier: Ints
-    known: Groups | None = None
+    given_groups: Groups | None = None
     order: Ints | None = None
     alike: Flags | None = None
 
     @cached_property
     def groups(self) -> Groups:
-        if self.known is not None or self.order is None or self.alike is None:
-            return self.known or ()
+        if self.given_groups is not None or self.order is None or self.alike is None:
+            return self.given_groups or ()
         return _membership(_cover(self.alike), self.order)
 
     def few_groups(self, most: int) -> Groups | None:
-        """Return the groups, or None if there are more than `most`: to know this takes less
-        time."""
+        """Return the groups, or None if there are more than `most`, which takes less time."""
         if (
-            self.known is None
+            self.given_groups is None
             and "groups" not in vars(self)
             and self.order is not None
             and self.alike is not None
@@ -55,27 +54,30 @@ class Tiers:
         )
 
     def of(self, rows: Ints) -> Tiers:
-        """Return some of the runs: the same tiers, and groups renumbered without those that tell
-        nothing more of these runs, because another group has all of them that it has."""
-        kept = [self.groups[row] for row in rows.tolist() if self.groups]
+        """Return some of the runs: with their tiers, and the groups without those that are
+        contained in another one, renumbered."""
+        groups_of = [self.groups[row] for row in rows.tolist() if self.groups]
         members: dict[int, set[int]] = {}
-        for place, groups in enumerate(kept):
+        for place, groups in enumerate(groups_of):
             for group in groups:
                 members.setdefault(group, set()).add(place)
 
         needed = [
             group
-            for group, these in sorted(members.items())
+            for group, places in sorted(members.items())
             if not any(
-                these < those or (these == those and other < group)
-                for other, those in members.items()
+                places < other_places or (places == other_places and other < group)
+                for other, other_places in members.items()
             )
         ]
 
         numbers = {group: number for number, group in enumerate(needed)}
         return Tiers(
             self.tier[rows],
-            tuple(tuple(numbers[group] for group in groups if group in numbers) for groups in kept),
+            tuple(
+                tuple(numbers[group] for group in groups if group in numbers)
+                for groups in groups_of
+            ),
         )
 
 
@@ -102,26 +104,26 @@ def tiers(
     return Tiers(tier, order=order, alike=alike)
 
 
-def letters_of(found: Tiers) -> list[str] | None:
-    """Return each run's groups as letters, a for the best run's first; None where the alphabet,
-    small and large, is short."""
-    groups = found.few_groups(len(string.ascii_letters))
+def letters_of(tiers: Tiers) -> list[str] | None:
+    """Return each run's groups as letters, a for the best run's first, or None if there are more
+    groups than small and large letters."""
+    groups = tiers.few_groups(len(string.ascii_letters))
     return (
         None
         if groups is None
-        else ["".join(string.ascii_letters[number] for number in own) for own in groups]
+        else ["".join(string.ascii_letters[number] for number in numbers) for numbers in groups]
     )
 
 
 def _membership(sets: Sequence[Sequence[int]], order: Ints) -> Groups:
-    """Return the sets that each run is in; their members are places in the order."""
-    found: list[list[int]] = [[] for _ in order]
+    """Return the sets of each run; their members are places in the order."""
+    groups_of: list[list[int]] = [[] for _ in order]
     runs = order.tolist()
     for number, members in enumerate(sets):
         for member in members:
-            found[runs[member]].append(number)
+            groups_of[runs[member]].append(number)
 
-    return tuple(map(tuple, found))
+    return tuple(map(tuple, groups_of))
 
 
 def _tiers(alike: Flags) -> Ints:
@@ -135,8 +137,9 @@ def _tiers(alike: Flags) -> Ints:
 
 
 def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
-    """Sets of runs, alike in each, such that every two that are alike share one; from the best
-    run's on. With `most`, no more of them than one beyond that.
+    """Return sets of alike runs such that every alike pair shares a set, from the best run's on.
+
+    With `most`, stop at one set more.
 
     A set of runs is a whole number, with a bit for each run: a thousand of them are then compared
     in one step.
@@ -146,8 +149,8 @@ def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
         for row in np.packbits(alike, axis=1, bitorder="little")
     ]
 
-    # The pairs that share no set yet, each at its better run, and runs that are in none with
-    # themselves.
+    # The pairs without a common set, each at its better run; a run without a set is a pair with
+    # itself.
     open_pairs, sets = [row >> run << run for run, row in enumerate(rows)], []
     for run in range(len(rows)):
         while open_pairs[run]:
@@ -164,8 +167,8 @@ def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
 
 
 def _fill(rows: list[int], run: int, other: int) -> tuple[list[int], int]:
-    """Return every run that is alike to these two and to those that were let in before it, and the
-    bits of all others."""
+    """Return every run that is alike to these two and to those added before it, and the bits of all
+    others."""
     candidates, members, others = rows[run] & rows[other], [], -1
     while candidates:
         lowest = candidates & -candidates

@@ -1,7 +1,7 @@
 """Verdicts: the one rule of every badge, mark, tier and sentence about a pair.
 
 A pair has a verdict if its corrected p is below the level, there are enough topics, and the test
-has a statistic with the same direction as the difference of means that is shown beside it.
+has a statistic with the same direction as the difference of means that is shown with it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.significance.cautions import pairs_in_words
 from metrics.engine.significance.pairs import Caution, Correction, PairedResult
 
-# With fewer topics an exact test of two runs cannot reach 0.05, and the others know nothing of the
+# With fewer topics an exact test of two runs cannot reach 0.05, and other tests cannot estimate the
 # spread.
 MIN_TOPICS = 5
-# With fewer topics runs are compared pair by pair only: there are no tiers, letters or set of the
+# With fewer topics there are only comparisons of pairs, without tiers, letters or a set of the
 # best.
 MIN_TIERED_TOPICS = 10
-# What a verdict says of the first run of a pair.
+# The verdicts on the first run of a pair.
 VERDICTS = ("better", "worse")
 TOO_FEW_TOPICS, NO_SPREAD, OTHER_DIRECTION = "too_few_topics", "no_spread", "other_direction"
-# Why there is none whatever the values are: of what they are values of.
+# The reasons without a verdict that depend on the judging, not on the values.
 FEW_TOPICS_ANSWERED, NOTHING_JUDGED, DEPENDS_ON_JUDGING = (
     "few_topics_answered",
     "nothing_judged",
@@ -50,25 +50,25 @@ class Verdicts:
 
     @property
     def significant(self) -> Flags:
-        found: Flags = self.higher != 0
-        return found
+        significant: Flags = self.higher != 0
+        return significant
 
     @property
     def not_significant(self) -> Ints:
-        """The places of the pairs that could have a verdict, and have none."""
+        """Return the places of the pairs that could have a verdict, and have none."""
         return np.flatnonzero((self.higher == 0) & (self.withheld == 0))
 
     def better(self, lower_is_better: bool) -> Ints:
-        """1 where the first run is significantly better, -1 where it is worse, 0 without a
+        """Return 1 where the first run is significantly better, -1 where worse, 0 without a
         verdict."""
         return -self.higher if lower_is_better else self.higher
 
     def of(self, pairs: Ints) -> Verdicts:
-        """Return those of some of the pairs, by their places."""
+        """Return the verdicts of some pairs, by their places."""
         return Verdicts(self.higher[pairs], self.withheld[pairs])
 
     def withhold(self, pairs: Flags, reason: str) -> Verdicts:
-        """Return the same without a verdict of these pairs, for one reason of REASONS."""
+        """Return the verdicts without those of these pairs, for a reason of REASONS."""
         return Verdicts(
             np.where(pairs, 0, self.higher),
             np.where(pairs, REASONS.index(reason), self.withheld),
@@ -76,13 +76,12 @@ class Verdicts:
 
     def have(self, reason: str) -> Flags:
         """Return the pairs without a verdict for this reason."""
-        found: Flags = self.withheld == REASONS.index(reason)
-        return found
+        pairs: Flags = self.withheld == REASONS.index(reason)
+        return pairs
 
 
 def decide(result: PairedResult, adjusted: Floats, alpha: float, topics: int) -> Verdicts:
-    """Return the verdict of each pair at the level `alpha`, from its corrected p; `topics` are
-    those compared."""
+    """Return the verdict of each pair at the level `alpha`, from its corrected p."""
     return verdicts_of(
         adjusted < alpha, np.isnan(adjusted), np.sign(result.difference), result.leaning, topics
     )
@@ -91,8 +90,8 @@ def decide(result: PairedResult, adjusted: Floats, alpha: float, topics: int) ->
 def verdicts_of(
     below: Flags, untested: Flags, means: Floats, leaning: Floats, topics: int
 ) -> Verdicts:
-    """Return the verdict of each pair: whether its corrected p is below the level, or there is
-    none; the sign of its difference of means, and where the test leans."""
+    """Return the verdict of each pair: `below` is whether its corrected p is below the level,
+    `means` the sign of its difference of means, `leaning` that of the test's statistic."""
     withheld = np.zeros(len(below), np.int64)
     withheld[below & (leaning != means)] = REASONS.index(OTHER_DIRECTION)
     withheld[untested] = REASONS.index(NO_SPREAD)
@@ -104,14 +103,13 @@ def verdicts_of(
 
 
 def adjust(p_values: Floats, correction: Correction) -> Floats:
-    """Corrected p values; a pair that cannot be tested (NaN) counts in the family as one with p = 1
-    and stays NaN."""
+    """Return corrected p values; a pair without p (NaN) counts as one with p = 1, and stays NaN."""
     untested = np.isnan(p_values)
     return np.where(untested, np.nan, correction(np.where(untested, 1.0, p_values)))
 
 
 def cautions_of(verdicts: Verdicts, topics: int) -> Iterator[Caution]:
-    """Return why pairs have no verdict. The test itself reports a missing spread."""
+    """Yield the cautions of pairs without a verdict. The test itself reports a missing spread."""
     if verdicts.have(TOO_FEW_TOPICS).any():
         message = (
             f"no verdicts: {topics} topics are too few to tell a difference from chance; "

@@ -1,4 +1,4 @@
-"""Welch's t test: two samples that are not on the same topics."""
+"""Welch's t test: two samples of different topics."""
 
 from __future__ import annotations
 
@@ -51,8 +51,10 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 def compare_samples(
     samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS
 ) -> PairedResult:
-    """Return the same of samples that need not be of one size, such as the sessions of each system;
-    StatisticsError where one has fewer than two values."""
+    """Return the test of samples of any sizes, such as the sessions of each system.
+
+    Raise StatisticsError for a sample of fewer than two values.
+    """
     sizes = np.array([len(sample) for sample in samples], np.int64)
     if len(sizes) < 2 or sizes.min() < 2:
         raise StatisticsError(
@@ -74,8 +76,10 @@ def compare_samples(
 
 
 def errors_of_samples(samples: list[Floats], first: Ints, second: Ints) -> tuple[Floats, Floats]:
-    """Return the standard error of each difference of means and its degrees of freedom; of samples
-    of two values or more."""
+    """Return the standard error of each difference of means, and its degrees of freedom.
+
+    Samples have two values or more.
+    """
     sizes = np.array([len(sample) for sample in samples], np.int64)
     deviation = np.array([_deviations(sample[None, :])[0] for sample in samples])
     return _error(deviation, sizes, first, second)
@@ -91,15 +95,15 @@ def unpaired_interval(
 
 
 def _parts(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:
-    """Difference of means, its standard error and degrees of freedom."""
+    """Return the difference of means of each pair, its standard error and degrees of freedom."""
     sizes = np.full(len(values), values.shape[1])
     error, freedom = _error(_deviations(values), sizes, first, second)
     return differences_of_means(values, first, second), error, freedom
 
 
 def _error(deviation: Floats, sizes: Ints, first: Ints, second: Ints) -> tuple[Floats, Floats]:
-    """Standard error of each difference of means and its degrees of freedom."""
-    # Divided by the larger first: squares of huge gains would overflow.
+    """Return the standard error of each difference of means, and its degrees of freedom."""
+    # Divide by the larger first: squares of huge gains would overflow.
     scale = np.maximum(deviation[first], deviation[second])
     scale[scale == 0] = 1.0
     a, b = (np.square(deviation[run] / scale) / sizes[run] for run in (first, second))

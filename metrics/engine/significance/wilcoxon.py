@@ -21,8 +21,8 @@ from metrics.engine.significance.pairs import (
     noise_of,
 )
 
-# p is exact up to so many topics: by the table of the distribution, and with ties or zeros by
-# trying every sign.
+# p is exact up to so many topics: by the table of the distribution and, with ties or zeros, by all
+# signs.
 _TABLE, _EVERY_SIGN = 50, 13
 _ONE = np.uint64(1)
 
@@ -44,12 +44,12 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     """
     check(values, "Wilcoxon's test")
     parts = [_compare(values, *chunk, options) for chunk in chunks(first, second, values.shape[1])]
-    statistic, leaning, p_value, exact, lost = (
+    statistic, leaning, p_value, exact, lost_ties = (
         np.concatenate(part) for part in zip(*parts, strict=True)
     )
     interval = mean_interval(values, first, second, options.confidence)
     few = few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1])))
-    cautions = (*few, *ties_lost_to_rounding(int(lost.sum())))
+    cautions = (*few, *ties_lost_to_rounding(int(lost_ties.sum())))
 
     return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions, leaning)
 
@@ -57,9 +57,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 def _compare(
     values: Matrix, first: Ints, second: Ints, options: Options
 ) -> tuple[Floats, Floats, Floats, Flags, Flags]:
-    """Return the statistic, which way it points, p, whether that is exact, and lost ties.
+    """Return the statistic, its direction, p, whether p is exact, and whether ties are lost.
 
-    A tie is lost where rounding has undone it.
+    A tie is lost if the differences are unequal by rounding only.
     """
     topics, pratt = values.shape[1], options.zeros == "pratt"
     noise, differences = noise_of(values, first, second), values[first] - values[second]
@@ -68,35 +68,36 @@ def _compare(
 
     sizes, negative = _sorted(differences)
     steps = np.diff(sizes, axis=1, prepend=0.0)
-    lost: Flags = np.any(
+    lost_ties: Flags = np.any(
         (steps > 0) & (steps <= noise[:, None]) & (options.ties == "exact"), axis=1
     )
     tied = steps[:, 1:] <= (noise[:, None] if options.ties == "rounded" else 0.0)
     ranks, ties, zeros = _ranks(sizes, tied, pratt)
-    below = np.einsum("ij,ij->i", ranks, negative)
+    negative_sum = np.einsum("ij,ij->i", ranks, negative)
 
-    left = topics - zeros
+    remaining = topics - zeros
     skipped = zeros if pratt else np.zeros_like(zeros)
-    whole = (
-        (topics * (topics + 1) - skipped * (skipped + 1)) / 2 if pratt else left * (left + 1) / 2
+    total = (
+        (topics * (topics + 1) - skipped * (skipped + 1)) / 2
+        if pratt
+        else remaining * (remaining + 1) / 2
     )
-    statistic = np.minimum(below, whole - below)
-    p_value = _normal(statistic, topics if pratt else left, skipped, ties)
+    statistic = np.minimum(negative_sum, total - negative_sum)
+    p_value = _normal(statistic, topics if pratt else remaining, skipped, ties)
     clean = (ties == 0) & (zeros == 0) & (topics <= _TABLE)
 
     if clean.any():
         p_value[clean] = _table(topics)[statistic[clean].astype(np.int64)]
-    # Zeros stand before all others and have no sign to try.
-    rest = ~clean & (left <= _EVERY_SIGN)
-    if rest.any():
-        p_value[rest] = _every_sign(ranks[rest, -_EVERY_SIGN:], statistic[rest])
+    # Zeros come before all others, and have no sign to try.
+    few = ~clean & (remaining <= _EVERY_SIGN)
+    if few.any():
+        p_value[few] = _every_sign(ranks[few, -_EVERY_SIGN:], statistic[few])
 
-    return statistic, whole - 2 * below, p_value, clean | rest, lost
+    return statistic, total - 2 * negative_sum, p_value, clean | few, lost_ties
 
 
 def _sorted(differences: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the sizes of each row's differences in ascending order, and which are of negative
-    ones."""
+    """Return the sizes of each row's differences in ascending order, and which are negative."""
     # One key for size and sign: the bits of |d|, then the sign bit. Zero minus zero has none.
     bits = differences.view(np.uint64)
     keys = np.sort((bits << _ONE) | (bits >> np.uint64(63)), axis=1)
@@ -104,16 +105,18 @@ def _sorted(differences: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _ranks(sizes: Matrix, tied: Flags, pratt: bool) -> tuple[Matrix, Floats, Floats]:
-    """Ranks of sorted sizes, 0 for zeros; the tie term; how many zeros. Places are ranks but for
-    ties and zeros."""
+    """Return the ranks of sorted sizes, 0 for zeros, the tie term, and the number of zeros.
+
+    Places are ranks, except for ties and zeros.
+    """
     zero = sizes == 0
     zeros = np.count_nonzero(zero, axis=1).astype(np.float64)
     tied = tied & ~zero[:, :-1]
 
     ranks = np.broadcast_to(np.arange(1.0, sizes.shape[1] + 1), sizes.shape).copy()
-    ties, odd = np.zeros(len(zeros)), tied.any(axis=1)
-    if odd.any():
-        ranks[odd], ties[odd] = midranks(tied[odd])
+    ties, has_ties = np.zeros(len(zeros)), tied.any(axis=1)
+    if has_ties.any():
+        ranks[has_ties], ties[has_ties] = midranks(tied[has_ties])
 
     if zeros.any():
         ranks = np.where(zero, 0.0, ranks if pratt else ranks - zeros[:, None])
@@ -121,7 +124,7 @@ def _ranks(sizes: Matrix, tied: Flags, pratt: bool) -> tuple[Matrix, Floats, Flo
 
 
 def _normal(statistic: Floats, ranked: Floats | int, skipped: Floats, ties: Floats) -> Floats:
-    """p by the normal distribution; `skipped` of the ranks belong to zeros (Cureton, JASA 62,
+    """Return p by the normal distribution; `skipped` ranks belong to zeros (Cureton, JASA 62,
     1967)."""
     mean = (ranked * (ranked + 1) - skipped * (skipped + 1)) / 4
     squares = ranked * (ranked + 1.0) * (2.0 * ranked + 1) - skipped * (skipped + 1) * (
@@ -136,29 +139,28 @@ def _normal(statistic: Floats, ranked: Floats | int, skipped: Floats, ties: Floa
 
 @lru_cache
 def _table(n: int) -> Floats:
-    """Two-sided p of every W from 0 to the middle, for n differences without ties."""
+    """Return the two-sided p of every W from 0 to the middle, for n differences without ties."""
     return np.minimum(2 * _share_below(tuple(range(1, n + 1))), 1.0)
 
 
 def _every_sign(ranks: Matrix, statistic: Floats) -> Floats:
-    """Two-sided p by all 2^n ways to give signs to the ranks, counted once for all pairs of the
-    same ranks."""
+    """Return the two-sided p by all 2^n signs of the ranks, counted once for pairs of equal
+    ranks."""
     # Twice the rank is whole where ties share the middle of theirs.
     doubled = np.ascontiguousarray(2 * ranks, np.int32)
     rows = doubled.view(np.dtype((np.void, doubled.dtype.itemsize * doubled.shape[1]))).ravel()
-    _, places, which = np.unique(rows, return_index=True, return_inverse=True)
+    _, places, row_of = np.unique(rows, return_index=True, return_inverse=True)
     shares = [_share_below(tuple(row)) for row in doubled[places].tolist()]
     starts = np.cumsum([0, *map(len, shares[:-1])])
-    at = starts[which.ravel()] + (2 * statistic).astype(np.int64)
-    p_value: Floats = np.minimum(2 * np.concatenate(shares)[at], 1.0)
+    index = starts[row_of.ravel()] + (2 * statistic).astype(np.int64)
+    p_value: Floats = np.minimum(2 * np.concatenate(shares)[index], 1.0)
 
     return p_value
 
 
 @lru_cache(maxsize=1 << 12)
 def _share_below(ranks: tuple[int, ...]) -> Floats:
-    """For every sum from 0 on, the share of the ways to choose among these ranks that add up to it
-    or less."""
+    """Return for every sum from 0 the share of the subsets of these ranks with at most this sum."""
     ways = np.ones(1)
     for rank in ranks:
         longer = np.zeros(len(ways) + rank)

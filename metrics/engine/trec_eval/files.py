@@ -85,8 +85,8 @@ def read_qrels(path: FilePath) -> QrelsRows:
         earlier = qrels.setdefault(topic, {}).setdefault((document, iteration), level)
         if earlier != level:
             message = (
-                f"document {_quoted(document)} of topic {_quoted(topic)} has level {level} here and "
-                f"{earlier} above"
+                f"document {_quoted(document)} of topic {_quoted(topic)} has level {level} here "
+                f"and {earlier} above"
             )
             raise _problem(path, number, message)
 

@@ -1,8 +1,7 @@
-"""Compiled passes that find the largest |t| of many pairs in every resample, without a look at most
-of the pairs.
+"""Compiled passes that find the largest |t| of many pairs in every resample; most pairs are
+skipped.
 
-Sums of seven digits tell which pairs may be the largest; what is counted is decided by the sums
-themselves.
+Sums of seven digits exclude pairs that cannot be the largest; the exact sums decide the others.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import numpy as np
 from metrics.engine.compiled.kernels.sizes import GROUP, LANES, TILE
 from metrics.engine.compiled.kernels.words import EIGHT, NONE, ONE, inlined, load_word, rounded
 
-# Above any distance. How far off distances of sums of seven digits are, and a largest distance with
-# its rounding.
+# A distance above any other; the errors of distances of sums of seven digits, and of a largest
+# distance.
 _NONE, _NEVER, _ROUNDED, _BELOW = np.float32(0), np.float32(1e30), np.float32(1e-6), 1 - 1e-6
-# With so many pairs, in ascending order of what was observed, each resample begins.
+# Each resample begins with this many pairs, in ascending order of their observed distance.
 _BEGIN = 256
 
 
@@ -25,11 +24,10 @@ _BEGIN = 256
 def begin_maxima(
     small: Any, resamples: Any, first: Any, second: Any, factors: Any, reached: Any, limits: Any
 ) -> None:
-    """Find in each resample a distance such that every pair that was observed to be less far apart
-    counts.
+    """Find in each resample a distance such that every pair with a lower observed distance counts.
 
-    That is so if it is the distance of a pair before which all pairs count. Few pairs tell. Shapes:
-    as for `mark_maxima`.
+    The distance of a pair before which all pairs count is one. A few pairs are enough to find it.
+    Shapes: as for `mark_maxima`.
     """
     step = max(1, len(first) // _BEGIN)
     for tile in range(small.shape[0]):
@@ -47,10 +45,10 @@ def begin_maxima(
 
 @rounded
 def mark_maxima(
-    small: Any, factors: Any, nearest: Any, places: Any, reached: Any, low: Any, high: Any, limits: Any, marks: Any
+    small: Any, factors: Any, nearest: Any, places: Any, reached: Any, low: Any, high: Any,
+    limits: Any, marks: Any,
 ) -> None:  # fmt: skip
-    """Mark the pairs that `count_maxima` has to look at, and raise the limits from which it may
-    begin.
+    """Mark the pairs that `count_maxima` has to read, and raise the limits from which it begins.
 
     Pairs below the limit of a resample change nothing in it. Runs come in groups of alike ones: a
     run's sum is no further from theirs than from the smallest or the largest of these, times the
@@ -114,11 +112,11 @@ def mark_maxima(
 
 @rounded
 def count_maxima(
-    sums: Any, small: Any, size: Any, resamples: Any, first: Any, second: Any, scale: Any, least: Any, under: Any,
-    over: Any, limits: Any, marks: Any, bound: Any, since: Any, counts: Any, maxima: Any,
+    sums: Any, small: Any, size: Any, resamples: Any, first: Any, second: Any, scale: Any,
+    least: Any, under: Any, over: Any, limits: Any, marks: Any, bound: Any, since: Any,
+    counts: Any, maxima: Any,
 ) -> None:  # fmt: skip
-    """Note in `counts` in how many of the first resamples any pair up to this one is at least so
-    far apart.
+    """Count for each pair in how many resamples any pair up to it is at least so far apart.
 
     Pairs come in ascending order of what was observed, and their differences of sums times `scale`
     are compared. The largest so far seldom changes: `small`, the sums divided by `size` with seven
@@ -175,8 +173,8 @@ def count_maxima(
 def _count(
     begin: Any, end: Any, largest: Any, least: Any, under: Any, over: Any, counts: Any
 ) -> None:
-    """Count a resample for the pairs from `begin` to before `end` whose least distance is not above
-    the largest."""
+    """Count a resample for pairs from `begin` to before `end` with a least distance up to the
+    largest."""
     low, high = begin, end
     while low < high:
         middle = (low + high) >> ONE
@@ -189,7 +187,7 @@ def _count(
         counts[begin] += 1
         counts[low] -= 1
 
-    # Distances ascend but for rounding: few pairs are looked at one by one.
+    # Distances ascend but for rounding: few pairs are compared one by one.
     while low < end and under[low] <= largest:
         if least[low] <= largest:
             counts[low] += 1

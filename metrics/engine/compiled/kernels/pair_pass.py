@@ -1,7 +1,6 @@
-"""Compiled passes over pairs of runs and resamples: what a sum of differences is in every resample,
-and where it falls.
+"""Compiled passes over pairs of runs and resamples: the sum of differences in every resample.
 
-Counted are whole numbers in doubles (see `resampling`): no order of adding them changes a count.
+Sums are of whole numbers in doubles (see `resampling`): the order of adding changes nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ _ELEVEN, _TURN, _BACK = np.uint64(11), np.uint64(24), np.uint64(40)
 
 @compiled
 def add_up(values: Any, weights: Any, sums: Any) -> None:
-    """Each run's weighted sum in each resample: what BLAS would give, without its threads beside
-    ours.
+    """Compute each run's weighted sum in each resample, like BLAS but without its threads.
 
     Shapes: `values` (runs, topics), `weights` (tiles, topics, TILE), `sums` (tiles, runs, TILE),
     which is overwritten.
@@ -30,7 +28,7 @@ def add_up(values: Any, weights: Any, sums: Any) -> None:
         for run in range(sums.shape[1]):
             for at in range(TILE):
                 sums[tile, run, at] = 0.0
-            # Four topics at a time: each sum is fetched and put back a quarter as often.
+            # Four topics at a time: each sum is loaded and stored a quarter as often.
             for topic in range(0, whole, 4):
                 t = np.uint64(topic)
                 a, b = values[run, t], values[run, t + ONE]
@@ -50,8 +48,7 @@ def add_up(values: Any, weights: Any, sums: Any) -> None:
 def count_extreme(
     sums: Any, resamples: Any, first: Any, second: Any, least: Any, counts: Any
 ) -> None:
-    """Add to `counts` in how many of the first resamples the sums of two runs are at least so far
-    apart.
+    """Add to `counts` in how many of the first resamples two sums are at least so far apart.
 
     Shapes: `sums` (tiles, runs, TILE); `first`, `second`, `least` and `counts` (pairs,).
     """
@@ -59,10 +56,10 @@ def count_extreme(
         stop = min(TILE, max(0, resamples - tile * TILE))
         for pair in range(len(first)):
             a, b, bound = np.uint64(first[pair]), np.uint64(second[pair]), least[pair]
-            many = 0
+            number = 0
             for at in range(stop):
-                many += abs(sums[tile, a, at] - sums[tile, b, at]) >= bound
-            counts[pair] += many
+                number += abs(sums[tile, a, at] - sums[tile, b, at]) >= bound
+            counts[pair] += number
 
 
 @compiled
@@ -76,8 +73,7 @@ def count_shifted(
     counts: Any,
     below: Any,
 ) -> None:
-    """The same, and add to `below` twice in how many of them the first run's sum is below the
-    second's.
+    """Count as `count_extreme`, and add to `below` twice how often the first run's sum is lower.
 
     Sums no further apart than `noise` count once. Shapes: as for `count_extreme`, `below` (pairs,).
     """
@@ -85,25 +81,24 @@ def count_shifted(
         stop = min(TILE, max(0, resamples - tile * TILE))
         for pair in range(len(first)):
             a, b, bound = np.uint64(first[pair]), np.uint64(second[pair]), least[pair]
-            many, less, no_more = 0, 0, 0
+            number, less, no_more = 0, 0, 0
             for at in range(stop):
                 apart = sums[tile, a, at] - sums[tile, b, at]
-                many += abs(apart) >= bound
+                number += abs(apart) >= bound
                 less += apart < -noise
                 no_more += apart <= noise
 
-            counts[pair] += many
+            counts[pair] += number
             below[pair] += less + no_more
 
 
 @compiled
 def quantiles(
-    sums: Any, first: Any, second: Any, reach: Any, levels: Any, place: Any, bins: Any, found: Any
+    sums: Any, first: Any, second: Any, reach: Any, levels: Any, place: Any, bins: Any, ends: Any
 ) -> None:  # fmt: skip
-    """Two quantiles of each pair's differences of sums over the resamples, interpolated within
-    narrow bins.
+    """Compute two quantiles of each pair's differences of sums, interpolated within narrow bins.
 
-    Shapes: `sums` (runs, resamples); `levels`, from 0 to 1, and `found` (pairs, 2); `reach`
+    Shapes: `sums` (runs, resamples); `levels`, from 0 to 1, and `ends` (pairs, 2); `reach`
     (pairs,), where the outermost bins are; room for `place` (resamples,) and `bins` (BINS,).
     """
     size = np.uint64(sums.shape[1])
@@ -118,41 +113,41 @@ def quantiles(
         bins[:] = 0
         for at in range(size):
             bins[np.uint32(place[at])] += 1
-        for which in range(2):
-            found[pair, which] = (
-                low + _place(bins, levels[pair, which] * size) / scale if scale else 0.0
+        for side in range(2):
+            ends[pair, side] = (
+                low + _place(bins, levels[pair, side] * size) / scale if scale else 0.0
             )
 
 
 @inlined
-def _place(bins: Any, wanted: Any) -> Any:
-    """Where in the bins, counted from the first, so many values lie below."""
-    seen, index = 0.0, NONE
-    while index + ONE < np.uint64(BINS) and seen + bins[index] < wanted:
-        seen += bins[index]
+def _place(bins: Any, count: Any) -> Any:
+    """Return the position in the bins below which there are `count` values."""
+    below, index = 0.0, NONE
+    while index + ONE < np.uint64(BINS) and below + bins[index] < count:
+        below += bins[index]
         index += ONE
 
-    inside = (wanted - seen) / bins[index] if bins[index] else 0.0
+    inside = (count - below) / bins[index] if bins[index] else 0.0
     return np.float64(index) + min(max(inside, 0.0), 1.0)
 
 
 @inlined
 def _next(a: Any, b: Any, c: Any, counter: Any) -> Any:
-    """64 random bits and the words of the generator behind them: SFC64 of Doty-Humphrey, as in
+    """Return 64 random bits and the next state of the generator: SFC64 of Doty-Humphrey, as in
     NumPy."""
-    drawn = a + b + counter
+    bits = a + b + counter
     return (
-        drawn,
+        bits,
         b ^ (b >> _ELEVEN),
         c + (c << THREE),
-        ((c << _TURN) | (c >> _BACK)) + drawn,
+        ((c << _TURN) | (c >> _BACK)) + bits,
         counter + ONE,
     )
 
 
 @compiled
 def draw(state: Any, words: Any) -> None:
-    """Fill `words` with what a generator in this state gives next."""
+    """Fill `words` with the next words of a generator in this state."""
     a, b, c, counter = state[0], state[1], state[2], state[3]
     for at in range(len(words)):
         words[at], a, b, c, counter = _next(a, b, c, counter)
@@ -175,8 +170,7 @@ def draw_topics(state: Any, weights: Any) -> None:
 
 @compiled
 def shuffled_ranges(values: Any, state: Any, sums: Any, ranges: Any) -> None:
-    """For each resample, the largest minus the smallest sum of a run after each topic's values are
-    shuffled among runs.
+    """Compute the range of the runs' sums in each resample, which shuffles each topic's values.
 
     Shapes: `values` (topics, runs), whole numbers, are shuffled in place; `state` (4,); room for
     `sums` (runs,); `ranges` (resamples,).
@@ -196,11 +190,11 @@ def shuffled_ranges(values: Any, state: Any, sums: Any, ranges: Any) -> None:
                     bits >>= _HALF
 
                 fresh = not fresh
-                other = ((bits & _LOW) * (last + ONE)) >> _HALF
-                taken = values[at, other]
-                values[at, other] = values[at, last]
-                values[at, last] = taken
-                sums[last] += taken
+                place = ((bits & _LOW) * (last + ONE)) >> _HALF
+                value = values[at, place]
+                values[at, place] = values[at, last]
+                values[at, last] = value
+                sums[last] += value
                 last -= ONE
 
             sums[NONE] += values[at, NONE]

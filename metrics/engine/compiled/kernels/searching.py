@@ -1,5 +1,4 @@
-"""The kernels that judge: which rows of a block are judged, and what ties with them, in one pass
-over the block."""
+"""The kernels that find the judged rows of a block, and their ties, in one pass over the block."""
 
 from __future__ import annotations
 
@@ -14,6 +13,7 @@ _FREE = -1
 
 @compiled
 def fill(topics: Any, hashes: Any, table: Any, places: Any) -> None:
+    """Put the judgements of each topic into the topic's part of the hash table."""
     for row in range(len(topics)):
         begin = np.uint64(places[topics[row]])
         mask = np.uint64(places[topics[row] + 1]) - begin - ONE
@@ -25,18 +25,18 @@ def fill(topics: Any, hashes: Any, table: Any, places: Any) -> None:
 
 @compiled
 def search(
-    data: Any, topic_starts: Any, scores: Any, doc_starts: Any, doc_ends: Any, hashes: Any, topic_of: Any,
-    judged_data: Any, judged_starts: Any, judged_ends: Any, judged_hashes: Any,
-    table: Any, places: Any, rows: Any, found: Any, first: Any, size: Any, descends: Any,
+    data: Any, topic_starts: Any, scores: Any, doc_starts: Any, doc_ends: Any, hashes: Any,
+    topic_of: Any, judged_data: Any, judged_starts: Any, judged_ends: Any, judged_hashes: Any,
+    table: Any, places: Any, rows: Any, judgements: Any, first: Any, size: Any, descends: Any,
 ) -> Any:  # fmt: skip
-    """How many rows are judged; `descends` holds whether scores do within every topic: only then
-    are the ties right."""
+    """Return how many rows are judged. `descends` gets whether scores descend within every topic:
+    only then are the ties right."""
     matched: Any = NONE
     descending = True
     for topic in range(len(topic_of)):
-        known = topic_of[topic]
-        base = np.uint64(places[known]) if known >= 0 else NONE
-        mask = np.uint64(places[known + 1]) - base - ONE if known >= 0 else NONE
+        judged_topic = topic_of[topic]
+        base = np.uint64(places[judged_topic]) if judged_topic >= 0 else NONE
+        mask = np.uint64(places[judged_topic + 1]) - base - ONE if judged_topic >= 0 else NONE
         begin, end = np.uint64(topic_starts[topic]), np.uint64(topic_starts[topic + 1])
         group: Any = begin
         group_matched = matched
@@ -48,7 +48,7 @@ def search(
                     first[index], size[index] = group, row - group
                 group, group_matched = row, matched
 
-            if known < 0:
+            if judged_topic < 0:
                 continue
 
             slot = hashes[row] & mask
@@ -59,7 +59,7 @@ def search(
                     data, np.uint64(doc_starts[row]), np.uint64(doc_ends[row]),
                     judged_data, np.uint64(judged_starts[at]), np.uint64(judged_ends[at]),
                 ):  # fmt: skip
-                    rows[matched], found[matched] = row, judgement
+                    rows[matched], judgements[matched] = row, judgement
                     matched += ONE
                     break
 

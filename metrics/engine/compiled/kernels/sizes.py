@@ -1,11 +1,11 @@
-"""The sizes of pieces on which kernels and their callers agree."""
+"""The sizes of pieces that kernels and their callers share."""
 
 from __future__ import annotations
 
-# Resamples looked at together: the sums of a thousand runs then fit a cache.
+# Resamples of a piece: the sums of a thousand runs then fit into a cache.
 TILE = 128
-# Runs whose largest and smallest sums bound those of all of them, and resamples for which bounds
-# are compared at once.
+# Runs with a common bound by their largest and smallest sums, and resamples whose bounds are
+# compared at once.
 GROUP, LANES = 16, 16
-# In how many bins a distribution is counted for its quantiles.
+# The bins in which a distribution is counted for its quantiles.
 BINS = 1024

@@ -21,7 +21,7 @@ def count_ranks(cost: Any, order: Any, tie: Any, counts: Any) -> None:
         end, rank = 0.0, NONE
         for at in range(cost.shape[1]):
             system = np.uint64(order[combination, at])
-            own = cost[combination, system]
-            if at == 0 or own > end:
-                end, rank = own + tie * max(1.0, abs(own)), np.uint64(at)
+            system_cost = cost[combination, system]
+            if at == 0 or system_cost > end:
+                end, rank = system_cost + tie * max(1.0, abs(system_cost)), np.uint64(at)
             counts[system, rank] += 1

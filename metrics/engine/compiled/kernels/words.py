@@ -1,5 +1,4 @@
-"""What kernels have in common: how they are compiled, and eight bytes of a file at once as a
-machine word."""
+"""The common parts of kernels: their compilation, and eight bytes at once as a machine word."""
 
 from __future__ import annotations
 
@@ -20,26 +19,15 @@ FIFTEEN, SIXTEEN, THIRTY_TWO, SIXTY_THREE, SIXTY_FOUR = (
     np.uint64(number) for number in (15, 16, 32, 63, 64)
 )
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-TAB, LF, CR, SPACE, HASH_SIGN, PLUS, MINUS, POINT, ZERO, NINE = (
-    9,
-    10,
-    13,
-    32,
-    35,
-    43,
-    45,
-    46,
-    48,
-    57,
-)
+TAB, LF, CR, SPACE, HASH_SIGN = 9, 10, 13, 32, 35
+PLUS, MINUS, POINT, ZERO, NINE = 43, 45, 46, 48, 57
 
-# Positions are unsigned throughout: with signed ones every access would first ask whether it counts
-# from the end, and the scan would take four times as long. A signed number added to one would make
-# it a float.
+# All positions are unsigned: with signed ones every access would check whether it counts from the
+# end, and the scan would take four times as long. The sum with a signed number would be a float.
 compiled = numba.njit(error_model="numpy")
-# For what is rounded anyway: it may be added up or compared in any order, and holds no NaN.
+# For values that are rounded anyway: they may be added or compared in any order, and are never NaN.
 rounded = numba.njit(error_model="numpy", fastmath={"nnan", "ninf", "nsz", "reassoc"})
-# Handing an array to a function takes seven numbers: what runs for every row is put in place.
+# Passing an array to a function takes seven numbers: functions that run for every row are inlined.
 inlined = numba.njit(error_model="numpy", forceinline=True)
 
 
@@ -108,11 +96,11 @@ def _marks(comparison: str) -> Any:
             start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
             lanes = ir.VectorType(ir.IntType(8), 64)
             place = builder.bitcast(builder.gep(start, [arguments[1]]), lanes.as_pointer())
-            found = builder.icmp_unsigned(
+            flags = builder.icmp_unsigned(
                 comparison, builder.load(place, align=1), ir.Constant(lanes, [SPACE] * 64)
             )
 
-            return builder.bitcast(found, ir.IntType(64))
+            return builder.bitcast(flags, ir.IntType(64))
 
         return uint64(data, position), generate
 
@@ -137,15 +125,14 @@ swapped: Any = intrinsic(_swapped)
 
 @inlined
 def word_at(data: Any, position: Any, end: Any) -> Any:
-    """Eight bytes from `position`, those from `end` on as zeros; a machine word at once,
-    little-endian."""
-    word, left = load_word(data, position), end - position
-    return word if left >= EIGHT else word & (ALL >> (SIXTY_FOUR - EIGHT * left))
+    """Return eight bytes from `position` as a little-endian word, with zeros from `end` on."""
+    word, length = load_word(data, position), end - position
+    return word if length >= EIGHT else word & (ALL >> (SIXTY_FOUR - EIGHT * length))
 
 
 @inlined
 def hash_of(data: Any, start: Any, end: Any, seed: Any) -> Any:
-    """Equal to `metrics.engine.judgement.ranking.hash_spans`."""
+    """Return the same hash as `metrics.engine.judgement.ranking.hash_spans`."""
     value, position = seed, start
     while position < end:
         value = (value ^ word_at(data, position, end)) * MULTIPLIER
@@ -158,7 +145,7 @@ def hash_of(data: Any, start: Any, end: Any, seed: Any) -> Any:
 
 @inlined
 def same_bytes(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
-    """Whether two spans hold the same bytes."""
+    """Return whether two spans have the same bytes."""
     if a_end - a != b_end - b:
         return False
 
@@ -173,12 +160,11 @@ def same_bytes(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
 
 @inlined
 def is_greater(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
-    """Whether the first of two spans without zero bytes comes after the second in the order of
-    their bytes."""
+    """Return whether a span is after another in the order of bytes; both without zero bytes."""
     while a < a_end and b < b_end:
-        own, other = swapped(word_at(data, a, a_end)), swapped(word_at(data, b, b_end))
-        if own != other:
-            return bool(own > other)
+        word, other_word = swapped(word_at(data, a, a_end)), swapped(word_at(data, b, b_end))
+        if word != other_word:
+            return bool(word > other_word)
         a += EIGHT
         b += EIGHT
 
@@ -187,14 +173,13 @@ def is_greater(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
 
 @inlined
 def same_span(
-    data: Any, start: Any, end: Any, other: Any, other_start: Any, other_end: Any
+    data: Any, start: Any, end: Any, other_data: Any, other_start: Any, other_end: Any
 ) -> bool:
-    """Whether a span holds the bytes of a span of other data, without a look beyond the end of
-    either."""
+    """Return whether spans of two arrays have the same bytes, without reading beyond their ends."""
     if end - start != other_end - other_start:
         return False
 
     for offset in range(end - start):
-        if data[start + offset] != other[other_start + offset]:
+        if data[start + offset] != other_data[other_start + offset]:
             return False
     return True
