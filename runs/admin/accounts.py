@@ -15,7 +15,7 @@ from runs.services.accounts.accounts import check_may_manage, disable_user, enab
 from runs.services.accounts.tokens import revoke_token
 from runs.services.audit.trail import Origin
 
-# Groups give permissions, which nothing here asks for.
+# Groups give permissions, which nothing here reads.
 admin.site.unregister(Group)
 
 
@@ -31,12 +31,14 @@ class Memberships(ReadOnly, AnyInline):
 
 @admin.register(User)
 class PersonAdmin(ReadOnlyAdmin):
-    """Accounts. They are created, changed and deleted by commands, and by their users on the
-    account page; here they are disabled and enabled."""
+    """Accounts, which are disabled and enabled here.
+
+    Commands create, change and delete them, and so do their users on the account page.
+    """
 
     list_display = (
-        "username", "email", "own_team", "teams", "working_tokens", "is_staff", "is_active", "last_login",
-        "date_joined",
+        "username", "email", "own_team", "teams", "working_tokens", "is_staff", "is_active",
+        "last_login", "date_joined",
     )  # fmt: skip
     list_select_related = ("personal_team",)
     list_filter = ("is_active", "is_staff", "is_superuser")
@@ -65,13 +67,16 @@ class PersonAdmin(ReadOnlyAdmin):
         return int(user.working_tokens)
 
     @admin.action(description="Disable: no login, no token")
-    def disable(self, request: HttpRequest, chosen: QuerySet[User]) -> HttpResponse | None:
-        question = "Disable these accounts? They can no longer log in, and their tokens stop working. Their submissions stay."
-        return self.carry_out(request, chosen, _disable, done="Disabled", question=question)
+    def disable(self, request: HttpRequest, users: QuerySet[User]) -> HttpResponse | None:
+        question = (
+            "Disable these accounts? They can no longer log in, and their tokens stop working. "
+            "Their submissions stay."
+        )
+        return self.carry_out(request, users, _disable, done="Disabled", question=question)
 
     @admin.action(description="Enable")
-    def enable(self, request: HttpRequest, chosen: QuerySet[User]) -> HttpResponse | None:
-        return self.carry_out(request, chosen, _enable, done="Enabled")
+    def enable(self, request: HttpRequest, users: QuerySet[User]) -> HttpResponse | None:
+        return self.carry_out(request, users, _enable, done="Enabled")
 
 
 def _disable(user: User, origin: Origin) -> None:
@@ -84,8 +89,10 @@ def _enable(user: User, origin: Origin) -> None:
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
-    """Tokens are created through the API or `evalhub create_token`, which show their text once;
-    here they are revoked."""
+    """Tokens, which are revoked here.
+
+    The API and `evalhub create_token` create them, and show their text once.
+    """
 
     list_display = (
         "key",
@@ -123,11 +130,14 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         return ", ".join(token.scopes)
 
     @admin.action(description="Revoke")
-    def revoke(self, request: HttpRequest, chosen: QuerySet[ApiToken]) -> HttpResponse | None:
-        question = "Revoke these tokens? Programs that use them are refused at once. This cannot be undone."
-        return self.carry_out(
-            request, chosen.filter(revoked_at=None), _revoke, done="Revoked", question=question
+    def revoke(self, request: HttpRequest, tokens: QuerySet[ApiToken]) -> HttpResponse | None:
+        question = (
+            "Revoke these tokens? Programs that use them are refused at once. "
+            "This cannot be undone."
         )
+        active = tokens.filter(revoked_at=None)
+
+        return self.carry_out(request, active, _revoke, done="Revoked", question=question)
 
 
 def _revoke(token: ApiToken, origin: Origin) -> None:

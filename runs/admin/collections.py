@@ -16,11 +16,11 @@ from runs.web.access import collections_of
 
 @admin.register(Collection)
 class CollectionAdmin(ReadOnlyAdmin):
-    """Collections, with what they hold; they have pages to manage them."""
+    """Collections with their contents; they have pages to manage them."""
 
     list_display = (
-        "slug", "name", "team", "visibility", "scores_are", "judgements", "topics", "runs", "session_sets",
-        "daily_submissions", "simulated", "created_at",
+        "slug", "name", "team", "visibility", "scores_are", "judgements", "topics", "runs",
+        "session_sets", "daily_submissions", "simulated", "created_at",
     )  # fmt: skip
     list_select_related = ("team",)
     list_filter = (
@@ -36,8 +36,8 @@ class CollectionAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         ordering = self.get_ordering(request)
-        counted = collections_of(request.user)
-        return counted.order_by(*ordering) if ordering else counted
+        collections = collections_of(request.user)
+        return collections.order_by(*ordering) if ordering else collections
 
     def view_on_site(self, collection: Collection) -> str:
         return reverse("collection-page", args=[collection.slug])
@@ -80,8 +80,8 @@ class QrelsAdmin(ReadOnlyAdmin):
     """Versions of judgements, which come as files and never change."""
 
     list_display = (
-        "version_name", "active", "keyed_by", "iteration", "judgements", "topics", "bytes", "note", "created_by",
-        "created_at",
+        "version_name", "active", "keyed_by", "iteration", "judgements", "topics", "bytes", "note",
+        "created_by", "created_at",
     )  # fmt: skip
     list_select_related = ("collection", "created_by")
     list_filter = ("active", "keyed_by", "collection")
@@ -103,7 +103,7 @@ class QrelsAdmin(ReadOnlyAdmin):
 
 @admin.register(QuotaCounter)
 class QuotaCounterAdmin(ReadOnlyAdmin):
-    """What teams have submitted on a day, and the quota of the collection."""
+    """The number of submissions of a team on a day, and the quota of the collection."""
 
     list_display = ("day", "collection", "team", "used", "allowed")
     list_select_related = ("collection", "team")

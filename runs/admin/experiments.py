@@ -14,7 +14,7 @@ from runs.models import Experiment, ExperimentRun, Note
 
 @admin.register(Experiment)
 class ExperimentAdmin(ReadOnlyAdmin):
-    """Experiments, with how many runs are in each."""
+    """Experiments with the number of their runs."""
 
     list_display = ("slug", "name", "team", "visibility", "runs", "created_by", "created_at")
     list_select_related = ("team", "created_by")
@@ -24,11 +24,8 @@ class ExperimentAdmin(ReadOnlyAdmin):
     fields = ("team", "slug", "name", "goal", "visibility", "baseline", "created_by", "created_at")
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(run_count=number_of(ExperimentRun.objects.all(), "experiment"))
-        )
+        run_count = number_of(ExperimentRun.objects.all(), "experiment")
+        return super().get_queryset(request).annotate(run_count=run_count)
 
     def view_on_site(self, experiment: Any) -> str:
         return reverse("experiment-page", args=[experiment.pk])

@@ -1,8 +1,7 @@
-"""What the pages of the administration share: they only show, but for a few actions that have no
-page of their own.
+"""The base of the administration's pages: they are read-only, except for a few actions.
 
-These go through the services: one transaction for a row and its event in the audit trail, and the
-same rules as in the API.
+Actions have no page of their own. They go through the services: one transaction for a row and its
+event in the audit trail, and the same rules as in the API.
 """
 
 from __future__ import annotations
@@ -32,14 +31,16 @@ else:
 
 # An action runs a transaction for each row, in one request.
 MAX_CHOSEN = 500
-_TOLD, _NAMED = 5, 20
+_MAX_REASONS, _MAX_LISTED = 5, 20
 
 
-def number_of(rows: QuerySet[Any], of: str) -> Coalesce:
-    """Return how many of these rows have the listed one as their `of`; joins would multiply each
-    other."""
-    counted = rows.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk"))
-    return Coalesce(Subquery(counted.values("number")), 0)
+def number_of(rows: QuerySet[Any], column: str) -> Coalesce:
+    """Return the number of rows that refer to a listed one by a column, as a subquery.
+
+    Several joins would multiply each other.
+    """
+    groups = rows.filter(**{column: OuterRef("pk")}).order_by().values(column)
+    return Coalesce(Subquery(groups.annotate(number=Count("pk")).values("number")), 0)
 
 
 class ReadOnly:
@@ -83,32 +84,40 @@ class ReadOnlyAdmin(ReadOnly, AnyAdmin):
         done: str,
         question: str = "",
     ) -> HttpResponse | None:
-        """Run an action on each of the rows, after a confirmation page if it needs one, and report
-        the result."""
+        """Run an action on each chosen row and report the results.
+
+        An action with a question shows a confirmation page first.
+        """
         if chosen.count() > MAX_CHOSEN:
             self.message_user(request, f"Choose {MAX_CHOSEN} rows at most.", messages.ERROR)
             return None
+
         if question and "confirmed" not in request.POST:
-            return self._ask(request, chosen, question)
-        origin, refused = origin_of(request), []
-        rows = list(chosen)
-        for row in rows:
+            return self._confirmation_page(request, chosen, question)
+
+        origin = origin_of(request)
+        number, reasons = 0, []
+        for row in list(chosen):
             try:
                 act(row, origin)
+                number += 1
             except EvalHubError as error:
-                refused.append(error.message)
-        self._tell(request, len(rows) - len(refused), done, refused)
-        return None
+                reasons.append(error.message)
 
-    def _tell(self, request: HttpRequest, number: int, done: str, refused: list[str]) -> None:
         if number:
             self.message_user(request, f"{done}: {number}", messages.SUCCESS)
-        for reason in refused[:_TOLD]:
+        for reason in reasons[:_MAX_REASONS]:
             self.message_user(request, f"Refused: {reason}", messages.WARNING)
-        if len(refused) > _TOLD:
-            self.message_user(request, f"Refused: {len(refused) - _TOLD} more", messages.WARNING)
 
-    def _ask(self, request: HttpRequest, chosen: QuerySet[Any], question: str) -> HttpResponse:
+        if len(reasons) > _MAX_REASONS:
+            more = len(reasons) - _MAX_REASONS
+            self.message_user(request, f"Refused: {more} more", messages.WARNING)
+
+        return None
+
+    def _confirmation_page(
+        self, request: HttpRequest, chosen: QuerySet[Any], question: str
+    ) -> HttpResponse:
         number = chosen.count()
         action_fields = ("action", "select_across", "index", ACTION_CHECKBOX_NAME)
         context = {
@@ -116,10 +125,11 @@ class ReadOnlyAdmin(ReadOnly, AnyAdmin):
             "title": "Are you sure?",
             "opts": self.opts,
             "question": question,
-            "rows": [str(row) for row in chosen[:_NAMED]],
-            "more": max(0, number - _NAMED),
+            "rows": [str(row) for row in chosen[:_MAX_LISTED]],
+            "more": max(0, number - _MAX_LISTED),
             "hidden": [
                 (name, value) for name in action_fields for value in request.POST.getlist(name)
             ],
         }
+
         return TemplateResponse(request, "runs/admin/confirm.html", context)

@@ -32,7 +32,7 @@ class StateFilter(admin.SimpleListFilter):
 
 
 class SubmissionAdmin(ReadOnlyAdmin):
-    """What both kinds share. They are uploaded through the pages and the API, which check their files."""
+    """Runs or session sets. They are uploaded through the pages and the API, which check files."""
 
     list_select_related = ("team", "collection", "submitted_by")
     search_fields = ("tag", "team__slug", "collection__slug", "submitted_by__username", "sha256")
@@ -42,38 +42,41 @@ class SubmissionAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> Any:
         return with_states(super().get_queryset(request))
 
-    def view_on_site(self, made: Any) -> str | None:
-        return (
-            None
-            if made.deleted_at
-            else reverse(f"{made.KEY.replace('_', '-')}-page", args=[made.pk])
-        )
+    def view_on_site(self, submission: Any) -> str | None:
+        if submission.deleted_at:
+            return None
+        return reverse(f"{submission.KEY.replace('_', '-')}-page", args=[submission.pk])
 
     @admin.display(ordering="state")
-    def state(self, made: Any) -> str:
-        return "withdrawn" if made.deleted_at else str(made.state)
+    def state(self, submission: Any) -> str:
+        return "withdrawn" if submission.deleted_at else str(submission.state)
 
     @admin.display(description="size", ordering="size")
-    def bytes(self, made: Any) -> str:
-        return filesizeformat(made.size)
+    def bytes(self, submission: Any) -> str:
+        return filesizeformat(submission.size)
 
     @admin.display(description="submitted", ordering="created_at")
-    def submitted(self, made: Any) -> Any:
-        return made.created_at
+    def submitted(self, submission: Any) -> Any:
+        return submission.created_at
 
     @admin.display(description="evaluations")
-    def all_evaluations(self, made: Any) -> str:
-        address = reverse(f"admin:metrics_{made.evaluations.model._meta.model_name}_changelist")
+    def all_evaluations(self, submission: Any) -> str:
+        address = reverse(
+            f"admin:metrics_{submission.evaluations.model._meta.model_name}_changelist"
+        )
         return format_html(
-            '<a href="{}?{}__id__exact={}">every evaluation</a>', address, made.KEY, made.pk
+            '<a href="{}?{}__id__exact={}">every evaluation</a>',
+            address,
+            submission.KEY,
+            submission.pk,
         )
 
 
 @admin.register(Run)
 class RunAdmin(SubmissionAdmin):
     list_display = (
-        "tag", "team", "collection", "state", "submitted", "submitted_by", "bytes", "topics", "documents",
-        "tied_documents",
+        "tag", "team", "collection", "state", "submitted", "submitted_by", "bytes", "topics",
+        "documents", "tied_documents",
     )  # fmt: skip
     list_filter = (StateFilter, ("deleted_at", admin.EmptyFieldListFilter), "collection")
 
@@ -81,8 +84,8 @@ class RunAdmin(SubmissionAdmin):
 @admin.register(SessionSet)
 class SessionSetAdmin(SubmissionAdmin):
     list_display = (
-        "tag", "team", "collection", "state", "submitted", "submitted_by", "judged_by", "bytes", "sessions", "queries",
-        "searchers",
+        "tag", "team", "collection", "state", "submitted", "submitted_by", "judged_by", "bytes",
+        "sessions", "queries", "searchers",
     )  # fmt: skip
     list_filter = (
         StateFilter,

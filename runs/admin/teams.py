@@ -42,17 +42,14 @@ class TeamAdmin(ReadOnlyAdmin):
     inlines = (Members,)
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        live = {"deleted_at": None}
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                member_count=number_of(Membership.objects.all(), "team"),
-                collection_count=number_of(Collection.objects.all(), "team"),
-                run_count=number_of(Run.objects.filter(**live), "team"),
-                session_set_count=number_of(SessionSet.objects.filter(**live), "team"),
-            )
-        )
+        counts = {
+            "member_count": number_of(Membership.objects.all(), "team"),
+            "collection_count": number_of(Collection.objects.all(), "team"),
+            "run_count": number_of(Run.objects.filter(deleted_at=None), "team"),
+            "session_set_count": number_of(SessionSet.objects.filter(deleted_at=None), "team"),
+        }
+
+        return super().get_queryset(request).annotate(**counts)
 
     @admin.display(ordering="member_count")
     def members(self, team: Any) -> int:
