@@ -7,7 +7,7 @@ from django.urls import include, path
 from evalhub import problems, schema
 from evalhub.operating.probes import PROBES
 from evalhub.version_view import VersionView
-from runs.web.views import checked, reads
+from runs.web.views import check_parameters, reads
 
 admin.site.site_header = admin.site.site_title = "EvalHub administration"
 
@@ -24,7 +24,7 @@ urlpatterns = [
     path("api/v1/docs/", schema.DocsView.as_view(url_name="schema"), name="api-docs"),
     path(
         "login/",
-        checked(
+        check_parameters(
             reads("next", fields=("next", "username", "password"))(
                 LoginView.as_view(
                     template_name="evalhub/login.html", http_method_names=["get", "head", "post"]
@@ -35,7 +35,9 @@ urlpatterns = [
     ),
     path(
         "logout/",
-        checked(reads("next", fields=("next",))(LogoutView.as_view(http_method_names=["post"]))),
+        check_parameters(
+            reads("next", fields=("next",))(LogoutView.as_view(http_method_names=["post"]))
+        ),
         name="logout",
     ),
     path("admin/", admin.site.urls),

@@ -42,7 +42,7 @@ from runs.services.audit.rates import RATES
 from runs.services.sharing.shares import no_share, open_share, opened_share, proof_of
 from runs.web.origin import network_of, sender_of
 from runs.web.parameters import text_of
-from runs.web.views import View, answer_of_the_api, checked, reads
+from runs.web.views import View, answer_of_the_api, check_parameters, reads
 
 _COOKIE, _SALT = "evalhub_share", "evalhub.share"
 _CHART_FORMATS = ("svg", "png", "pdf", "csv")
@@ -145,7 +145,7 @@ def _link_of(request: HttpRequest, key: str) -> ShareLink:
 
 
 @_unlisted
-@checked
+@check_parameters
 @reads("offset")
 def shared_page(request: HttpRequest, share: str) -> HttpResponse:
     """Show what a link opens."""
@@ -157,7 +157,7 @@ def shared_page(request: HttpRequest, share: str) -> HttpResponse:
 
 
 @_unlisted
-@checked
+@check_parameters
 @reads()
 def shared_file(request: HttpRequest, share: str, kind: str) -> HttpResponseBase:
     """Send an export of what a link opens."""
@@ -168,7 +168,7 @@ def shared_file(request: HttpRequest, share: str, kind: str) -> HttpResponseBase
 
 
 @_unlisted
-@checked
+@check_parameters
 @reads("theme", "size")
 def shared_chart(request: HttpRequest, share: str, chart: str, form: str) -> HttpResponse:
     """Draw a chart of what a link opens."""

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from runs.errors import FileReport, InvalidFile
 from runs.web.uploads import MultiPartParser
-from runs.web.views import answer_of_the_api, checked, problem_of, reads
+from runs.web.views import answer_of_the_api, check_parameters, problem_of, reads
 
 _OF_EVERY_FORM = ("csrfmiddlewaretoken", "action")
 
@@ -43,7 +43,7 @@ class FormPage(APIView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        return checked(reads(*cls.reads, fields=cls.fields)(super().as_view(**initkwargs)))
+        return check_parameters(reads(*cls.reads, fields=cls.fields)(super().as_view(**initkwargs)))
 
     def handle_exception(self, error: Exception) -> Any:
         """Return the error as a page, with the status and the sentence of the API."""
@@ -119,7 +119,7 @@ def fields_of(request: Request, *names: str) -> dict[str, str]:
     return {name: str(request.data[name]) for name in names if name in request.data}
 
 
-class OfForm:
+class FormInput:
     # A mixin for serializers of uploads, which reads the fields of a form: empty ones and files
     # that were not chosen are left out, and so are its CSRF token and the button that was pressed.
     def to_internal_value(self, data: Any) -> Any:

@@ -167,7 +167,7 @@ class MultiPartParser(parsers.MultiPartParser):
 
 
 class RawFileParser(parsers.BaseParser):
-    """Parse a request whose whole body is the file."""
+    """Parse a request with the file as its body."""
 
     media_type = "application/octet-stream"
 

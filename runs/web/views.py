@@ -62,8 +62,8 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
 def reads(*names: str, fields: tuple[str, ...] = (), numbered: str = "") -> Callable[[View], View]:
     """Declare the query parameters that a page reads, and the fields of its form.
 
-    A `numbered` one is read with any number behind it. `page` and `checked` refuse all others; a
-    page without a declaration reads none.
+    A `numbered` one is read with any number behind it. `page` and `check_parameters` refuse all
+    others; a page without a declaration reads none.
     """
 
     def decorate(view: View) -> View:
@@ -74,7 +74,7 @@ def reads(*names: str, fields: tuple[str, ...] = (), numbered: str = "") -> Call
     return decorate
 
 
-def checked(view: View) -> View:
+def check_parameters(view: View) -> View:
     """Decorate a view of a page to report unknown parameters.
 
     The page is shown without them, with a note that names them and with status 400. A request that
@@ -140,7 +140,7 @@ def page(view: View) -> View:
                 raise
             return error_page(request, error)
 
-    return require_safe(checked(guarded))
+    return require_safe(check_parameters(guarded))
 
 
 @page

@@ -32,7 +32,10 @@ class RunParentQuerySet(models.QuerySet["RunParent"]):
 
 
 class RunParent(models.Model):
-    """An edge of the graph of runs: the child was made from the parent, whose name outlives it."""
+    """An edge of the graph of runs: the child was made from the parent.
+
+    The name of the parent is kept when it is deleted.
+    """
 
     class Relation(models.TextChoices):
         RERANKED = "reranked"

@@ -19,7 +19,7 @@ from runs.services.accounts.first_account import create_first_account
 from runs.services.accounts.invitation_links import find_link, join, join_as_newcomer
 from runs.web.forms import refusal_of
 from runs.web.origin import origin_of
-from runs.web.views import checked, error_page, reads
+from runs.web.views import check_parameters, error_page, reads
 
 _ACCOUNT = ("username", "password", "again")
 _FORM = require_http_methods(["GET", "HEAD", "POST"])
@@ -39,7 +39,7 @@ def _welcome(request: HttpRequest, user: User, message: str) -> HttpResponse:
 
 @_FORM
 @sensitive_post_parameters("code", "password", "again")
-@checked
+@check_parameters
 @reads(fields=("code", *_ACCOUNT))
 def first_account_page(request: HttpRequest) -> HttpResponse:
     """Create the first account. Its form is on the home page, and here after an error."""
@@ -64,7 +64,7 @@ def first_account_page(request: HttpRequest) -> HttpResponse:
 
 @_FORM
 @sensitive_post_parameters("code", "password", "again")
-@checked
+@check_parameters
 @reads("code", fields=("code", *_ACCOUNT))
 def join_page(request: HttpRequest) -> HttpResponse:
     """Join the team of an invitation link, with an account or with a new one."""

@@ -29,7 +29,7 @@ from runs.services.submissions.runs import RunUpload
 from runs.services.submissions.submissions import submit
 from runs.services.tracking.lineage import MAX_PARENTS
 from runs.web.access import visible_collection
-from runs.web.forms import FormPage, OfForm, Refusal, refusal_of, see
+from runs.web.forms import FormInput, FormPage, Refusal, refusal_of, see
 from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
 from runs.web.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
@@ -54,7 +54,7 @@ _SINGLE_FILE_FIELDS = {
 _MAX_CHOICES = 200
 
 
-class RunFormSerializer(OfForm, RunUploadSerializer):
+class RunFormSerializer(FormInput, RunUploadSerializer):
     """The same fields as a form sends them: metadata, costs, parents and links are lines.
 
     With `tags=name`, the tag is taken from the file's name.

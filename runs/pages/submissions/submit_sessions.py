@@ -19,7 +19,7 @@ from runs.pages.tracking.metadata import lines_in
 from runs.services.submissions.session_sets import SessionSetUpload
 from runs.services.submissions.submissions import submit
 from runs.web.access import visible_collection
-from runs.web.forms import FormPage, OfForm, Refusal, refusal_of, render_form, see
+from runs.web.forms import FormInput, FormPage, Refusal, refusal_of, render_form, see
 from runs.web.origin import origin_of
 
 _JUDGED_BY = {
@@ -30,7 +30,7 @@ _JUDGED_BY = {
 }
 
 
-class SessionsFormSerializer(OfForm, SessionUploadSerializer):
+class SessionsFormSerializer(FormInput, SessionUploadSerializer):
     """The same fields as a form sends them."""
 
     def to_internal_value(self, data: Any) -> Any:

@@ -19,11 +19,11 @@ from runs.formats.artifacts import TYPES
 from runs.models import Artifact, Run, Scope
 from runs.services.tracking.artifacts import delete_artifact
 from runs.web.access import owned_run
-from runs.web.forms import FormPage, OfForm, Refusal, refusal_of, render_form, see
+from runs.web.forms import FormInput, FormPage, Refusal, refusal_of, render_form, see
 from runs.web.origin import origin_of
 
 
-class ArtifactFormSerializer(OfForm, ArtifactUploadSerializer):
+class ArtifactFormSerializer(FormInput, ArtifactUploadSerializer):
     """The same fields as a form sends them."""
 
 

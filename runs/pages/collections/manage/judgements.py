@@ -14,7 +14,7 @@ from runs.models import Collection, Qrels, User
 from runs.pages.collections.manage.sections import ChangingSection
 from runs.services.collections.qrels import activate_qrels, check_qrels, import_qrels
 from runs.services.storage.reports import report_as_json
-from runs.web.forms import OfForm
+from runs.web.forms import FormInput
 from runs.web.origin import origin_of
 
 # The uses of the second column of a file, in the words of the form.
@@ -27,7 +27,7 @@ _COLUMNS = {
 }
 
 
-class QrelsFormSerializer(OfForm, QrelsUploadSerializer):
+class QrelsFormSerializer(FormInput, QrelsUploadSerializer):
     """The same fields as a form sends them, with one choice for the use of the second column."""
 
     def to_internal_value(self, data: Any) -> Any:

@@ -15,7 +15,7 @@ from runs.models import Collection
 from runs.pages.collections.manage.sections import ChangingSection
 from runs.services.collections.collections import check_topics, import_topics
 from runs.services.storage.reports import report_as_json
-from runs.web.forms import OfForm
+from runs.web.forms import FormInput
 from runs.web.origin import origin_of
 
 _TOPICS_OF_A_PAGE = 100
@@ -23,7 +23,7 @@ _TOPICS_OF_A_PAGE = 100
 _MAX_LISTED = 10
 
 
-class TopicsFormSerializer(OfForm, TopicsUploadSerializer):
+class TopicsFormSerializer(FormInput, TopicsUploadSerializer):
     """The same fields as a form sends them."""
 
 
