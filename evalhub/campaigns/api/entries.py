@@ -32,7 +32,7 @@ from evalhub.campaigns.questions.lookup import (
     visible_phase,
 )
 from evalhub.campaigns.services.campaigns import check_organiser
-from evalhub.campaigns.services.entering import Asked, EntryUpload, enter_run, enter_stored
+from evalhub.campaigns.services.entering import EntryRequest, EntryUpload, enter_run, enter_stored
 from evalhub.campaigns.services.entries import (
     allowance,
     change_entry,
@@ -103,7 +103,7 @@ def _organises_entry(request: Request, body: Any, entry: UUID) -> bool:
     return bool(Entry.objects.filter(pk=entry, phase__campaign__in=organised).exists())
 
 
-def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
+def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
     """Return what an entry is to be, and take its fields out of those of its run. Raise NotAllowed for whoever takes
     part with no team, and for what is for organisers."""
     other, own = fields.pop("on_behalf_of"), {name: fields.pop(name) for name in _OF_ENTRY}
@@ -132,7 +132,7 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
         "participation": team,
         "origin": origin,
     }
-    return Asked(**asked, on_behalf=bool(other), **own)
+    return EntryRequest(**asked, on_behalf=bool(other), **own)
 
 
 class EntryList(AnswerList[Entry]):
@@ -202,7 +202,7 @@ class EntryList(AnswerList[Entry]):
                 "user": asked.user,
                 "origin": asked.origin,
             }
-            upload = EntryUpload(**of, **fields, asked=asked)
+            upload = EntryUpload(**of, **fields, request=asked)
             if dry_run:
                 upload.check_answers()
                 run = upload.check_file()

@@ -31,7 +31,13 @@ from evalhub.campaigns.questions.lookup import (
     visible_phase,
 )
 from evalhub.campaigns.services.campaigns import check_organiser, is_organiser
-from evalhub.campaigns.services.entering import MAX_TAG, Asked, EntryUpload, enter_run, enter_stored
+from evalhub.campaigns.services.entering import (
+    MAX_TAG,
+    EntryRequest,
+    EntryUpload,
+    enter_run,
+    enter_stored,
+)
 from evalhub.campaigns.services.entries import (
     allowance,
     change_entry,
@@ -121,7 +127,7 @@ class _EntryForm(FormPage):
         """Raise NotAllowed for those who have no such form."""
         raise NotImplementedError
 
-    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
+    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
         raise NotImplementedError
 
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
@@ -168,9 +174,9 @@ class EnterPage(_EntryForm):
     def check(self, request: Request, phase: Phase) -> None:
         own_participation(request, phase.campaign)
 
-    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
+    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
         own = own_participation(request, phase.campaign)
-        return Asked(participation=own, **_asked(request, phase, fields))
+        return EntryRequest(participation=own, **_asked(request, phase, fields))
 
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
         own, now = own_participation(request, phase.campaign), clock.database_now()
@@ -214,7 +220,7 @@ class OwnEntryPage(_EntryForm):
     def check(self, request: Request, phase: Phase) -> None:
         check_organiser(phase.campaign, request.user)
 
-    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> Asked:
+    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
         other, team = fields.pop("on_behalf_of"), None
         if other:
             team = (
@@ -233,7 +239,9 @@ class OwnEntryPage(_EntryForm):
                 "runs of the organisers do not compete; choose a team to enter for, or another role"
             )
             raise InvalidInput(message, pointer="/role")
-        return Asked(participation=team, on_behalf=bool(other), **_asked(request, phase, fields))
+        return EntryRequest(
+            participation=team, on_behalf=bool(other), **_asked(request, phase, fields)
+        )
 
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
         accepted = phase.campaign.participations.filter(
@@ -289,7 +297,7 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> dict[str, 
     }
 
 
-def _upload(phase: Phase, asked: Asked, fields: dict[str, Any]) -> EntryUpload:
+def _upload(phase: Phase, asked: EntryRequest, fields: dict[str, Any]) -> EntryUpload:
     fields.pop("dry_run")
     team = asked.participation.team if asked.participation else phase.campaign.team
     of: dict[str, Any] = {
@@ -298,13 +306,13 @@ def _upload(phase: Phase, asked: Asked, fields: dict[str, Any]) -> EntryUpload:
         "user": asked.user,
         "origin": asked.origin,
     }
-    return EntryUpload(**{**of, **fields, "file": fields["file"].path}, asked=asked)
+    return EntryUpload(**{**of, **fields, "file": fields["file"].path}, request=asked)
 
 
 def _missing(upload: EntryUpload) -> str:
     """Return what stands in the way of entering a file that can be read, or an empty text."""
     try:
-        upload.check_asked()
+        upload.check_request()
     except EvalHubError as error:
         return error.message
     return ""
