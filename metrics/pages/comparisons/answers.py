@@ -1,4 +1,4 @@
-"""A finished comparison on pages: the parts that are the same for two and for many runs."""
+"""A finished comparison on pages: the parts of the pages of two runs and of many."""
 
 from __future__ import annotations
 
@@ -50,16 +50,18 @@ from metrics.services.values.curves import CurveQuery, RecallQuery
 from runs.errors import InvalidInput
 from runs.models import Collection, ShareLink
 
-# The runs among which those with a curve are chosen.
+# The runs that are offered for a curve.
 _CHOICES = 200
-# Charts with a row for each run are tall from this many runs on.
+# Charts with a row for each run are tall for more runs than this.
 _FEW_ROWS = 12
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownComparison:
     """An answer under the selected measure; its numbers and verdicts are those of the first test.
-    With a `link` it is shown to readers of a share link."""
+
+    With a `link` it is shown to readers of a share link.
+    """
 
     collection: Collection
     answer: Answer
@@ -78,7 +80,7 @@ class Shown:
 
     @property
     def too_few(self) -> str:
-        """Return why there are no verdicts, if there are too few topics."""
+        """Return a sentence on too few topics for verdicts; empty if there are enough."""
         return too_few(self.compared.topics) if self.compared.topics < MIN_TOPICS else ""
 
     @property
@@ -86,26 +88,35 @@ class Shown:
         return rows_of(self.answer, self.compared)
 
     @cached_property
-    def drawn(self) -> list[Evaluation]:
-        """Return those whose curves are drawn, the best first: of the runs that `draw` names, or of
-        the first ones, as many as a chart has colours for. Raise InvalidInput for more, and for a
-        run that is not compared."""
-        there = {str((one := self.evaluation(row)).run_id): one for row in self.rows}
+    def evaluations_with_curves(self) -> list[Evaluation]:
+        """Return the evaluations whose curves are drawn, the best first.
+
+        They are those of the runs that `draw` names, or of the first ones, as many as a chart has
+        colours for. Raise InvalidInput for more, and for a run that is not compared.
+        """
+        evaluations = {}
+        for row in self.rows:
+            evaluation = self.evaluation(row)
+            evaluations[str(evaluation.run_id)] = evaluation
+
         named = set(run_ids_in(self.text, "draw"))
         if len(named) > MAX_TOGETHER:
             message = f"{len(named)} runs; a chart shows the curves of at most {MAX_TOGETHER}"
             raise InvalidInput(message, pointer="draw")
-        for run in named - set(there):
+
+        for run in named - set(evaluations):
             raise InvalidInput(
                 f"run {run} is not among the compared runs", code="unknown_run", pointer="draw"
             )
-        return [one for run, one in there.items() if run in named] or list(there.values())[
-            :MAX_TOGETHER
-        ]
+
+        if not named:
+            return list(evaluations.values())[:MAX_TOGETHER]
+
+        return [evaluation for run, evaluation in evaluations.items() if run in named]
 
     @property
     def pair(self) -> bool:
-        """Return whether two runs are compared that are not withdrawn."""
+        """Return whether the comparison is of two runs, of which none is withdrawn."""
         return self.compared.pairs.runs == len(self.rows) == 2
 
     @property
@@ -114,12 +125,14 @@ class Shown:
 
     @property
     def in_detail(self) -> bool:
-        """Return whether topics, curves and rankings are shown: not to readers of a link, and not
-        of old values."""
+        """Return whether the page has topics, curves and rankings.
+
+        Readers of a link see none, and old values have none.
+        """
         return not self.stale and self.link is None
 
     @cached_property
-    def asked(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """Return the query as parameters."""
         query = self.answer.query
         if self.answer.stored and not query.runs:
@@ -133,29 +146,34 @@ class Shown:
 
 def show(
     collection: Collection, answer: Answer, text: Text, link: ShareLink | None = None
-) -> Shown:
+) -> ShownComparison:
     """Return the answer under the measure named by `by`, or the first one."""
     by = measure_in(text, "by", answer.results[0].measure.name, collection.documents)
-    compared = next((one for one in answer.results if one.measure == by), answer.results[0])
-    return Shown(collection, answer, compared, text, link)
+    compared = next((part for part in answer.results if part.measure == by), answer.results[0])
+    return ShownComparison(collection, answer, compared, text, link)
 
 
-def common_parts(shown: Shown) -> dict[str, Any]:
+def common_parts(comparison: ShownComparison) -> dict[str, Any]:
     """Return the parts of the context that the pages of two and of many runs share."""
-    answer, compared = shown.answer, shown.compared
-    unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
-    covered = coverage_cautions(answer, compared)
-    if shown.pair:
-        # Under the verdict there is a sentence of both shares.
-        covered = [caution for caution in covered if caution.code != "uneven_judging"]
+    answer, compared = comparison.answer, comparison.compared
+    coverage = coverage_cautions(answer, compared)
+    if comparison.pair:
+        # A sentence under the verdict has the shares of both runs.
+        coverage = [caution for caution in coverage if caution.code != "uneven_judging"]
+
     cautions = [
-        *unsuited,
+        *qrels_cautions([compared.measure], answer.entrants.qrels),
         *compared.cautions,
-        *covered,
+        *coverage,
         *split_omnibus(compared, answer.query.rule),
     ]
+
     messages = [caution.message for caution in cautions]
-    among = f"among {named_family(answer, shown.family.test)}: " if answer.narrowed else ""
+    among = ""
+    if answer.narrowed:
+        among = f"among {named_family(answer, comparison.family.test)}: "
+
+    # A caution that only some of the tests have names them.
     tests_of: dict[str, list[str]] = {}
     for family in compared.families:
         messages += [
@@ -164,27 +182,31 @@ def common_parts(shown: Shown) -> dict[str, Any]:
         ]
         for caution in dict.fromkeys(family.result.cautions):
             tests_of.setdefault(caution.message, []).append(TEST_NAMES[family.test])
+
     if compared.equivalence:
         for caution in compared.equivalence.cautions:
             tests_of.setdefault(caution.message, []).append(PRACTICAL_NAMES["tost"])
+
     tests = len(compared.families) + (compared.equivalence is not None)
     for message, names in tests_of.items():
-        # A caution that some of the tests have names them.
-        named = "" if len(names) == tests else f"{', '.join(names)}: "
-        messages.append(f"{among}{named}{message}")
-    baseline = compared.pairs.baseline
+        tests_words = "" if len(names) == tests else f"{', '.join(names)}: "
+        messages.append(f"{among}{tests_words}{message}")
+
+    baseline = None
+    row = compared.pairs.baseline
+    if row is not None and row in comparison.rows:
+        baseline = run_of(answer, compared, row)
+
     return {
-        "shown": shown,
+        "comparison": comparison,
         "qrels": answer.entrants.qrels,
-        "measures": [one.measure.name for one in answer.results],
+        "measures": [result.measure.name for result in answer.results],
         "measure": compared.measure.name,
         "coverage": coverage_sentences(answer, compared),
         "cautions": list(dict.fromkeys(messages)),
-        "baseline": run_of(answer, compared, baseline)
-        if baseline is not None and baseline in shown.rows
-        else None,
+        "baseline": baseline,
         "confidence": f"{100 * answer.query.options.confidence:g}%",
-        "files": files(shown),
+        "files": files(comparison),
         "left_out": len(compared.left_out),
         "posteriors": bool(answer.query.practical.posteriors),
         "rope": f"{answer.query.practical.rope:g}",
@@ -192,126 +214,151 @@ def common_parts(shown: Shown) -> dict[str, Any]:
     }
 
 
-def files(shown: Shown) -> list[tuple[str, str]]:
-    """Return the addresses of this comparison in every format.
+def files(comparison: ShownComparison) -> list[tuple[str, str]]:
+    """Return the title and address of this comparison in every format.
 
     A table is for one test, or for one of ranks and one of means.
     """
-    if shown.link:
-        return shared_files(shown.link, EXPORTS)
-    stored, asked, query = shown.answer.stored, shown.asked, shown.answer.query
-    tabled = len(query.tests) == 1 or two_kinds(query)
+    if comparison.link:
+        return shared_files(comparison.link, EXPORTS)
+
+    stored, query = comparison.answer.stored, comparison.answer.query
+    has_table = len(query.tests) == 1 or two_kinds(query)
+
     if stored:
-        kinds = ["csv", "md", "tex"] if tabled else ["csv"]
-        some = f"?{urlencode({'runs': ','.join(query.runs)})}" if shown.answer.narrowed else ""
+        kinds = ["csv", "md", "tex"] if has_table else ["csv"]
+        selection = ""
+        if comparison.answer.narrowed:
+            selection = f"?{urlencode({'runs': ','.join(query.runs)})}"
+
         addresses = {
-            kind: reverse("stored-comparison-export", args=[stored.pk, kind]) + some
+            kind: reverse("stored-comparison-export", args=[stored.pk, kind]) + selection
             for kind in kinds
         }
-        addresses["json"] = reverse("stored-comparison", args=[stored.pk]) + some
+        addresses["json"] = reverse("stored-comparison", args=[stored.pk]) + selection
     else:
-        slug, one = (
-            shown.collection.slug,
-            asked if tabled else {**asked, "tests": shown.family.test},
-        )
-        addresses = {
-            kind: f"{reverse('comparison-export', args=[slug, kind])}?{urlencode(asked if kind == 'csv' else one)}"
-            for kind in ("csv", "md", "tex")
-        }
-        addresses["json"] = f"{reverse('comparison', args=[slug])}?{urlencode(asked)}"
-    names = {kind: FORMATS[kind].title for kind in EXPORTS} | {"json": "JSON"}
-    return [(names[kind], address) for kind, address in addresses.items()]
+        slug, parameters = comparison.collection.slug, comparison.parameters
+        of_table = parameters if has_table else {**parameters, "tests": comparison.family.test}
+        addresses = {}
+        for kind in ("csv", "md", "tex"):
+            text = urlencode(parameters if kind == "csv" else of_table)
+            addresses[kind] = f"{reverse('comparison-export', args=[slug, kind])}?{text}"
+        addresses["json"] = f"{reverse('comparison', args=[slug])}?{urlencode(parameters)}"
+
+    titles = {kind: FORMATS[kind].title for kind in EXPORTS} | {"json": "JSON"}
+    return [(titles[kind], address) for kind, address in addresses.items()]
 
 
-def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
+def answer_figure(comparison: ShownComparison, figure: Figure) -> ShownFigure:
     """Return a chart of the comparison with a row for each run."""
-    tall = len(shown.rows) > _FEW_ROWS
+    tall = len(comparison.rows) > _FEW_ROWS
     sizes = ("tall", "narrow-tall") if tall else ("column", "narrow")
-    if shown.link:
-        return shared_figure(figure, shown.link, *sizes)
-    chosen = {"measures": shown.compared.measure.name, "tests": shown.family.test}
-    if shown.answer.stored:
-        chosen |= {"runs": ",".join(shown.answer.query.runs)} if shown.answer.narrowed else {}
+    if comparison.link:
+        return shared_figure(figure, comparison.link, *sizes)
+
+    chosen = {"measures": comparison.compared.measure.name, "tests": comparison.family.test}
+
+    if comparison.answer.stored:
+        if comparison.answer.narrowed:
+            chosen["runs"] = ",".join(comparison.answer.query.runs)
+
         return ShownFigure(
             figure,
             "stored-comparison-chart",
-            {"comparison": shown.answer.stored.pk},
+            {"comparison": comparison.answer.stored.pk},
             chosen,
             *sizes,
         )
-    arguments = {"collection": shown.collection.slug}
-    return ShownFigure(figure, "collection-chart", arguments, {**shown.asked, **chosen}, *sizes)
+
+    arguments = {"collection": comparison.collection.slug}
+    parameters = {**comparison.parameters, **chosen}
+
+    return ShownFigure(figure, "collection-chart", arguments, parameters, *sizes)
 
 
-def curves_part(shown: Shown) -> dict[str, Any]:
-    """Return the curves of some runs with their readings, under the requested measure and to the
-    requested rank."""
-    text = shown.text
-    given = {
+def curves_part(comparison: ShownComparison) -> dict[str, Any]:
+    """Return the curves of some runs with their readings, under the measure that is requested."""
+    text = comparison.text
+    curve_text = {
         "measure": text.get("curve", ""),
         "depth": text.get("depth", ""),
         "ranks": text.get("ranks", ""),
     }
-    query = replace(CurveQuery.read(given), with_readings=True)
-    evaluations = shown.drawn
+    query = replace(CurveQuery.read(curve_text), with_readings=True)
+    evaluations = comparison.evaluations_with_curves
     together = read_curves_together(evaluations=evaluations, query=query)
-    asked = {"measure": together.measure.name, "depth": str(query.depth), **_together(shown)}
-    figure = curves_together_figure(together, len(shown.rows))
+    parameters = {
+        "measure": together.measure.name,
+        "depth": str(query.depth),
+        **_together(comparison),
+    }
+    figure = curves_together_figure(together, len(comparison.rows))
+    page = reverse("collection-curves", args=[comparison.collection.slug])
+
     return {
         "readings": reading_table(together, query),
         "ranks": ",".join(map(str, ranks_read(query))),
-        "address": f"{reverse('collection-curves', args=[shown.collection.slug])}?{urlencode(asked)}&readings=true",
+        "address": f"{page}?{urlencode(parameters)}&readings=true",
         "measure": together.measure.name,
         "depth": query.depth,
         "most": MAX_DEPTH,
         "choices": curve_choices(together.measure),
-        "all": len(evaluations) == len(shown.rows),
-        "drawn": len(evaluations),
+        "all": len(evaluations) == len(comparison.rows),
+        "number": len(evaluations),
         "figure": ShownFigure(
-            figure, "collection-chart", {"collection": shown.collection.slug}, asked, "wide"
-        ),
-    }
-
-
-def drawn_choices(shown: Shown) -> dict[str, Any]:
-    """Return which runs have a curve, and which can have one instead: those of the table."""
-    drawn = {evaluation.run_id for evaluation in shown.drawn}
-    runs = [run_of(shown.answer, shown.compared, row) for row in shown.rows[:_CHOICES]]
-    names = names_of(runs)
-    return {
-        "choices": [(run.pk, names[run], run.pk in drawn) for run in runs],
-        "drawn": len(drawn),
-        "most": MAX_TOGETHER,
-        "runs": len(shown.rows),
-    }
-
-
-def recall_part(shown: Shown) -> dict[str, Any]:
-    """Return precision over recall of some runs."""
-    choices, evaluations = recall_choices(shown.text, shown.answer.entrants.qrels), shown.drawn
-    together = read_recall_together(
-        evaluations=evaluations, query=RecallQuery.read(choices["parameters"])
-    )
-    asked, arguments = (
-        {**choices["parameters"], **_together(shown)},
-        {"collection": shown.collection.slug},
-    )
-    return choices | {
-        "all": len(evaluations) == len(shown.rows),
-        "drawn": len(evaluations),
-        "address": f"{reverse('collection-precision-recall', args=[shown.collection.slug])}?{urlencode(asked)}",
-        "figure": ShownFigure(
-            recall_together_figure(together, len(shown.rows)),
+            figure,
             "collection-chart",
-            arguments,
-            asked,
+            {"collection": comparison.collection.slug},
+            parameters,
             "wide",
         ),
     }
 
 
-def _together(shown: Shown) -> dict[str, str]:
-    """Return the drawn runs as parameters of their charts."""
-    asked = {"runs": ",".join(str(evaluation.run_id) for evaluation in shown.drawn)}
-    scores = shown.answer.query.scores
-    return asked | ({"scores": scores} if scores else {})
+def curve_runs_part(comparison: ShownComparison) -> dict[str, Any]:
+    """Return the runs that have a curve, and the runs that can have one: those of the table."""
+    drawn = {evaluation.run_id for evaluation in comparison.evaluations_with_curves}
+    runs = [
+        run_of(comparison.answer, comparison.compared, row) for row in comparison.rows[:_CHOICES]
+    ]
+    names = names_of(runs)
+
+    return {
+        "choices": [(run.pk, names[run], run.pk in drawn) for run in runs],
+        "number": len(drawn),
+        "most": MAX_TOGETHER,
+        "runs": len(comparison.rows),
+    }
+
+
+def recall_part(comparison: ShownComparison) -> dict[str, Any]:
+    """Return precision over recall of some runs."""
+    choices = recall_choices(comparison.text, comparison.answer.entrants.qrels)
+    evaluations = comparison.evaluations_with_curves
+    together = read_recall_together(
+        evaluations=evaluations, query=RecallQuery.read(choices["parameters"])
+    )
+    parameters = {**choices["parameters"], **_together(comparison)}
+    arguments = {"collection": comparison.collection.slug}
+    page = reverse("collection-precision-recall", args=[comparison.collection.slug])
+
+    return choices | {
+        "all": len(evaluations) == len(comparison.rows),
+        "number": len(evaluations),
+        "address": f"{page}?{urlencode(parameters)}",
+        "figure": ShownFigure(
+            recall_together_figure(together, len(comparison.rows)),
+            "collection-chart",
+            arguments,
+            parameters,
+            "wide",
+        ),
+    }
+
+
+def _together(comparison: ShownComparison) -> dict[str, str]:
+    """Return the runs with curves as parameters of their charts."""
+    runs = ",".join(str(evaluation.run_id) for evaluation in comparison.evaluations_with_curves)
+    parameters = {"runs": runs}
+    scores = comparison.answer.query.scores
+    return parameters | ({"scores": scores} if scores else {})

@@ -28,7 +28,7 @@ Text = Mapping[str, str]
 # At most this many runs are listed to select; others can be selected on a leaderboard.
 _LISTED = 200
 _NAMED = 24
-# Parameters with a field of their own, besides the numbers and those of Wilcoxon's test.
+# Parameters with a field of their own, in addition to the numbers and those of Wilcoxon's test.
 _FIELDS = ("measures", "runs", "baseline", "tests", "correction")
 _NUMBERS = [
     kind
@@ -55,7 +55,7 @@ _WILCOXON = (
 
 @dataclass(frozen=True)
 class RunChoice:
-    """A run that may take part; if it is chosen, `without` is the address of the page without it."""
+    """A run that may take part; `without` is the address of the page without a chosen run."""
 
     id: str
     tag: str
@@ -94,15 +94,17 @@ class Controls:
 
     @property
     def title(self) -> str:
-        """Return the names of the two compared runs, with their teams if both have the same name."""
+        """Return the names of two compared runs, with their teams if their tags are the same."""
         if len(self.chosen) != 2:
             return "Comparison"
+
         first, second = self.chosen
-        named = [
+        names = [
             run.tag if first.tag != second.tag else f"{run.team}/{run.tag}"
             for run in (first, second)
         ]
-        return " and ".join(named)
+
+        return " and ".join(names)
 
     @property
     def more(self) -> bool:
@@ -121,7 +123,7 @@ class Controls:
         return self.chosen if len(self.chosen) <= _NAMED else []
 
     @property
-    def tested(self) -> str:
+    def chosen_tests(self) -> str:
         return ", ".join(test.title for test in [*self.tests, *self.practical] if test.chosen)
 
 
@@ -129,79 +131,84 @@ def make_controls(collection: Collection, text: Text) -> Controls:
     """Return the form. Raise NotFound without judgements."""
     qrels = active_qrels(collection)
     runs = _runs(collection, qrels, text)
+
     tests = [part.strip() for part in (text.get("tests") or text.get("test") or "").split(",")]
     if not any(tests):
-        named = {run for run in [*text.get("runs", "").split(","), text.get("baseline")] if run}
-        of_a_pair = len(named or runs) == 2 and not text.get("family")
+        chosen = {run for run in [*text.get("runs", "").split(","), text.get("baseline")] if run}
+        of_a_pair = len(chosen or runs) == 2 and not text.get("family")
         tests = [USUAL_TEST_OF_A_PAIR if of_a_pair else USUAL_TEST]
+
     correction = text.get("correction") or "holm"
+
+    wilcoxon = []
+    for name, title, usual, choices in _WILCOXON:
+        value = text.get(name) or usual
+        options = [Choice(choice, words, choice == value) for choice, words in choices.items()]
+        wilcoxon.append((name, title, options))
+
     return Controls(
-        text.get("measures") or text.get("measure") or tested_measures(collection)[0],
-        runs,
-        text.get("baseline") or "",
-        [Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],
-        [
+        measures=text.get("measures") or text.get("measure") or tested_measures(collection)[0],
+        runs=runs,
+        baseline=text.get("baseline") or "",
+        tests=[Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],
+        practical=[
             Choice(name, PRACTICAL_NAMES[name], name in tests, PRACTICAL_ASKS[name])
             for name in PRACTICAL
         ],
-        [Choice(name, CORRECTION_NAMES[name], name == correction) for name in CORRECTIONS],
-        {kind.name: text.get(kind.name) or kind.write(kind.default) for kind in _NUMBERS},
-        [
-            (
-                name,
-                title,
-                [
-                    Choice(choice, says, choice == (text.get(name) or usual))
-                    for choice, says in choices.items()
-                ],
-            )
-            for name, title, usual, choices in _WILCOXON
+        corrections=[
+            Choice(name, CORRECTION_NAMES[name], name == correction) for name in CORRECTIONS
         ],
-        {name: text[name] for name in _kept_names() if text.get(name)},
+        numbers={kind.name: text.get(kind.name) or kind.write(kind.default) for kind in _NUMBERS},
+        wilcoxon=wilcoxon,
+        kept={name: text[name] for name in _kept_names() if text.get(name)},
     )
 
 
 def _kept_names() -> list[str]:
-    """Return the names of the parameters without a field, which the form sends as they were."""
-    shown = {*_FIELDS, *(kind.name for kind in _NUMBERS), *(name for name, *_ in _WILCOXON)}
-    return [kind.name for kind in ComparisonQuery.parameters() if kind.name not in shown]
+    """Return the parameters without a field, which the form sends on unchanged."""
+    with_field = {*_FIELDS, *(kind.name for kind in _NUMBERS), *(name for name, *_ in _WILCOXON)}
+    return [kind.name for kind in ComparisonQuery.parameters() if kind.name not in with_field]
 
 
 def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
-    """Return the evaluated runs by tag, including all chosen ones and the baseline whatever their number."""
+    """Return the evaluated runs by tag, always with the chosen ones and the baseline."""
     current = Evaluation.objects.current(qrels, text.get("scores") or collection.scores).evaluated()
     columns = current.order_by("run__tag", "run__team__slug").values_list(
         "run_id", "run__tag", "run__team__slug"
     )
     rows = {str(row[0]): row for row in columns[:_LISTED]}
+
     try:
         chosen = run_ids_in(text)
     except InvalidInput:
-        # One of them is not an id, which the answer reports.
+        # The answer reports the id that is none.
         chosen = []
-    named = None
+
+    baseline = None
     with suppress(InvalidInput):
-        named = run_id_in(text, "baseline")
-    missing = [run for run in (*chosen, named) if run and run not in rows]
+        baseline = run_id_in(text, "baseline")
+
+    missing = [run for run in (*chosen, baseline) if run and run not in rows]
     if missing:
         rows.update({str(row[0]): row for row in columns.filter(run__in=missing)})
+
     return [
         RunChoice(
-            pk,
-            tag,
-            team,
-            pk in chosen,
-            _without(collection, text, chosen, pk) if pk in chosen else "",
+            id=pk,
+            tag=tag,
+            team=team,
+            chosen=pk in chosen,
+            without=_without(collection, text, chosen, pk) if pk in chosen else "",
         )
         for pk, (_, tag, team) in rows.items()
     ]
 
 
 def _without(collection: Collection, text: Text, chosen: list[str], run: str) -> str:
-    left = {**text, "runs": ",".join(one for one in chosen if one != run)}
-    if left.get("baseline") == run:
-        left["baseline"] = ""
-    return address(collection, left)
+    query = {**text, "runs": ",".join(other for other in chosen if other != run)}
+    if query.get("baseline") == run:
+        query["baseline"] = ""
+    return address(collection, query)
 
 
 def address(collection: Collection, text: Text) -> str:

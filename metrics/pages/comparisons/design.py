@@ -1,4 +1,4 @@
-"""The page of the differences that a collection can detect: discriminative power, topic set sizes and swap rates."""
+"""The page of what a collection can detect: discriminative power, topic set sizes, swap rates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MEASURE = Column("", "Measure", head=True)
 @reads(*names_of(DESIGN))
 @kept_page(of_visible_collection, shared_by=all_once_public)
 def design_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show which differences the topics can detect, and how many topics would be needed."""
+    """Show the differences that the topics can detect, and the topics that others would need."""
     collection = visible_collection(request, slug)
     query = query_of(request, collection)
     context: dict[str, Any] = {
@@ -43,19 +43,23 @@ def design_page(request: HttpRequest, slug: str) -> HttpResponse:
         "differences": query.get("differences") or "0.05, 0.1",
     }
     status = fill(context, "answer", _answer, request, collection, query)
+
     return render(request, "metrics/design.html", context, status=status)
 
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
     design = read_design(collection=collection, query=DesignQuery.read(query, collection))
-    asked = {name: query.get(name, "") for name in names_of(DESIGN)}
-    cautions = dict.fromkeys(caution.message for one in design.measures for caution in one.cautions)
+    parameters = {name: query.get(name, "") for name in names_of(DESIGN)}
+    cautions = dict.fromkeys(
+        caution.message for part in design.measures for caution in part.cautions
+    )
+
     return {
         "design": design,
         "cautions": list(cautions),
         "figure": ShownFigure(
-            power_figure(design), "collection-chart", {"collection": collection.slug}, asked
+            power_figure(design), "collection-chart", {"collection": collection.slug}, parameters
         ),
         "powers": _powers_table(design),
         "detections": _detections_table(design),
@@ -75,6 +79,7 @@ def _powers_table(design: Design) -> Table:
         Column("", f"Found with power {design.query.power}"),
         Column("", "Interval of a difference"),
     ]
+
     rows = []
     for measure in design.measures:
         power, sets = measure.power, measure.topic_sets
@@ -88,11 +93,12 @@ def _powers_table(design: Design) -> Table:
             f"± {sets.half_width:.4f}" if sets else NOTHING,
         ]
         rows.append(Row(values))
+
     return Table("powers", columns, rows, title="Discriminative power by measure")
 
 
 def _detections(design: Design) -> Iterator[tuple[str, Detection]]:
-    """Yield the name of a measure with each difference that a set of topics may have to detect."""
+    """Yield the name of a measure with each difference to detect and its numbers of topics."""
     for measure in design.measures:
         if measure.topic_sets:
             for detection in measure.topic_sets.detections:
@@ -109,6 +115,7 @@ def _detections_table(design: Design) -> Table:
         Column("", "Topics, ANOVA of all runs", format=_count),
         Column("", "Topics, interval", format=_count),
     ]
+
     rows = [
         Row(
             [
@@ -122,6 +129,7 @@ def _detections_table(design: Design) -> Table:
         )
         for measure, detection in _detections(design)
     ]
+
     return Table("detections", columns, rows, title="Topic set sizes")
 
 
@@ -136,6 +144,7 @@ def _margins_table(design: Design) -> Table:
         Column("", "Power now, equivalent", format="{:.1%}".format),
         Column("", "Topics, equivalent", format=_count),
     ]
+
     rows = [
         Row(
             [
@@ -151,19 +160,21 @@ def _margins_table(design: Design) -> Table:
         for measure, detection in _detections(design)
         if (smallness := detection.smallness)
     ]
+
     title = "Topics to show that a difference is small"
     return Table("margins", columns, rows, title=title)
 
 
 def _swaps_table(design: Design) -> Table:
-    """Build the table of the shares of swapped pairs for each size of the topic sets, with the
-    difference from which on few are swapped."""
+    """Build the table of swap rates by the size of the topic sets, with the least difference that
+    is rarely swapped."""
     columns = [
         _MEASURE,
         Column("", "Topics in a set"),
         Column("", "Swap rate"),
         Column("", "At most 5% from"),
     ]
+
     rows = []
     for measure in design.measures:
         swaps = measure.swaps
@@ -173,6 +184,7 @@ def _swaps_table(design: Design) -> Table:
             rate = f"{swapped / compared:.1%}" if compared else NOTHING
             least = f"{needed[place]:.2f}" if math.isfinite(needed[place]) else NOTHING
             rows.append(Row([measure.measure.name, size, rate, least]))
+
     return Table("swaps", columns, rows, title="Swap rates")
 
 

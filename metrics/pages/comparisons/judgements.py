@@ -1,4 +1,4 @@
-"""The page of a collection's judgements: levels, the recall base of each topic, and two versions side by side."""
+"""The page of judgements: levels, the recall base of each topic, and two versions side by side."""
 
 from __future__ import annotations
 
@@ -51,8 +51,10 @@ _FIGURES = (
 
 @dataclass(frozen=True)
 class LevelLine:
-    """A level of a version: its documents, their shares of all judgements and of the relevant ones, and their mean
-    number in a topic."""
+    """A level of a version with its number of documents.
+
+    The percentages are of all judgements and of the relevant ones.
+    """
 
     level: int
     label: str
@@ -64,7 +66,7 @@ class LevelLine:
 
 
 def _judged_collection(request: HttpRequest, slug: str) -> Subject | None:
-    """Return the collection, or None while its judgements are blind. No values are read."""
+    """Return the collection, or None while its judgements are blind; the page has no values."""
     collection = visible_collection(request, slug)
     return Subject(collection) if can_see_scores(request.user, collection) else None
 
@@ -78,6 +80,7 @@ def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
     query = query_of(request)
     context: dict[str, Any] = {"collection": collection, "query": query}
     status = fill(context, "answer", _read, request, collection, query)
+
     if "answer" in context:
         answer: JudgementsAnswer = context["answer"]
         offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
@@ -92,6 +95,7 @@ def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
             "paging": Paging(offset, _TOPICS_OF_A_PAGE, len(first.qrels.topic_ids)),
             "cross": _cross(answer.compared) if answer.compared else None,
         }
+
     return render(request, "metrics/judgements.html", context, status=status)
 
 
@@ -102,20 +106,25 @@ def _read(request: HttpRequest, collection: Collection, query: Query) -> Judgeme
 
 def _level_lines(collection: Collection, version: JudgedVersion) -> list[LevelLine]:
     total = max(1, sum(version.totals))
-    return [
-        LevelLine(
-            level,
-            collection.level_labels.get(str(level), ""),
-            level_class(level),
-            count,
-            f"{count / total:.1%}",
-            NOTHING if share_of_relevant is None else f"{share_of_relevant:.1%}",
-            count / len(version.counts),
+    lines = []
+    for level, count, share_of_relevant in zip(
+        version.levels, version.totals, version.shares_of_relevant, strict=True
+    ):
+        lines.append(
+            LevelLine(
+                level=level,
+                label=collection.level_labels.get(str(level), ""),
+                css=level_class(level),
+                judgements=count,
+                percent=f"{count / total:.1%}",
+                percent_of_relevant=NOTHING
+                if share_of_relevant is None
+                else f"{share_of_relevant:.1%}",
+                per_topic=count / len(version.counts),
+            )
         )
-        for level, count, share_of_relevant in zip(
-            version.levels, version.totals, version.shares_of_relevant, strict=True
-        )
-    ]
+
+    return lines
 
 
 def _topic_lines(
@@ -125,11 +134,9 @@ def _topic_lines(
     titles = dict(collection.topics.values_list("topic_id", "title"))
     base = reverse("topics-page", args=[collection.slug])
     last = offset + _TOPICS_OF_A_PAGE
-    ids, judged, relevant = (
-        version.qrels.topic_ids[offset:last],
-        version.judged.tolist(),
-        version.relevant.tolist(),
-    )
+    ids = version.qrels.topic_ids[offset:last]
+    judged, relevant = version.judged.tolist(), version.relevant.tolist()
+
     return [
         {
             "topic_id": topic_id,
@@ -144,11 +151,11 @@ def _topic_lines(
 
 
 def _cross(compared: Assessments) -> dict[str, Any]:
-    """Return the table of the levels in two versions, and the values that describe their agreement.
+    """Return the table of the levels in two versions, and the figures of their agreement.
 
-    A row has a level of the first version, for each level of the second version the number of
-    documents, their per cent of the column and whether it is the same level, and the number of
-    documents that only the first version judges.
+    A row has a level of the first version; a cell for each level of the second version, with the
+    number of documents, their share of the column, and whether the levels are the same; and the
+    number of documents that only the first version judges.
     """
     levels = compared.levels.tolist()
     rows = []
@@ -164,10 +171,12 @@ def _cross(compared: Assessments) -> dict[str, Any]:
             for count, share, other in zip(counts, shares, levels, strict=True)
         ]
         rows.append((level, cells, alone))
+
     figures = []
     for name, field, text in _FIGURES:
         value = getattr(compared, field)
         figures.append((name, NOTHING if math.isnan(value) else f"{value:.4f}", text))
+
     return {
         "levels": levels,
         "rows": rows,

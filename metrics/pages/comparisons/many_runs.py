@@ -1,4 +1,4 @@
-"""Many runs compared: which differ, which cannot be told apart, the uncertainty of their ranks, and every pair."""
+"""Many runs compared: which differ, the uncertainty of their ranks, and every pair."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from metrics.exports.comparisons.words import (
     without_correction,
 )
 from metrics.pages.comparisons.answers import (
-    Shown,
+    ShownComparison,
     answer_figure,
     common_parts,
+    curve_runs_part,
     curves_part,
-    drawn_choices,
     recall_part,
 )
 from metrics.pages.comparisons.tables import (
@@ -36,7 +36,7 @@ from metrics.pages.comparisons.tables import (
     runs_table,
 )
 from metrics.pages.comparisons.words import not_excluded_by_many, report
-from metrics.pages.parts import fill
+from metrics.pages.parts import ShownFigure, fill
 from metrics.questions.addresses import pair_address
 from metrics.services.boards.curves_together import MAX_TOGETHER
 from metrics.services.comparisons.comparison import read_rank_intervals
@@ -52,13 +52,14 @@ _PAIRS_OF_A_PAGE = 100
 _SPLIT_SHOWN = 20
 
 
-def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
+def many_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
     """Return the context of the page, and its status."""
-    answer, compared, family = shown.answer, shown.compared, shown.family
-    where = "" if shown.link else pair_address(answer, compared)
+    answer, compared, family = comparison.answer, comparison.compared, comparison.family
+    # Readers of a share link see no page of a pair.
+    pair_page = "" if comparison.link else pair_address(answer, compared)
     spread = read_rank_intervals(compared, answer.query.options)
     visible = visible_pairs(answer, compared)
-    context = common_parts(shown) | {
+    context = common_parts(comparison) | {
         "runs": runs_table(answer, compared, family, spread),
         "runs_shown": RUNS_SHOWN,
         "test": TEST_NAMES[family.test],
@@ -67,79 +68,88 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "compared": np.count_nonzero(visible),
         "tests": families_table(compared, visible),
         "omnibus": [
-            (OMNIBUS_NAMES[name], probability(found.p_value), without_correction(found))
-            for name, found in compared.omnibus.items()
+            (OMNIBUS_NAMES[name], probability(result.p_value), without_correction(result))
+            for name, result in compared.omnibus.items()
         ],
-        "split": _split(shown),
-        "differences": _differences(shown),
-        "matrix": matrix_table(shown.collection, answer, compared, family),
-        "pair_address": where,
+        "split": _split(comparison),
+        "differences": _differences(comparison),
+        "matrix": matrix_table(comparison.collection, answer, compared, family),
+        "pair_address": pair_page,
         "not_excluded": not_excluded_by_many(answer, compared, family),
         "report": report(answer, compared, family, None),
     }
+
+    def heat() -> ShownFigure:
+        figure = significance_figure(answer, compared, family, address=pair_page)
+        return answer_figure(comparison, figure)
+
     status = max(
-        fill(context, "pairs", _pairs, shown, where),
-        fill(
-            context,
-            "heat",
-            lambda: answer_figure(
-                shown, significance_figure(answer, compared, family, address=where)
-            ),
-        ),
+        fill(context, "pairs", _pairs, comparison, pair_page),
+        fill(context, "heat", heat),
         fill(
             context,
             "standing",
-            lambda: answer_figure(shown, ranks_figure(answer, compared, spread)),
+            lambda: answer_figure(comparison, ranks_figure(answer, compared, spread)),
         ),
     )
-    if not shown.in_detail:
+
+    if not comparison.in_detail:
         return context, status
-    if len(shown.rows) > MAX_TOGETHER:
-        fill(context, "drawn", drawn_choices, shown)
+
+    if len(comparison.rows) > MAX_TOGETHER:
+        fill(context, "curve_runs", curve_runs_part, comparison)
+
     return context, max(
         status,
-        fill(context, "curves", curves_part, shown),
-        fill(context, "recall", recall_part, shown),
+        fill(context, "curves", curves_part, comparison),
+        fill(context, "recall", recall_part, comparison),
     )
 
 
-def _pairs(shown: Shown, address: str) -> dict[str, Any]:
-    selection = PairSelection.of(
-        {**shown.text, "limit": str(_PAIRS_OF_A_PAGE)}, replace(shown.answer.query, tests=["sign"])
-    )
-    number, chosen = choose_pairs(shown.answer, shown.compared, selection)
-    pairs = shown_pairs(shown.answer, shown.compared, chosen)
+def _pairs(comparison: ShownComparison, address: str) -> dict[str, Any]:
+    # Pairs are chosen by what all tests have in common, so that any one test will do.
+    query = replace(comparison.answer.query, tests=["sign"])
+    selection = PairSelection.of({**comparison.text, "limit": str(_PAIRS_OF_A_PAGE)}, query)
+    number, chosen = choose_pairs(comparison.answer, comparison.compared, selection)
+    pairs = shown_pairs(comparison.answer, comparison.compared, chosen)
+
     return {
-        "table": pairs_table(shown.answer, shown.compared, pairs, address),
+        "table": pairs_table(comparison.answer, comparison.compared, pairs, address),
         "paging": Paging(selection.offset, _PAIRS_OF_A_PAGE, number),
         "sort": selection.sort,
     }
 
 
-def _differences(shown: Shown) -> dict[str, Any]:
-    """Return the means and differences of all measures with the marks of two kinds of tests, if both kinds were
-    requested; otherwise the address that requests the tests that follow up Friedman's test and the
-    analysis of variance."""
-    if two_kinds(shown.answer.query):
-        few = np.count_nonzero(visible_pairs(shown.answer, shown.compared)) <= MOST_PAIRS
+def _differences(comparison: ShownComparison) -> dict[str, Any]:
+    """Return the table of all measures with the marks of a test of ranks and one of means.
+
+    If not both kinds were requested, return the address that requests those that follow up
+    Friedman's test and the analysis of variance.
+    """
+    if two_kinds(comparison.answer.query):
+        few = np.count_nonzero(visible_pairs(comparison.answer, comparison.compared)) <= MOST_PAIRS
         return {
-            "table": difference_table(shown.collection, shown.answer) if few else None,
+            "table": difference_table(comparison.collection, comparison.answer) if few else None,
             "most": MOST_PAIRS,
         }
-    if shown.answer.stored or shown.link:
+
+    if comparison.answer.stored or comparison.link:
         return {}
-    asked = {**shown.asked, "tests": "conover,tukey_hsd"}
-    return {
-        "address": f"{reverse('comparison-page', args=[shown.collection.slug])}?{urlencode(asked)}#differences"
-    }
+
+    parameters = {**comparison.parameters, "tests": "conover,tukey_hsd"}
+    page = reverse("comparison-page", args=[comparison.collection.slug])
+
+    return {"address": f"{page}?{urlencode(parameters)}#differences"}
 
 
-def _split(shown: Shown) -> dict[str, Any] | None:
-    """Return the pairs on which tests of means and of ranks have different verdicts, or None for one kind of test."""
-    families = shown.compared.families
+def _split(comparison: ShownComparison) -> dict[str, Any] | None:
+    """Return the pairs with other verdicts by tests of means than of ranks; None for one kind."""
+    families = comparison.compared.families
     if len({TESTS[family.test].ranks for family in families}) < 2:
         return None
-    found = disagreements(families)
-    found = found[visible_pairs(shown.answer, shown.compared)[found]]
-    pairs = list(shown_pairs(shown.answer, shown.compared, found[:_SPLIT_SHOWN]))
-    return {"number": len(found), "pairs": pairs}
+
+    split = disagreements(families)
+    split = split[visible_pairs(comparison.answer, comparison.compared)[split]]
+    pairs = list(shown_pairs(comparison.answer, comparison.compared, split[:_SPLIT_SHOWN]))
+
+    return {"number": len(split), "pairs": pairs}

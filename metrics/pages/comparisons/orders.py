@@ -1,4 +1,4 @@
-"""The page of agreement between orders of runs: by several measures, under several versions of the judgements."""
+"""The page of agreement between orders of runs: by several measures, or versions of the qrels."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from runs.models import Collection, can_see_scores
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
-# Of the collection's own measures: the pairs of more make a long table, and of many runs they take
-# long.
+# The number of the collection's measures that are compared by default: more pairs make a long
+# table, and take long for many runs.
 _FIRST = 4
 
 
@@ -41,8 +41,10 @@ def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
         "measures": measures,
         "more": 0 if query.get("measures") else len(own[_FIRST:]),
     }
+
     if can_see_scores(request.user, collection):
         context["versions"] = collection.qrels.count()
+
     status = fill(context, "answer", _answer, request, collection, {**query, "measures": measures})
     return render(request, "metrics/orders.html", context, status=status)
 
@@ -51,25 +53,26 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     check_scores(request, collection)
     answer = compare_orders(collection=collection, query=OrdersQuery.read(query, collection))
     arguments = {"collection": collection.slug}
-    asked = {name: query.get(name, "") for name in names_of(ORDERS)}
+    parameters = {name: query.get(name, "") for name in names_of(ORDERS)}
+
     return {
         "orders": answer,
         "interval": f"{100 * answer.query.confidence:g}%",
         "cautions": [caution.message for caution in answer.cautions],
         "table": _table(answer),
-        "json": changed(asked),
+        "json": changed(parameters),
         "figure": ShownFigure(
             two_orders_figure(collection, answer, answer.pairs[0]),
             "collection-chart",
             arguments,
-            asked,
+            parameters,
         ),
     }
 
 
 def _table(answer: Orders) -> Table:
-    """Build the table of every two orders: how many runs change their rank, and each coefficient
-    with its interval."""
+    """Build the table of every two orders: how many runs change their rank, and the coefficients
+    with their intervals."""
     columns = [
         Column("", "Ranking", head=True),
         Column("", "Other ranking", style=""),
@@ -78,6 +81,7 @@ def _table(answer: Orders) -> Table:
         Column("", "τ AP", format=_interval),
         Column("", "RBO", format=_interval),
     ]
+
     rows = []
     for pair in answer.pairs:
         a, b = answer.orders[pair.a], answer.orders[pair.b]
@@ -85,13 +89,15 @@ def _table(answer: Orders) -> Table:
         moved = sum(change != 0 for change in pair.changes)
         coefficients = (agreements.tau, agreements.symmetric_tau_ap, agreements.rbo)
         rows.append(Row([title_of(a, b), title_of(b, a), moved, *coefficients]))
+
     return Table("pairs", columns, rows, title="Agreement of every pair of rankings")
 
 
-def _interval(found: Agreement) -> str:
-    if math.isnan(found.value):
+def _interval(agreement: Agreement) -> str:
+    if math.isnan(agreement.value):
         return NOTHING
+
     value, low, high = (
-        with_minus(f"{figure:.3f}") for figure in (found.value, found.low, found.high)
+        with_minus(f"{figure:.3f}") for figure in (agreement.value, agreement.low, agreement.high)
     )
     return f"{value} [{low}, {high}]"

@@ -1,4 +1,4 @@
-"""What a comparison says beside its tests, on pages: whether runs differ by less than matters."""
+"""Practical significance on pages: whether runs differ by less than matters."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 from metrics.exports.comparisons.words import PRACTICAL_NAMES, WITHHELD
 from metrics.exports.table import Cell, Column, Row, Table
-from metrics.pages.comparisons.answers import Shown
+from metrics.pages.comparisons.answers import ShownComparison
 from metrics.pages.comparisons.tables import chances_cell
 from metrics.pages.comparisons.words import PRACTICAL_ASKS
 from metrics.services.comparisons.shown_pairs import ShownPair, names_of
 from metrics.tables import NOTHING, probability, signed
 
 
-def chances_table(shown: Shown, pair: ShownPair) -> Table | None:
+def chances_table(comparison: ShownComparison, pair: ShownPair) -> Table | None:
     """Build the table of the chances of two runs, a row for each posterior that is requested."""
     if not pair.chances:
         return None
-    names, rope = names_of([pair.a, pair.b]), f"{shown.answer.query.practical.rope:g}"
-    by = f"{rope} {shown.compared.measure.name}"
+
+    names, rope = names_of([pair.a, pair.b]), f"{comparison.answer.query.practical.rope:g}"
+
+    by = f"{rope} {comparison.compared.measure.name}"
     rows = []
     for posterior, chances in pair.chances.items():
         sentences = (
@@ -30,9 +32,11 @@ def chances_table(shown: Shown, pair: ShownPair) -> Table | None:
         text = "; ".join(sentences)
         if math.isnan(chances.better):
             text = "cannot be computed, as the differences do not vary"
+
         name = PRACTICAL_NAMES[posterior]
         title = name[0].upper() + name[1:]
         rows.append(Row([title, PRACTICAL_ASKS[posterior], chances_cell(chances, text)]))
+
     columns = [
         Column("", "By", head=True),
         Column("", "Question", style="asks"),
@@ -43,24 +47,29 @@ def chances_table(shown: Shown, pair: ShownPair) -> Table | None:
         f"difference of means of at most {rope}. They are no p values: nothing is corrected, and "
         "nothing is called significant by them."
     )
+
     return Table("chances", columns, rows, [note], "Chances")
 
 
 @dataclass(frozen=True)
 class EquivalencePart:
-    """The claims of two one-sided tests, and the interval that decides them, with the number of
-    topics that two equal runs need."""
+    """The claims of two one-sided tests, and a sentence on the interval that decides them."""
 
     claims: Table
     interval: str
 
 
-def equivalence_part(shown: Shown, pair: ShownPair, among: str) -> EquivalencePart | None:
-    """Return what two one-sided tests say of the pair, or None where they were not requested. Runs
-    that were found `among` others have the p that accounts for these, too."""
-    equivalence, whole = pair.equivalence, shown.compared.equivalence
+def equivalence_part(
+    comparison: ShownComparison, pair: ShownPair, among: str
+) -> EquivalencePart | None:
+    """Return the equivalence of two runs, or None if it was not requested.
+
+    A pair chosen `among` others has a corrected p as well.
+    """
+    equivalence, whole = pair.equivalence, comparison.compared.equivalence
     if equivalence is None or whole is None:
         return None
+
     names = names_of([pair.a, pair.b])
     a, b, margin = names[pair.a], names[pair.b], f"{whole.margin:g}"
     claims = (
@@ -75,26 +84,32 @@ def equivalence_part(shown: Shown, pair: ShownPair, among: str) -> EquivalencePa
         *([Column("", "Corrected p", format=probability)] if among else []),
         Column("", "Holds", style=""),
     ]
+
     rows = []
     for text, claim in claims:
         holds = Cell(withheld or ("yes" if claim.holds else "not shown"), quiet=not claim.holds)
         corrected = [claim.p_adjusted] if among else []
         rows.append(Row([text, claim.p_value, *corrected, holds]))
+
     note = (
-        f"Two one-sided t tests with a margin of {margin} {shown.compared.measure.name}: a claim "
-        f"holds if its {'corrected ' if among else ''}p is below the level. A claim that is not "
+        f"Two one-sided t tests with a margin of {margin} {comparison.compared.measure.name}: "
+        f"a claim holds if its {'corrected ' if among else ''}p is below the level. "
+        "A claim that is not "
         "shown is not refuted. Choose the margin before looking at the results."
     )
-    percent = f"{100 * (1 - 2 * shown.answer.query.rule.alpha):g}%"
+
+    percent = f"{100 * (1 - 2 * comparison.answer.query.rule.alpha):g}%"
     ends = f"{signed(equivalence.low)} to {signed(equivalence.high)}"
     interval = (
         f"{percent} interval of the difference: {NOTHING if math.isnan(equivalence.low) else ends}."
     )
+
     if equivalence.topics:
         interval += (
             f" If the two do not differ, {equivalence.topics:,} topics of this spread show it in 8 "
             "of 10 samples, this pair tested alone."
         )
+
     return EquivalencePart(
         Table("practical", columns, rows, [note], "Practical difference"), interval
     )

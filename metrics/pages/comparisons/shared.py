@@ -1,5 +1,5 @@
-"""A comparison for readers of a share link: what its maker sees on the page, without topics, curves
-and parameters."""
+"""A comparison for readers of a share link: what its maker sees on the page, without topics,
+curves and parameters."""
 
 from __future__ import annotations
 
@@ -28,24 +28,33 @@ from runs.errors import NotFound
 from runs.models import ShareLink
 
 
-def page(link: ShareLink, given: Mapping[str, str]) -> tuple[str, dict[str, Any], int]:
+def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str, Any], int]:
     """Return the template of the comparison's page, its context and its status."""
     answer = _answer(link)
-    shown = show(link.collection, answer, dict(given), link)
-    view, status = answer_parts(shown)
-    context = {"shown": shown, "view": view, "found": {"answer": answer}, "stored": answer.stored}
+    comparison = show(link.collection, answer, dict(parameters), link)
+    view, status = answer_parts(comparison)
+    context = {
+        "comparison": comparison,
+        "view": view,
+        "result": {"answer": answer},
+        "stored": answer.stored,
+    }
+
     template = "stored_comparison.html" if link.target else "comparison.html"
+
     return f"metrics/{template}", context, status
 
 
 def file(link: ShareLink, kind: str) -> HttpResponseBase:
     answer = _answer(link)
     if kind != "csv" and not two_kinds(answer.query):
-        # A table is for one test, the one whose verdicts the page shows.
+        # A table is for one test: that with the verdicts of the page.
         answer = _of_first_test(answer)
+
     begin_results_file(answer.entrants.pairs.number, answer.query)
     table, export = EXPORTS[kind](link.collection, answer, PairSelection()), FORMATS[kind]
     headers = export.headers(f"{link.collection.slug}-comparison")
+
     return StreamingHttpResponse(export.render(table), headers=headers)
 
 
@@ -56,22 +65,28 @@ def chart(link: ShareLink, name: str) -> Figure:
 
 
 def _answer(link: ShareLink) -> Answer:
-    """Return the comparison, as its maker reads it. Raise NotFound where it is not there yet, or
-    not any more."""
+    """Return the comparison, as its maker reads it.
+
+    Raise NotFound if it is not computed yet, or was deleted.
+    """
+    answer: Any
+
     if link.target:
-        seen = Comparison.objects.visible_to(link.created_by).select_related("qrels__collection")
-        stored = seen.filter(pk=UUID(link.target), qrels__collection=link.collection).first()
+        visible = Comparison.objects.visible_to(link.created_by).select_related("qrels__collection")
+        stored = visible.filter(pk=UUID(link.target), qrels__collection=link.collection).first()
         if stored is None:
             raise NotFound("what this link opened is not there any more")
-        found: Any = (
-            read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
-        )
+        answer = stored
+        if stored.state == Comparison.State.COMPARED:
+            answer = read_stored_comparison(stored)
     else:
         query = ComparisonQuery.read(parameters_of_link(link), link.collection)
-        found = look_up_comparison(collection=link.collection, query=query)
-    if not isinstance(found, Answer):
+        answer = look_up_comparison(collection=link.collection, query=query)
+
+    if not isinstance(answer, Answer):
         raise NotFound("this comparison is not computed yet; open the link again later")
-    return found
+
+    return answer
 
 
 def _of_first_test(answer: Answer) -> Answer:

@@ -43,25 +43,28 @@ from metrics.tables import NOTHING, figure, probability, signed, statistic
 from runs.models import Collection
 
 MATRIX_RUNS = 25
-# The most runs that a page lists; the API has all of them.
+# The most runs that a page lists; the API returns all of them.
 RUNS_SHOWN = 200
 
 
 def runs_table(
     answer: Answer, compared: Compared, family: Family, spread: RankIntervals | None
 ) -> Table:
-    """Build the table of the first RUNS_SHOWN runs, best first by the shown measure. Runs with
-    equal means share a rank."""
+    """Build the table of the first RUNS_SHOWN runs, best first by the selected measure.
+
+    Runs with equal means share a rank.
+    """
     rows = rows_of(answer, compared)
     lower = compared.measure.definition.lower_is_better
     ranks = standings(compared.values.mean(axis=1)[None, :], np.array([lower]))[0]
     runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
     tiers = family.tiers
-    # Of many runs there are more groups than letters.
+    # There are more groups of many runs than letters.
     letters = letters_of(tiers) if tiers else None
     if not any(letters or []):
         letters = None
+
     confidence = f"{100 * answer.query.options.confidence:g}%"
 
     columns = [
@@ -71,23 +74,25 @@ def runs_table(
         *(
             Column(
                 "",
-                one.measure.name,
-                sorting=("ascending" if lower else "descending") if one is compared else "",
+                part.measure.name,
+                sorting=("ascending" if lower else "descending") if part is compared else "",
             )
-            for one in answer.results
+            for part in answer.results
         ),
         *([Column("", "Tier")] if tiers else []),
         *([Column("", "Groups", style="groups")] if letters else []),
         *([Column("", f"{confidence} ranks"), Column("", "Ranked first")] if spread else []),
     ]
-    # For each measure the mean of each entrant as text.
+
+    # The mean of each entrant as text, by measure.
     means = [
         {
-            place: figure(one.measure, value)
-            for place, value in zip(one.order, one.values.mean(axis=1).tolist(), strict=True)
+            place: figure(part.measure, value)
+            for place, value in zip(part.order, part.values.mean(axis=1).tolist(), strict=True)
         }
-        for one in answer.results
+        for part in answer.results
     ]
+
     lines = []
     for row in rows[:RUNS_SHOWN]:
         run = runs[row]
@@ -97,70 +102,85 @@ def runs_table(
             run.team.slug,
             *(column[compared.order[row]] for column in means),
         ]
+
         if tiers:
             values.append(int(tiers.tier[row]))
+
         if letters:
             values.append(letters[row] or NOTHING)
+
         if spread:
             values.append(f"{spread.low[row]} to {spread.high[row]}")
             values.append(f"{100 * spread.share_first[row]:.0f}%")
+
         lines.append(Row(values, baseline=row == compared.pairs.baseline))
+
     notes = []
+
     if tiers:
         notes.append(
             "Runs in a tier do not differ significantly from its best run; runs in different tiers "
             "may not differ either."
         )
+
     if letters:
         notes.append(
             "Runs that share a letter do not differ significantly, which does not mean that they "
             "are equal."
         )
+
     if spread:
         notes.append(
             "Ranks: the run's rank interval over bootstrap samples of these topics. Ranked first: "
             "the share of samples in which it is first, tied or alone; this is not its probability "
             f"of being the best.{first_on_note(spread)}"
         )
+
     return Table("runs", columns, lines, notes, "Runs")
 
 
 def chances_cell(chances: PairChances, text: str = "") -> Cell:
-    """Return the chances that the first run is better, that both are practically equal, and that it
-    is worse, as a bar of 100 with a text."""
+    """Return the chances that the first run is better, practically equal or worse, as a bar with a
+    text."""
     if math.isnan(chances.better):
         return Cell(text or NOTHING)
+
     sides = (chances.better, chances.equal, chances.worse)
     bar = format_html(
-        '<svg class="chances" viewBox="0 0 100 8" width="120" height="10" preserveAspectRatio="none"'
-        ' aria-hidden="true"><rect class="worse" width="100" height="8"/><rect class="equal"'
+        '<svg class="chances" viewBox="0 0 100 8" width="120" height="10"'
+        ' preserveAspectRatio="none" aria-hidden="true"><rect class="worse" width="100" height="8"/><rect class="equal"'
         ' width="{}" height="8"/><rect class="better" width="{}" height="8"/></svg>',
         f"{100 * (chances.better + chances.equal):.1f}",
         f"{100 * chances.better:.1f}",
     )
+
     return Cell(text or ", ".join(f"{100 * side:.1f}%" for side in sides), html=bar)
 
 
 def _interval_cell(pair: ShownPair, low: float, scale: float) -> Cell:
-    """Return the drawing of the interval of a pair around zero, on a scale of 200 from `low`; empty
-    without an interval."""
+    """Return the interval of a pair as a drawing around zero, on a scale of 200 from `low`."""
     verdict = pair.verdicts[0]
     if math.isnan(verdict.low):
         return Cell("")
+
     places = (0.0, verdict.low, verdict.high, pair.difference)
     drawing = format_html(
         '<svg viewBox="-4 -10 208 20" width="156" height="15" aria-hidden="true"><path class="zero"'
         ' d="M{}-10V10"/><path class="span" d="M{} 0H{}"/><circle cx="{}" cy="0" r="3.5"/></svg>',
         *(f"{(place - low) * scale:.1f}" for place in places),
     )
+
     return Cell("", html=drawing)
 
 
 def pairs_table(
     answer: Answer, compared: Compared, pairs: Iterable[ShownPair], address: str
 ) -> Table:
-    """Build the table of some pairs by the first test. Every interval is drawn on the same scale,
-    which contains zero and all pairs. `address` is that of the page of a pair, up to its runs."""
+    """Build the table of some pairs by the first test.
+
+    All intervals are drawn on one scale, which contains zero and all pairs. `address` is that of
+    the page of a pair, up to its runs.
+    """
     result = compared.families[0].result
     low = float(np.fmin.reduce(result.low, initial=0.0))
     high = float(np.fmax.reduce(result.high, initial=0.0))
@@ -192,6 +212,7 @@ def pairs_table(
         Column("", "Hedges's g"),
         Column("", "Wins, ties, losses"),
     ]
+
     lines = []
     for pair in pairs:
         verdict, a, b = pair.verdicts[0], names[pair.a], names[pair.b]
@@ -211,7 +232,9 @@ def pairs_table(
             bounded(pair.hedges_g)[0],
             f"{pair.wins:,}, {pair.ties:,}, {pair.losses:,}",
         ]
+
         lines.append(Row(values, style="significant" if verdict.significant else ""))
+
     return Table("pairs", columns, lines, title="Pairs")
 
 
@@ -221,22 +244,24 @@ def _verdict_cell(verdict: Verdict, hint: str = "") -> Cell:
 
 
 def equivalence_text(pair: ShownPair) -> str:
-    """Return whether a pair is equivalent, with its corrected p; empty where that was not asked
-    for."""
-    found = pair.equivalence
-    if found is None:
+    """Return whether a pair is equivalent, with its corrected p; empty if that was not tested."""
+    equivalence = pair.equivalence
+    if equivalence is None:
         return ""
-    if found.withheld:
-        return WITHHELD[found.withheld]
-    p_value = probability(found.both.p_adjusted)
-    return f"{'yes' if found.both.holds else 'not shown'}, p {'' if p_value.startswith('<') else '= '}{p_value}"
+    if equivalence.withheld:
+        return WITHHELD[equivalence.withheld]
+
+    answer = "yes" if equivalence.both.holds else "not shown"
+    p_value = probability(equivalence.both.p_adjusted)
+
+    return f"{answer}, p {'' if p_value.startswith('<') else '= '}{p_value}"
 
 
 def ends(verdict: Verdict) -> str:
     """Return the interval of a pair as text."""
-    return (
-        NOTHING if math.isnan(verdict.low) else f"{signed(verdict.low)} to {signed(verdict.high)}"
-    )
+    if math.isnan(verdict.low):
+        return NOTHING
+    return f"{signed(verdict.low)} to {signed(verdict.high)}"
 
 
 def percent(share: float) -> str:
@@ -248,20 +273,27 @@ def two_decimals(value: float) -> str:
 
 
 def bounded(size: Bounded) -> tuple[str, str]:
-    """Return an effect size and its interval, as far as they exist."""
+    """Return an effect size and its interval; texts are empty or NOTHING for missing ones."""
     value, low, high = size.value, size.low, size.high
     interval = "" if math.isnan(low) else f"{two_decimals(low)} to {two_decimals(high)}"
     return NOTHING if math.isnan(value) else two_decimals(value), interval
 
 
 def tests_table(pair: ShownPair, compared: Compared, among: str) -> Table:
-    """Build the table of every test of two runs: its question and its answer. Runs that were found
-    `among` others have the p that accounts for these, too."""
+    """Build the table of every test of two runs: its question and its result.
+
+    A pair chosen `among` others has a corrected p as well.
+    """
     names = names_of([pair.a, pair.b])
     lower = " Lower is better." if compared.measure.definition.lower_is_better else ""
     alone = "A single pair needs no correction."
+
     if among:
-        alone = f"The first p is for this pair alone; the corrected p accounts for {among}, and decides."
+        alone = (
+            "The first p is for this pair alone; "
+            f"the corrected p accounts for {among}, and decides."
+        )
+
     note = (
         f"{names[pair.a]} minus {names[pair.b]}, two-sided.{lower} {alone} Choose the test before "
         "looking at the results, and report that one."
@@ -274,6 +306,7 @@ def tests_table(pair: ShownPair, compared: Compared, among: str) -> Table:
         *([Column("", "Corrected p", format=probability)] if among else []),
         Column("", "Significant", style=""),
     ]
+
     lines = []
     for place, verdict in enumerate(pair.verdicts):
         name = TEST_NAMES[verdict.test]
@@ -287,12 +320,13 @@ def tests_table(pair: ShownPair, compared: Compared, among: str) -> Table:
             _verdict_cell(verdict),
         ]
         lines.append(Row(values))
+
     return Table("tests", columns, lines, [note], "Tests")
 
 
 def families_table(compared: Compared, visible: Flags) -> Table:
-    """Build the table of every test of many runs: its question, its correction, and how many of the
-    visible pairs are significant."""
+    """Build the table of every test of many runs: its question, its correction, and how many of
+    the visible pairs are significant."""
     pairs = int(np.count_nonzero(visible))
     columns = [
         Column("", "Test", head=True),
@@ -300,6 +334,7 @@ def families_table(compared: Compared, visible: Flags) -> Table:
         Column("", "Correction", style=""),
         Column("", "Significant pairs"),
     ]
+
     lines = []
     for family in compared.families:
         name, correction = TEST_NAMES[family.test], corrected(family)
@@ -311,6 +346,7 @@ def families_table(compared: Compared, visible: Flags) -> Table:
             f"{significant:,} of {pairs:,}",
         ]
         lines.append(Row(values))
+
     return Table("tests", columns, lines, title="Tests")
 
 
@@ -318,10 +354,14 @@ def matrix_table(
     collection: Collection, answer: Answer, compared: Compared, family: Family
 ) -> Table | None:
     """Build the table of every run against every other, best first: the row's mean minus the
-    column's. None with a baseline or with more runs than fit a page."""
+    column's.
+
+    Return None with a baseline, and for more runs than fit a page.
+    """
     rows = rows_of(answer, compared)
     if compared.pairs.baseline is not None or len(rows) > MATRIX_RUNS:
         return None
+
     better = family.verdicts.better(compared.measure.definition.lower_is_better).tolist()
     withheld = [WITHHELD.get(REASONS[reason]) for reason in family.verdicts.withheld.tolist()]
     cells = {(row, row): Cell("") for row in range(compared.pairs.runs)}
@@ -329,11 +369,13 @@ def matrix_table(
     figures = zip(
         family.result.difference.tolist(), family.adjusted.tolist(), better, withheld, strict=True
     )
+
     for i, j, (difference, p_value, way, reason) in zip(first, second, figures, strict=True):
         note = f"corrected p {probability(p_value)}{f': {reason}' if reason else ''}"
         for a, b, sign in ((i, j, 1), (j, i, -1)):
             mark = {1: BETTER, -1: WORSE}.get(sign * way, "")
             cells[a, b] = Cell(signed(sign * difference), note=note, mark=mark)
+
     runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
     columns = [Column("run", "Run", head=True), *(Column(names[runs[row]]) for row in rows)]
@@ -346,5 +388,6 @@ def matrix_table(
         )
         for row in rows
     ]
+
     title = "Matrix of differences"
     return Table(f"{collection.slug}-matrix", columns, lines, title=title)

@@ -1,4 +1,4 @@
-"""Two runs compared: which is better and how reliably, on which topics, and their rankings of one topic."""
+"""Two runs compared: which is better and how reliably, on which topics, and their rankings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ from metrics.engine.analysis.differences import differences
 from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.words import named_family
 from metrics.exports.table import Cell, Column, Row, Table
-from metrics.pages.comparisons.answers import Shown, common_parts, curves_part, recall_part
+from metrics.pages.comparisons.answers import (
+    ShownComparison,
+    common_parts,
+    curves_part,
+    recall_part,
+)
 from metrics.pages.comparisons.practical import chances_table, equivalence_part
 from metrics.pages.comparisons.tables import bounded, percent, tests_table
 from metrics.pages.comparisons.words import agreement, carried_by, headline, report
@@ -43,45 +48,52 @@ PAIRWISE = [
 # The topics that the page lists; the API has all of them.
 _TOPICS_SHOWN = 200
 _NEAR = 8
-# Rankings are read from the submitted files to their end: from long ones only if a topic is
-# requested.
+# Rankings are read from the submitted files to their end: long ones only for a requested topic.
 _READ_AT_ONCE = 50_000_000
 
 
-def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
+def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
     """Return the context of the page, and its status."""
-    (pair,) = shown_pairs(shown.answer, shown.compared, np.array([0]))
+    (pair,) = shown_pairs(comparison.answer, comparison.compared, np.array([0]))
     names = names_of([pair.a, pair.b])
-    among = named_family(shown.answer, shown.family.test) if shown.answer.narrowed else ""
-    context = common_parts(shown) | {
+    among = (
+        named_family(comparison.answer, comparison.family.test)
+        if comparison.answer.narrowed
+        else ""
+    )
+    context = common_parts(comparison) | {
         "pair": pair,
         "names": (names[pair.a], names[pair.b]),
-        "headline": headline(pair, shown.compared, shown.answer),
+        "headline": headline(pair, comparison.compared, comparison.answer),
         "agreement": agreement(
-            pair, shown.answer.query.rule.alpha, baseline=shown.answer.entrants.baseline is not None
+            pair,
+            comparison.answer.query.rule.alpha,
+            baseline=comparison.answer.entrants.baseline is not None,
         ),
         "found_among": among,
-        "tests": tests_table(pair, shown.compared, among),
-        "practical": equivalence_part(shown, pair, among),
-        "chances": chances_table(shown, pair),
-        "means": [figure(shown.compared.measure, value) for value in (pair.mean_a, pair.mean_b)],
+        "tests": tests_table(pair, comparison.compared, among),
+        "practical": equivalence_part(comparison, pair, among),
+        "chances": chances_table(comparison, pair),
+        "means": [
+            figure(comparison.compared.measure, value) for value in (pair.mean_a, pair.mean_b)
+        ],
         "effects": _effects(pair),
-        "report": report(shown.answer, shown.compared, shown.family, pair),
+        "report": report(comparison.answer, comparison.compared, comparison.family, pair),
     }
 
-    if shown.link is None:
-        context["one_of_many"] = one_of_many(shown.answer.entrants, shown.answer.query)
-        context["carried"] = carried_by(pair, topics_of(shown.answer, shown.compared))
+    if comparison.link is None:
+        context["one_of_many"] = one_of_many(comparison.answer.entrants, comparison.answer.query)
+        context["carried"] = carried_by(pair, topics_of(comparison.answer, comparison.compared))
 
-    if not shown.in_detail:
+    if not comparison.in_detail:
         return context, 200
 
-    topics, context["topics"] = _topics(shown, pair)
+    topics, context["topics"] = _topics(comparison, pair)
     status = max(
-        fill(context, "differences", _differences, shown, pair),
-        fill(context, "curves", curves_part, shown),
-        fill(context, "recall", recall_part, shown),
-        fill(context, "rankings", _rankings, shown, pair, topics),
+        fill(context, "differences", _differences, comparison, pair),
+        fill(context, "curves", curves_part, comparison),
+        fill(context, "recall", recall_part, comparison),
+        fill(context, "rankings", _rankings, comparison, pair, topics),
     )
 
     return context, status
@@ -122,26 +134,28 @@ class Topic:
     both: str
 
 
-def _topics(shown: Shown, pair: ShownPair) -> tuple[list[Topic], Table]:
-    """Return the topics, the largest difference first, and their table: both values, the
-    difference, and that of the means without the topic."""
-    compared, qrels = shown.compared, shown.answer.entrants.qrels
-    ids = topics_of(shown.answer, compared)
+def _topics(comparison: ShownComparison, pair: ShownPair) -> tuple[list[Topic], Table]:
+    """Return the topics, the largest difference first, and their table.
+
+    It has both values, their difference, and the difference of the means without the topic.
+    """
+    compared, qrels = comparison.compared, comparison.answer.entrants.qrels
+    ids = topics_of(comparison.answer, compared)
     a, b = (compared.values[int(side[0])] for side in compared.pairs.indices())
     order = np.argsort(-np.abs(a - b), kind="stable")[:_TOPICS_SHOWN].tolist()
-    without = (pair.difference + differences(a, b).influence).tolist()
-    titles = _titles(shown.collection, [ids[at] for at in order])
+    differences_without = (pair.difference + differences(a, b).influence).tolist()
+    titles = _titles(comparison.collection, [ids[place] for place in order])
     ranking_a, ranking_b = (reverse("ranking-page", args=[run.pk]) for run in (pair.a, pair.b))
     # The address of this page, whether of a stored comparison or not.
-    here = {name: value for name, value in shown.text.items() if value}
+    page_query = {name: value for name, value in comparison.text.items() if value}
 
-    base = reverse("topics-page", args=[shown.collection.slug])
+    base = reverse("topics-page", args=[comparison.collection.slug])
 
     topics, rows = [], []
-    for at in order:
-        topic_id, size = ids[at], float(a[at] - b[at])
+    for place in order:
+        topic_id, size = ids[place], float(a[place] - b[place])
         title = titles.get(topic_id, "")
-        both = f"?{urlencode({**here, 'topic': topic_id})}#rankings"
+        both = f"?{urlencode({**page_query, 'topic': topic_id})}#rankings"
         topics.append(Topic(topic_id, title, size, signed(size), both))
 
         ranking = urlencode({"topic": topic_id, "qrels": qrels.version})
@@ -152,10 +166,12 @@ def _topics(shown: Shown, pair: ShownPair) -> tuple[list[Topic], Table]:
         )
         values = [
             Cell(topic_id, address=both, html=page),
-            Cell(figure(compared.measure, a[at]), address=f"{ranking_a}?{ranking}"),
-            Cell(figure(compared.measure, b[at]), address=f"{ranking_b}?{ranking}"),
+            Cell(figure(compared.measure, a[place]), address=f"{ranking_a}?{ranking}"),
+            Cell(figure(compared.measure, b[place]), address=f"{ranking_b}?{ranking}"),
             signed(size),
-            NOTHING if math.isnan(without[at]) else signed(without[at]),
+            NOTHING
+            if math.isnan(differences_without[place])
+            else signed(differences_without[place]),
         ]
 
         rows.append(Row(values))
@@ -182,19 +198,21 @@ def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
     return dict(collection.topics.filter(topic_id__in=topic_ids).values_list("topic_id", "title"))
 
 
-def _differences(shown: Shown, pair: ShownPair) -> ShownFigure:
-    first = int(shown.compared.pairs.indices()[0][0])
-    asked = {"measure": shown.compared.measure.name, "other": str(pair.b.pk)}
-    asked |= {"scores": shown.answer.query.scores} if shown.answer.query.scores else {}
+def _differences(comparison: ShownComparison, pair: ShownPair) -> ShownFigure:
+    first = int(comparison.compared.pairs.indices()[0][0])
+    parameters = {"measure": comparison.compared.measure.name, "other": str(pair.b.pk)}
+    parameters |= (
+        {"scores": comparison.answer.query.scores} if comparison.answer.query.scores else {}
+    )
 
-    if shown.answer.stored:
-        asked |= {"comparison": str(shown.answer.stored.pk)}
-    elif shown.answer.narrowed:
-        question = shown.answer.query.address()
-        asked |= {name: question[name] for name in ("family", "baseline") if name in question}
+    if comparison.answer.stored:
+        parameters |= {"comparison": str(comparison.answer.stored.pk)}
+    elif comparison.answer.narrowed:
+        question = comparison.answer.query.address()
+        parameters |= {name: question[name] for name in ("family", "baseline") if name in question}
 
-    drawn = RUN_CHARTS["topics"](RunChartRequest(pair.a, shown.evaluation(first), asked))
-    return run_figure(drawn, pair.a.pk, asked, "wide")
+    figure = RUN_CHARTS["topics"](RunChartRequest(pair.a, comparison.evaluation(first), parameters))
+    return run_figure(figure, pair.a.pk, parameters, "wide")
 
 
 @dataclass(frozen=True)
@@ -210,10 +228,13 @@ class RankedLine:
         return level_class(self.placed.document.level)
 
 
-def _rankings(shown: Shown, pair: ShownPair, topics: list[Topic]) -> dict[str, Any]:
-    """Return one topic's rankings side by side: of the requested topic, or of the one with the largest difference."""
-    topic = shown.text.get("topic") or topics[0].topic_id
-    near: dict[str, Any] = {
+def _rankings(comparison: ShownComparison, pair: ShownPair, topics: list[Topic]) -> dict[str, Any]:
+    """Return the rankings of both runs for one topic.
+
+    It is the requested topic, or else the one with the largest difference.
+    """
+    topic = comparison.text.get("topic") or topics[0].topic_id
+    part: dict[str, Any] = {
         "topics": topics,
         "topic": topic,
         "listed": any(line.topic_id == topic for line in topics),
@@ -221,29 +242,37 @@ def _rankings(shown: Shown, pair: ShownPair, topics: list[Topic]) -> dict[str, A
         "losses": [line for line in topics if line.size < 0][:_NEAR],
     }
 
-    if not shown.text.get("topic") and pair.a.size + pair.b.size > _READ_AT_ONCE:
-        return near
+    if not comparison.text.get("topic") and pair.a.size + pair.b.size > _READ_AT_ONCE:
+        return part
 
-    first, second = (shown.evaluation(int(side[0])) for side in shown.compared.pairs.indices())
-    found = read_two_rankings(a=first, b=second, topic_id=topic)
-    asked = {
+    first, second = (
+        comparison.evaluation(int(side[0])) for side in comparison.compared.pairs.indices()
+    )
+    rankings = read_two_rankings(a=first, b=second, topic_id=topic)
+    parameters = {
         "runs": f"{pair.a.pk},{pair.b.pk}",
         "topic": topic,
-        "scores": shown.answer.query.scores or "",
+        "scores": comparison.answer.query.scores or "",
     }
 
-    labels = shown.collection.level_labels
+    labels = comparison.collection.level_labels
 
-    def line(one: Placed) -> RankedLine:
-        label = str(labels.get(str(one.document.level), ""))
-        return RankedLine(one, label, document_address(shown.collection, one.document.doc_id))
+    def line(placed: Placed) -> RankedLine:
+        label = str(labels.get(str(placed.document.level), ""))
+        return RankedLine(
+            placed, label, document_address(comparison.collection, placed.document.doc_id)
+        )
 
-    near["sides"] = [(side, [line(one) for one in side.documents]) for side in (found.a, found.b)]
-    near |= {"found": found, "title": _titles(shown.collection, [topic]).get(topic, "")}
+    part["sides"] = [
+        (side, [line(placed) for placed in side.documents]) for side in (rankings.a, rankings.b)
+    ]
+    part |= {"both": rankings, "title": _titles(comparison.collection, [topic]).get(topic, "")}
 
-    if found.a.documents or found.b.documents:
-        arguments = {"collection": shown.collection.slug}
-        drawn = two_rankings_figure(found).drawn_from(shown.collection, first.qrels.version)
-        near["figure"] = ShownFigure(drawn, "collection-chart", arguments, asked)
+    if rankings.a.documents or rankings.b.documents:
+        arguments = {"collection": comparison.collection.slug}
+        figure = two_rankings_figure(rankings).drawn_from(
+            comparison.collection, first.qrels.version
+        )
+        part["figure"] = ShownFigure(figure, "collection-chart", arguments, parameters)
 
-    return near
+    return part

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from metrics.engine.significance.families import USUAL_TEST
 from metrics.models import Comparison
-from metrics.pages.comparisons.answers import Shown, show
+from metrics.pages.comparisons.answers import ShownComparison, show
 from metrics.pages.comparisons.controls import Controls, Text, address, make_controls
 from metrics.pages.comparisons.many_runs import many_runs_parts
 from metrics.pages.comparisons.parameters import differing_parameters
@@ -44,9 +44,9 @@ from runs.web.forms import FormPage, see
 from runs.web.parameters import text_of
 from runs.web.views import page, reads
 
-# The parameters that select what is shown: a measure, curves of another, a topic of two runs, a
-# page of the pairs.
-_SHOWN = (
+# The parameters that select what is shown: a measure, curves of another one, a topic of two runs,
+# a page of the pairs.
+_OF_VIEW = (
     "by",
     "curve",
     "depth",
@@ -58,22 +58,22 @@ _SHOWN = (
     "sort",
     "offset",
 )
-_ASKED = tuple(names_of(COMPARISON))
+_OF_QUESTION = tuple(names_of(COMPARISON))
 _UNDER_WAY = (Comparison.State.QUEUED, Comparison.State.COMPARING)
 
 
 def _compared_collection(request: HttpRequest, slug: str) -> Subject | None:
     """Return the collection, or None while the judgements are blind or a comparison is in progress:
-    its page shows how far it is."""
-    found = visible_collection(request, slug)
-    if not sees_scores(request, found):
+    its page shows the progress."""
+    collection = visible_collection(request, slug)
+    if not sees_scores(request, collection):
         return None
-    in_progress = Comparison.objects.unfinished().filter(qrels__collection=found)
-    return None if in_progress.exists() else Subject(found)
+    in_progress = Comparison.objects.unfinished().filter(qrels__collection=collection)
+    return None if in_progress.exists() else Subject(collection)
 
 
 @page
-@reads(*_ASKED, *_SHOWN)
+@reads(*_OF_QUESTION, *_OF_VIEW)
 @kept_page(_compared_collection, shared_by=all_who_signed_in)
 def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a comparison of chosen runs of a collection: two of them in detail, or many."""
@@ -82,16 +82,18 @@ def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     text = shown_without_tags(text, "baseline", collection, request.user)
     context: dict[str, Any] = {"collection": collection, "text": text}
     status = fill(context, "controls", _controls, request, collection, text)
+
     if "controls" in context:
-        status = max(status, fill(context, "found", _found, collection, text, context["controls"]))
-        status = max(status, _add_parts(request, context, collection, text))
-        if answer := context.get("found", {}).get("answer"):
+        result = fill(context, "result", _result, collection, text, context["controls"])
+        status = max(status, result, _add_parts(request, context, collection, text))
+        if answer := context.get("result", {}).get("answer"):
             context["share"] = _share_address(collection, answer)
+
     return render(request, "metrics/comparison.html", context, status=status)
 
 
 def _share_address(collection: Collection, answer: Answer) -> str:
-    """Return where the comparison is shared: a stored one by its id, if all of its runs are shown."""
+    """Return the address that shares the comparison; a complete stored one is shared by its id."""
     if answer.stored and not answer.narrowed:
         return share_address("comparison", comparison=str(answer.stored.pk))
     return share_address(
@@ -104,68 +106,73 @@ def _controls(request: HttpRequest, collection: Collection, text: Text) -> Contr
     return make_controls(collection, text)
 
 
-def _found(collection: Collection, text: Text, controls: Controls) -> dict[str, Any]:
-    """Return the answer, a comparison that a worker computes, or the outlook for queueing one."""
+def _result(collection: Collection, text: Text, controls: Controls) -> dict[str, Any]:
+    """Return the answer, a comparison that a worker computes, or the outlook of queueing one."""
     query = _query(collection, text, controls)
-    found = look_up_comparison(collection=collection, query=query)
-    if isinstance(found, Answer):
-        return {"answer": found}
-    asked = query.address()
-    if isinstance(found, Outlook):
-        return {"outlook": found, "asked": asked, "here": address(collection, text)}
-    return {"waiting": found, "asked": asked, **_status(found)}
+    answer = look_up_comparison(collection=collection, query=query)
+    if isinstance(answer, Answer):
+        return {"answer": answer}
+
+    parameters = query.address()
+    if isinstance(answer, Outlook):
+        page_address = address(collection, text)
+        return {"outlook": answer, "parameters": parameters, "page_address": page_address}
+
+    return {"waiting": answer, "parameters": parameters, **_status(answer)}
 
 
 def _query(collection: Collection, text: Text, controls: Controls) -> ComparisonQuery:
-    """Return the query. For two runs it has every test of a pair, after the requested ones.
+    """Return the query; that of two runs has every test of a pair after the requested ones.
 
-    Two runs from a larger family have every test only if the whole family is tested at once,
-    because a verdict is about all of it.
+    Two runs of a larger family have every test only if the whole family is tested at once, as a
+    verdict depends on all of it.
     """
     query = ComparisonQuery.read(text, collection)
-    named = {*query.runs, *([query.baseline] if query.runs and query.baseline else [])}
-    if len(named or controls.runs) != 2:
+    chosen = {*query.runs, *([query.baseline] if query.runs and query.baseline else [])}
+    if len(chosen or controls.runs) != 2:
         return query
-    # A pair that is tested alone has its usual test among these.
+
+    # The usual test of a pair that is tested alone is among these.
     usual = [] if query.family is None else [USUAL_TEST]
     wider = replace(query, tests=list(dict.fromkeys([*(query.tests or usual), *PAIRWISE])))
     if query.family is None:
         return wider
-    return (
-        wider
-        if fits_a_request(choose_entrants(collection=collection, query=wider), wider)
-        else query
-    )
+
+    entrants = choose_entrants(collection=collection, query=wider)
+    return wider if fits_a_request(entrants, wider) else query
 
 
 def _add_parts(
     request: HttpRequest, context: dict[str, Any], collection: Collection, text: Text
 ) -> int:
     """Add the parts of an answer, if there is one. Return the page's status."""
-    answer = context.get("found", {}).get("answer")
+    answer = context.get("result", {}).get("answer")
     if answer is None:
         return 200
-    status = fill(context, "shown", show, collection, answer, text)
-    if "shown" not in context:
+
+    status = fill(context, "comparison", show, collection, answer, text)
+    if "comparison" not in context:
         return status
-    shown: Shown = context["shown"]
-    context["view"], status = answer_parts(shown)
-    fill(context, "differing", differing_parameters, shown, request.user)
+
+    comparison: ShownComparison = context["comparison"]
+    context["view"], status = answer_parts(comparison)
+    fill(context, "differing", differing_parameters, comparison, request.user)
+
     return status
 
 
-def answer_parts(shown: Shown) -> tuple[dict[str, Any], int]:
+def answer_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
     """Return the parts of an answer of two or of many runs, and the page's status."""
-    return two_runs_parts(shown) if shown.pair else many_runs_parts(shown)
+    return two_runs_parts(comparison) if comparison.pair else many_runs_parts(comparison)
 
 
 class QueueComparison(FormPage):
-    """Leave a long comparison to a worker; the same request finds it again."""
+    """Leave a long comparison to a worker; the same request then returns its progress or answer."""
 
     scopes = {"POST": Scope.READ}
     signed_in = False
-    reads = (*_ASKED, *_SHOWN)
-    fields = _ASKED
+    reads = (*_OF_QUESTION, *_OF_VIEW)
+    fields = _OF_QUESTION
 
     def get(self, request: Request, slug: str) -> HttpResponse:
         """Redirect to the comparison itself."""
@@ -174,8 +181,10 @@ class QueueComparison(FormPage):
 
     def post(self, request: Request, slug: str) -> HttpResponse:
         collection = scored_collection(request, slug)
-        given = without_labels(text_of(cast(QueryDict, request.data)), collection, request.user)
-        query = ComparisonQuery.read(given, collection)
+        parameters = without_labels(
+            text_of(cast(QueryDict, request.data)), collection, request.user
+        )
+        query = ComparisonQuery.read(parameters, collection)
         stored = queue_comparison(collection=collection, query=query)
         return see(request, reverse("stored-comparison-page", args=[stored.pk]))
 
@@ -187,7 +196,7 @@ def _finished_comparison(request: HttpRequest, comparison: UUID) -> Subject | No
 
 
 @page
-@reads("runs", *_SHOWN)
+@reads("runs", *_OF_VIEW)
 @kept_page(_finished_comparison)
 def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpResponse:
     """Show a comparison that a worker computes: its progress, and then its result."""
@@ -198,47 +207,49 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
         "collection": collection,
         "text": text,
         "stored": stored,
-        "found": {},
+        "result": {},
     }
+
     status = 200
+
     if stored.state == Comparison.State.COMPARED:
         status = fill(
             context,
-            "found",
+            "result",
             lambda: {"answer": read_stored_comparison(stored).of(run_ids_in(text))},
         )
     else:
-        context["found"] = {
-            "waiting": stored,
-            "asked": question_of(stored).address(),
-            **_status(stored),
-        }
+        parameters = question_of(stored).address()
+        context["result"] = {"waiting": stored, "parameters": parameters, **_status(stored)}
+
     status = max(status, _add_parts(request, context, collection, text))
     context["share"] = share_address("comparison", comparison=str(stored.pk))
+
     return render(request, "metrics/stored_comparison.html", context, status=status)
 
 
 @page
 def stored_comparison_status(request: HttpRequest, comparison: UUID) -> HttpResponse:
-    """Show its progress, a fragment of its page that reloads itself until there is a result."""
+    """Show the progress of a comparison: a fragment that reloads itself until there is a result."""
     stored = stored_comparison(request, comparison)
     context = {
-        "found": {"waiting": stored, **_status(stored)},
+        "result": {"waiting": stored, **_status(stored)},
         "collection": stored.qrels.collection,
     }
     response = render(request, "metrics/_comparison_status.html", context)
     if stored.state not in _UNDER_WAY:
         response["HX-Refresh"] = "true"
+
     response["Cache-Control"] = "no-store"
     return response
 
 
 def _status(stored: Comparison) -> dict[str, Any]:
-    moves = stored.state in _UNDER_WAY
+    in_progress = stored.state in _UNDER_WAY
     return {
-        "moves": moves,
+        "in_progress": in_progress,
         "percent": int(100 * stored.progress),
-        "alive": not moves or any(last.alive for last in last_rounds()),
+        "alive": not in_progress or any(last.alive for last in last_rounds()),
         "page": reverse("stored-comparison-page", args=[stored.pk]),
-        "again": reverse("stored-comparison-status", args=[stored.pk]),
+        "status_address": reverse("stored-comparison-status", args=[stored.pk]),
     }
