@@ -210,7 +210,7 @@ def comparison_of(example: str) -> str:
         session_words.detail(compared),
         session_words.design_sentence(compared),
     ]
-    said += [session_words.tested_sentence(compared), *session_words.omnibus_sentences(compared)]
+    said += [session_words.test_sentence(compared), *session_words.omnibus_sentences(compared)]
     return " ".join([*said, *(caution.message for caution in compared.result.cautions)])
 
 

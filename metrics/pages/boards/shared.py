@@ -44,7 +44,7 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
         "exports": shared_files(link, EXPORTS),
     }
     status = add_table(context, query, at_once=True)
-    fill(context, "shown", lambda: shared_figure(chart(link, "means"), link))
+    fill(context, "chart", lambda: shared_figure(chart(link, "means"), link))
 
     return "metrics/collection.html", context, status
 

@@ -206,7 +206,7 @@ def _context(
         if "statistics_question" in context:
             context["exports"] = _exports(collection, query, context["statistics_question"])
 
-        fill(context, "shown", _chart, request, collection, query, context)
+        fill(context, "chart", _chart, request, collection, query, context)
         chosen = query.get("chart") or "none"
         context["charts"] = [
             (name, changed(query, chart=name if name != "none" else None), name == chosen)

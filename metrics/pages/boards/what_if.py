@@ -258,7 +258,7 @@ def _answer(collection: Collection, controls: Controls) -> dict[str, Any]:
         "coefficient": "tau-b" if answer.official.ties or combination.ties else "tau",
         "qrels": answer.qrels,
         "cautions": [caution.message for caution in answer.cautions],
-        "shown": ShownFigure(figure, "collection-chart", arguments, {"measures": measure.name}),
+        "chart": ShownFigure(figure, "collection-chart", arguments, {"measures": measure.name}),
     }
 
 

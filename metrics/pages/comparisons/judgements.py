@@ -89,7 +89,7 @@ def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
             "all_versions": list(
                 collection.qrels.order_by("version").values_list("version", "active", "judgements")
             ),
-            "shown": [version.qrels.version for version in answer.versions],
+            "versions": [version.qrels.version for version in answer.versions],
             "tables": [(version, _level_lines(collection, version)) for version in answer.versions],
             "topics": _topic_lines(collection, first, offset),
             "paging": Paging(offset, _TOPICS_OF_A_PAGE, len(first.qrels.topic_ids)),

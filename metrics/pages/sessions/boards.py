@@ -1,4 +1,4 @@
-"""The page of a collection's sessions: its session sets, the leaderboard of their systems, and the systems compared."""
+"""The page of a collection's sessions: its session sets, and their systems ranked and compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metrics.exports.comparisons.words import TEST_NAMES, verdict_text
 from metrics.exports.formats import FORMATS
 from metrics.exports.sessions import BOARD_EXPORTS
 from metrics.exports.sessions.tables import DESIGN_NAMES
-from metrics.exports.table import Cell
+from metrics.exports.table import Cell, Sorting
 from metrics.pages.parts import Query, fill, query_of
 from metrics.pages.sessions import words
 from metrics.questions.declared import SESSION_COMPARISON, SESSION_HOW_MADE, names_of
@@ -45,7 +45,7 @@ _PAIRS_SHOWN = 100
 @page
 @reads("offset", *names_of(SESSION_COMPARISON))
 def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the session sets of a collection, and its systems ranked and compared by one session measure."""
+    """Show the session sets of a collection, and its systems ranked and compared by one measure."""
     collection = visible_collection(request, slug)
     query = {name: value for name, value in query_of(request).items() if value}
     context: dict[str, Any] = {
@@ -54,8 +54,8 @@ def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
         "ways": SessionSet.JudgedBy.values,
         "defaults": [measure.name for measure in default_measures()],
     }
-    # The states of the sets, the leaderboard and the comparison of its systems are as of one
-    # moment.
+
+    # The states of the sets, the leaderboard and the comparison are as of one moment.
     with one_snapshot():
         status = max(
             fill(context, "sets", _sets, request, collection, query),
@@ -63,31 +63,36 @@ def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
         )
         if "board" in context and context["board"]["lines"]:
             status = max(status, fill(context, "compared", _compared, collection, query))
+
         if "compared" in context:
             context["board"]["lines"] = _with_standings(
                 context["board"]["lines"], context["compared"]["compared"]
             )
+
     return render(request, "metrics/sessions.html", context, status=status)
 
 
 def _sets(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
-    """Return one page of the sets that the reader may see, newest first, each with its state."""
-    seen = SessionSet.objects.visible_to(request.user).filter(collection=collection)
+    """Return one page of the sets that the reader sees, newest first, with their states."""
+    visible = SessionSet.objects.visible_to(request.user).filter(collection=collection)
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
-    paging = Paging(offset, _SETS_OF_A_PAGE, seen.count())
-    shown = list(
-        seen.select_related("team", "collection").defer("warnings", "metadata")[
+    paging = Paging(offset, _SETS_OF_A_PAGE, visible.count())
+    sets = list(
+        visible.select_related("team", "collection").defer("warnings", "metadata")[
             offset : offset + _SETS_OF_A_PAGE
         ]
     )
-    told = statuses(shown, request.user)
-    lines: list[tuple[SessionSet, RunStatus]] = [(one, told[str(one.pk)]) for one in shown]
+    states = statuses(sets, request.user)
+    lines: list[tuple[SessionSet, RunStatus]] = [
+        (session_set, states[str(session_set.pk)]) for session_set in sets
+    ]
+
     return {"lines": lines, "paging": paging}
 
 
 @dataclass(frozen=True)
 class SystemBoardLine:
-    """One system on the leaderboard, with its name among those of other sets; `sessions` have a value."""
+    """One system on the leaderboard; `sessions` is the number of sessions with a value."""
 
     row: SystemRow
     name: str
@@ -98,16 +103,19 @@ class SystemBoardLine:
 def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
     sort = session_measure_in(query, documents=collection.documents)
-    # Beside the measure that ranks the systems stand its interval and the tiers.
+    # The measure that ranks the systems is first: its interval and the tiers follow it.
     measures = [sort, *(measure for measure in default_measures() if measure != sort)]
-    asked = SessionBoardQuery(
+    question = SessionBoardQuery(
         measures,
         sort,
         descending=not sort.lower_is_better,
         judged_by=choice_in(query, "judged_by", tuple(SessionSet.JudgedBy.values)),
         limit=MAX_LIMIT,
     )
-    board = read_session_board(collection=collection, query=asked)
+
+    board = read_session_board(collection=collection, query=question)
+    direction: Sorting = "ascending" if sort.lower_is_better else "descending"
+
     return {
         "measure": sort,
         "judged_by": board.judged_by,
@@ -115,22 +123,15 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
         "total": board.total,
         "cautions": [caution.message for caution in board.cautions],
         "columns": [
-            SortableColumn(
-                measure.name,
-                sorting=""
-                if measure != sort
-                else "ascending"
-                if sort.lower_is_better
-                else "descending",
-            )
+            SortableColumn(measure.name, sorting=direction if measure == sort else "")
             for measure in measures
         ],
         "lines": [
             SystemBoardLine(
-                row,
-                system_name(row.evaluation, row.system),
-                row.values[sort.name][1],
-                [Cell(figure(measure, row.values[measure.name][0])) for measure in measures],
+                row=row,
+                name=system_name(row.evaluation, row.system),
+                sessions=row.values[sort.name][1],
+                cells=[Cell(figure(measure, row.values[measure.name][0])) for measure in measures],
             )
             for row in board.rows
         ],
@@ -145,33 +146,34 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
 def _with_standings(
     lines: list[SystemBoardLine], compared: SessionComparison
 ) -> list[SystemBoardLine]:
-    """Return the lines with the interval of the mean that ranks them, and with their tiers if there are any."""
+    """Return the lines with the interval of the mean that ranks them, and with tiers if any."""
     places = {system.name: place for place, system in enumerate(compared.systems)}
-    bounds, told = compared.query.measure.definition.bounds, []
+
+    bounds = compared.query.measure.definition.bounds
+    lines_with_standings = []
     for line in lines:
         place, tier, interval = places.get(line.name), NOTHING, NOTHING
         if place is not None and not line.row.stale:
             system = compared.systems[place]
             low, high = np.clip([system.low, system.high], *bounds).tolist()
-            interval = (
-                NOTHING
-                if np.isnan(low)
-                else f"{with_minus(f'{low:.4f}')} to {with_minus(f'{high:.4f}')}"
-            )
+            if not np.isnan(low):
+                interval = f"{with_minus(f'{low:.4f}')} to {with_minus(f'{high:.4f}')}"
             if compared.tiers and line.row.rank is not None:
                 tier = str(compared.tiers.tier[place])
+
         first, *others = line.cells
-        added = [Cell(interval), *([Cell(tier)] if compared.tiers else [])]
-        told.append(replace(line, cells=[first, *added, *others]))
-    return told
+        cells = [first, Cell(interval), *([Cell(tier)] if compared.tiers else []), *others]
+        lines_with_standings.append(replace(line, cells=cells))
+
+    return lines_with_standings
 
 
 @dataclass(frozen=True)
 class SystemPairLine:
-    """The values of two systems, and their interval as x positions between 0 and 200, or None if it is unknown.
+    """The values of two systems; `positions` are those of the interval between 0 and 200, if known.
 
-    `effect` is the size of the difference that goes with the design, empty for one without;
-    `by_searchers` and `by_topics` are the p of F1 and F2, empty where the design is not crossed.
+    `effect` is the effect size that belongs to the design, empty for a design without one;
+    `by_searchers` and `by_topics` are the p of F1 and F2, NOTHING if the design is not crossed.
     """
 
     a: str
@@ -185,27 +187,32 @@ class SystemPairLine:
     by_topics: str
     verdict: str
     significant: bool
-    drawn: dict[str, str] | None
+    positions: dict[str, str] | None
 
 
 def _compared(collection: Collection, query: Query) -> dict[str, Any]:
     compared = compare_systems(
         collection=collection, query=SessionComparisonQuery.read(query, collection)
     )
-    asked = {**query, "measure": compared.query.measure.name, "judged_by": compared.judged_by}
+    effect = ""
+
+    if compared.effects.delta:
+        effect = "Cliff's delta"
+    elif compared.effects.paired:
+        effect = "Hedges's g"
+
+    parameters = {**query, "measure": compared.query.measure.name, "judged_by": compared.judged_by}
     return {
         "compared": compared,
-        "asked": urlencode({name: value for name, value in asked.items() if name != "offset"}),
+        "parameters": urlencode(
+            {name: text for name, text in parameters.items() if name != "offset"}
+        ),
         "headline": words.headline(compared),
         "detail": words.detail(compared),
         "design": words.design_sentence(compared),
-        "tested": words.tested_sentence(compared),
+        "test": words.test_sentence(compared),
         "omnibus": words.omnibus_sentences(compared),
-        "effect": "Cliff's delta"
-        if compared.effects.delta
-        else "Hedges's g"
-        if compared.effects.paired
-        else "",
+        "effect": effect,
         "tiers": compared.tiers is not None,
         "designs": DESIGN_NAMES,
         "tests": [(name, TEST_NAMES[name]) for name in FITTING[compared.design]],
@@ -219,81 +226,85 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
 def _exports(
     collection: Collection, query: Query, compared: SessionComparison
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return the addresses of the leaderboard and of the comparison as files, by format."""
-    measure = {"measure": compared.query.measure.name, "judged_by": compared.judged_by}
-    made = {
+    """Return title and address of the leaderboard and the comparison in each format, by subject."""
+    measure, judged_by = compared.query.measure.name, compared.judged_by
+    statistics = {
         name: text for name, text in query.items() if name in SESSION_HOW_MADE or name == "baseline"
     }
-    board = {
-        "sort": measure["measure"],
-        "judged_by": compared.judged_by,
-        "statistics": "intervals,tiers",
-        **made,
-    }
     chosen = {name: text for name, text in query.items() if name in ("sets", "systems")}
-    asked = {
-        "session-board-export": board,
-        "session-comparison-export": {**chosen, **measure, **made},
+    board = {
+        "sort": measure,
+        "judged_by": judged_by,
+        "statistics": "intervals,tiers",
+        **statistics,
     }
-    return {
-        view.split("-")[1]: [
-            (
-                FORMATS[kind].title,
-                f"{reverse(view, args=[collection.slug, kind])}?{urlencode(parameters)}",
-            )
+
+    comparison = {**chosen, "measure": measure, "judged_by": judged_by, **statistics}
+
+    def files(view: str, parameters: dict[str, str]) -> list[tuple[str, str]]:
+        text = urlencode(parameters)
+        return [
+            (FORMATS[kind].title, f"{reverse(view, args=[collection.slug, kind])}?{text}")
             for kind in BOARD_EXPORTS
         ]
-        for view, parameters in asked.items()
+
+    return {
+        "board": files("session-board-export", board),
+        "comparison": files("session-comparison-export", comparison),
     }
 
 
 def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
-    """Return the first pairs; every interval is drawn on the same scale, which contains zero and all of them."""
+    """Return the first pairs; all intervals are drawn on one scale, which contains zero."""
     result, names = compared.result, [system.name for system in compared.systems]
     ends = np.concatenate([[0.0], result.difference, result.low, result.high])
     low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
     scale = 200 / ((high - low) or 1.0)
+
     first, second = (side.tolist() for side in compared.pairs.indices())
     lines = []
-    for at, (a, b) in enumerate(zip(first[:_PAIRS_SHOWN], second[:_PAIRS_SHOWN], strict=True)):
-        middle, lower, upper = (
-            float(result.difference[at]),
-            float(result.low[at]),
-            float(result.high[at]),
-        )
-        known = not np.isnan([lower, upper]).any()
-        places = {"zero": 0.0, "low": lower, "middle": middle, "high": upper}
-        significant = bool(compared.verdicts.significant[at])
+    for pair, (a, b) in enumerate(zip(first[:_PAIRS_SHOWN], second[:_PAIRS_SHOWN], strict=True)):
+        difference = float(result.difference[pair])
+        lower, upper = float(result.low[pair]), float(result.high[pair])
+        interval, positions = NOTHING, None
+
+        if not np.isnan([lower, upper]).any():
+            interval = f"{signed(lower)} to {signed(upper)}"
+            values = {"zero": 0.0, "low": lower, "middle": difference, "high": upper}
+            positions = {name: f"{(value - low) * scale:.1f}" for name, value in values.items()}
+
+        significant = bool(compared.verdicts.significant[pair])
         lines.append(
             SystemPairLine(
-                names[a],
-                names[b],
-                signed(middle),
-                f"{signed(lower)} to {signed(upper)}" if known else NOTHING,
-                _effect(compared, at),
-                probability(float(result.p_value[at])),
-                probability(float(compared.adjusted[at])),
-                _by_units(compared, at, 1),
-                _by_units(compared, at, 2),
-                verdict_text(significant, compared.withheld(at)),
-                significant,
-                {name: f"{(value - low) * scale:.1f}" for name, value in places.items()}
-                if known
-                else None,
+                a=names[a],
+                b=names[b],
+                difference=signed(difference),
+                interval=interval,
+                effect=_effect(compared, pair),
+                p_value=probability(float(result.p_value[pair])),
+                p_adjusted=probability(float(compared.adjusted[pair])),
+                by_searchers=_by_units(compared, pair, 1),
+                by_topics=_by_units(compared, pair, 2),
+                verdict=verdict_text(significant, compared.withheld(pair)),
+                significant=significant,
+                positions=positions,
             )
         )
+
     return lines
 
 
-def _by_units(compared: SessionComparison, at: int, place: int) -> str:
-    found = compared.crossed[at].sources[place].p_value if compared.crossed else None
-    return NOTHING if found is None else probability(found)
+def _by_units(compared: SessionComparison, pair: int, place: int) -> str:
+    """Return the p of F1 or F2, the second or third source of a crossed analysis."""
+    p_value = compared.crossed[pair].sources[place].p_value if compared.crossed else None
+    return NOTHING if p_value is None else probability(p_value)
 
 
-def _effect(compared: SessionComparison, at: int) -> str:
+def _effect(compared: SessionComparison, pair: int) -> str:
     delta, paired = compared.effects.delta, compared.effects.paired
     size = paired.hedges_g if paired else delta
     if size is None:
         return ""
-    value = float(size.value[at])
+
+    value = float(size.value[pair])
     return NOTHING if np.isnan(value) else with_minus(f"{value:.2f}")

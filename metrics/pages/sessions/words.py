@@ -1,4 +1,4 @@
-"""A comparison of systems in words: its design, how it was tested, and which of two systems is better."""
+"""A comparison of systems in words: its design, its test, and which of two systems is better."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metrics.exports.sessions.tables import DESIGN_NAMES
 from metrics.services.sessions.comparison import SessionComparison
 from metrics.tables import amount, probability, signed, statistic
 
-# Why the one that is ahead is not said to be better.
+# Why the system that is ahead is not called better.
 _WITHHELD = {
     "": ", but not significantly",
     TOO_FEW_TOPICS: "; there are too few to tell this from chance",
@@ -24,57 +24,71 @@ _BY = ("min F\N{PRIME}", "by searchers F1", "by topics F2")
 
 
 def design_sentence(compared: SessionComparison) -> str:
-    """Return the design by which systems are compared, and why."""
+    """Return the design by which systems are compared, and the reason."""
     used = DESIGN_NAMES[compared.design]
     if compared.design == compared.recognised:
         return f"Design: {used}, as {compared.why}."
-    return f"Design: {used}, as requested; detected: {DESIGN_NAMES[compared.recognised]}, as {compared.why}."
+    recognised = DESIGN_NAMES[compared.recognised]
+    return f"Design: {used}, as requested; detected: {recognised}, as {compared.why}."
 
 
-def tested_sentence(compared: SessionComparison) -> str:
-    """Return the test, its correction and level, on how many cells, and how many pairs differ."""
+def test_sentence(compared: SessionComparison) -> str:
+    """Return the test, correction and level, the number of cells, and how many pairs differ."""
     query, pairs = compared.query, compared.pairs.number
-    drawn = (
+    resampling = (
         f", B = {query.options.resamples:,}, seed {query.options.seed}" if compared.draws else ""
     )
-    made = f"{TEST_NAMES[compared.test]}, {corrected_over(compared.correction, compared.family)}"
+    test_words = (
+        f"{TEST_NAMES[compared.test]}, {corrected_over(compared.correction, compared.family)}"
+    )
     units = UNITS[compared.design].removesuffix(" of a system")
-    tested = f"Test: {made}, alpha = {query.rule.alpha:g}{drawn}, on {compared.cells:,} {units}"
+    sentence = (
+        f"Test: {test_words}, alpha = {query.rule.alpha:g}{resampling}, "
+        f"on {compared.cells:,} {units}"
+    )
     if compared.verdicts.have(TOO_FEW_TOPICS).any():
-        return f"{tested}."
+        return f"{sentence}."
+
     significant = int(compared.verdicts.significant.sum())
-    return f"{tested}: {significant:,} of {pairs:,} pair{'s differ' if pairs != 1 else ' differs'}."
+    return (
+        f"{sentence}: {significant:,} of {pairs:,} pair{'s differ' if pairs != 1 else ' differs'}."
+    )
 
 
 def omnibus_sentences(compared: SessionComparison) -> list[str]:
-    """Return the tests of all systems at once; of two they say what the test of the pair says."""
+    """Return the tests of all systems at once; those of two are the tests of the pair."""
     if len(compared.systems) < 3:
         return []
-    said = []
-    for name, found in compared.omnibus.items():
+
+    sentences = []
+    for name, result in compared.omnibus.items():
         if name == "crossed":
-            return [f"All systems at once: {report(found)}."]
-        plain = without_correction(found)
-        said.append(
-            f"All systems at once, {name}: {_p(found.p_value)}{f' ({plain})' if plain else ''}."
+            return [f"All systems at once: {report(result)}."]
+        plain = without_correction(result)
+        sentences.append(
+            f"All systems at once, {name}: {_p(result.p_value)}{f' ({plain})' if plain else ''}."
         )
-    return said
+
+    return sentences
 
 
 def headline(compared: SessionComparison) -> str:
     """Return which of two systems is better, in a sentence; empty for more systems."""
     if len(compared.systems) != 2:
         return ""
+
     measure, difference = compared.query.measure, float(compared.result.difference[0])
     first, second = (compared.systems[int(side[0])].name for side in compared.pairs.indices())
     if difference == 0:
         return f"{first} and {second} do not differ in {measure.name}."
+
     better, worse = (
         (first, second) if (difference > 0) != measure.lower_is_better else (second, first)
     )
     by = f"by {amount(measure, difference)} {measure.name}"
     if compared.better(0):
         return f"{better} is better than {worse} {by}."
+
     return f"{better} is ahead of {worse} {by}{_WITHHELD[compared.withheld(0)]}."
 
 
@@ -82,6 +96,7 @@ def detail(compared: SessionComparison) -> str:
     """Return the interval and the test of the difference of two systems; empty for more."""
     if len(compared.systems) != 2:
         return ""
+
     first, second = (compared.systems[int(side[0])].name for side in compared.pairs.indices())
     low, high, p_value = (
         float(part[0])
@@ -89,41 +104,42 @@ def detail(compared: SessionComparison) -> str:
     )
     percent = f"{100 * compared.query.options.confidence:g}%"
     ends = "" if math.isnan(low) else f"{percent} interval {signed(low)} to {signed(high)}; "
-    tested = report(compared.crossed[0]) if compared.crossed else _p(p_value)
-    return f"{first} minus {second}: {ends}{tested}.{_not_excluded(compared)}"
+    test_words = report(compared.crossed[0]) if compared.crossed else _p(p_value)
+
+    return f"{first} minus {second}: {ends}{test_words}.{_not_excluded(compared)}"
 
 
 def _not_excluded(compared: SessionComparison) -> str:
-    """Return the difference that could have been found, so that nobody reads "no difference"."""
+    """Return the difference that would be found, so that nobody reads "no difference"."""
     detectable = float(compared.effects.detectable[0])
     if compared.better(0) or compared.withheld(0) or not detectable > 0:
         return ""
+
     size = amount(compared.query.measure, detectable)
     fewest = min(compared.cells, *(system.with_value for system in compared.systems))
     if compared.crossed:
         fewest = math.floor(compared.crossed[0].freedom[1]) + 1
+
     return (
         f" Not significant does not mean equal: a true difference of {size} would be found in "
         f"{power_in_words(fewest)} such studies."
     )
 
 
-def report(found: OmnibusResult) -> str:
-    """Return min F' with F1 and F2, as papers have them."""
-    between, said = found.freedom[0], []
-    for name, source, within in zip(
-        _BY,
-        found.sources,
-        (found.freedom[1], *(source.freedom for source in found.sources[1:])),
-        strict=True,
-    ):
+def report(result: OmnibusResult) -> str:
+    """Return min F' with F1 and F2, as papers report them."""
+    between = result.freedom[0]
+
+    freedoms = (result.freedom[1], *(source.freedom for source in result.sources[1:]))
+    parts = []
+    for name, source, within in zip(_BY, result.sources, freedoms, strict=True):
         if source.statistic is None or source.p_value is None:
-            said.append(f"{name} has nothing to divide by")
+            parts.append(f"{name} has nothing to divide by")
         else:
-            said.append(
-                f"{name}({between:g}, {within:.3g}) = {statistic(source.statistic)}, {_p(source.p_value)}"
-            )
-    return "; ".join(said)
+            value = f"{statistic(source.statistic)}, {_p(source.p_value)}"
+            parts.append(f"{name}({between:g}, {within:.3g}) = {value}")
+
+    return "; ".join(parts)
 
 
 def _p(value: float) -> str:

@@ -1,9 +1,9 @@
-"""The page that compares configurations: runs as columns, the parameters that differ, and what changed since a
-baseline."""
+"""The page that compares configurations: runs as columns, the parameters that differ, and the
+changes since a baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -33,17 +33,17 @@ from runs.parameters import MAX_OFFSET, integer_in
 from runs.web.access import sees_scores, visible_collection
 from runs.web.views import page, reads
 
-# Runs of a page, beside the first one.
+# Runs of a page after the first one.
 _COLUMNS = 20
-# The characters that are shown of a long text, and how many of them lie before what differs.
+# The characters that are shown of a long text, and how many of them are before the difference.
 _CUT, _BEFORE = 120, 30
 _SIGNS = {"changed": "≠", "added": "+", "removed": "\N{MINUS SIGN}"}
 
 
 @dataclass(frozen=True)
 class RunColumn:
-    """A run: its name, page, mean and number of changes, and the address with it as the baseline. On a phone those that
-    are `aside` are hidden."""
+    """A run: its name, page, mean and number of changes; `pinned` is the address with it as the
+    baseline. A phone hides the columns that are `aside`."""
 
     name: str
     page: str
@@ -74,6 +74,8 @@ class ValueCell:
 
 @dataclass(frozen=True)
 class ParameterRow:
+    """A parameter with the values of the runs."""
+
     parameter: ComparedParameter
     cells: list[ValueCell]
 
@@ -81,7 +83,7 @@ class ParameterRow:
 @page
 @reads("runs", "filter", "baseline", "beside", "offset")
 def configurations_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show how the runs that the reader sees were made, side by side."""
+    """Show the configurations of the runs that the reader sees, side by side."""
     collection = visible_collection(request, slug)
     query = query_of(request, collection)
     context: dict[str, Any] = {"collection": collection, "query": query}
@@ -91,50 +93,73 @@ def configurations_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
+
     scored = sees_scores(request, collection)
 
     def read() -> tuple[Configurations, RunMeans | None]:
-        found = configurations_in(query, collection, request.user)
-        return found, read_means(
-            collection=collection, runs=[run.pk for run in found.runs]
-        ) if scored else None
+        configurations = configurations_in(query, collection, request.user)
+        if not scored:
+            return configurations, None
+        runs = [run.pk for run in configurations.runs]
+        return configurations, read_means(collection=collection, runs=runs)
 
-    found, means = read_in_snapshot(read)
-    order, texts = best_first(found, means), _texts(means)
-    beside = next(
-        (place for place in order[1:] if str(found.runs[place].pk) == query.get("beside")), None
-    )
-    if beside is not None and not query.get("offset"):
-        offset = (order.index(beside) - 1) // _COLUMNS * _COLUMNS
-    shown = [order[0], *order[1:][offset : offset + _COLUMNS]]
-    kept = [beside] if beside in shown else shown[1:2]
-    aside = {place for place in shown[1:] if place not in kept}
-    names, since = (
-        names_of(found.runs),
-        changed({"baseline": query.get("baseline", "")}) + "#parameters",
-    )
-    ignored = [one for one in found.ignored if one.differs]
-    return {
-        "found": found,
-        "measure": means.measure if means else None,
-        "columns": [
+    configurations, means = read_in_snapshot(read)
+
+    order, texts = best_first(configurations, means), _texts(means)
+    # A phone shows one run after the first: the one of `beside`, or the next one.
+    phone_run = None
+    for place in order[1:]:
+        if str(configurations.runs[place].pk) == query.get("beside"):
+            phone_run = place
+            break
+
+    if phone_run is not None and not query.get("offset"):
+        offset = (order.index(phone_run) - 1) // _COLUMNS * _COLUMNS
+
+    places = [order[0], *order[1:][offset : offset + _COLUMNS]]
+    on_phone = phone_run if phone_run in places else next(iter(places[1:]), None)
+    aside = {place for place in places[1:] if place != on_phone}
+
+    names = names_of(configurations.runs)
+    baseline = configurations.baseline
+
+    since_baseline = changed({"baseline": query.get("baseline", "")}) + "#parameters"
+    columns = []
+    for place in places:
+        run = configurations.runs[place]
+        address = reverse("run-page", args=[run.pk])
+        if baseline and run is not baseline:
+            address += since_baseline
+
+        columns.append(
             RunColumn(
-                names[run := found.runs[place]],
-                reverse("run-page", args=[run.pk])
-                + (since if found.baseline and run is not found.baseline else ""),
-                texts.get(run.pk, NOTHING),
-                run is found.baseline,
-                len(found.changes(place)),
-                changed(query, baseline=str(run.pk), beside=None, offset=None),
-                place in aside,
+                name=names[run],
+                page=address,
+                mean=texts.get(run.pk, NOTHING),
+                baseline=run is baseline,
+                changes=len(configurations.changes(place)),
+                pinned=changed(query, baseline=str(run.pk), beside=None, offset=None),
+                aside=place in aside,
             )
-            for place in shown
+        )
+
+    def rows(parameters: Iterable[ComparedParameter]) -> list[ParameterRow]:
+        return [_row(parameter, places, aside, baseline is not None) for parameter in parameters]
+
+    return {
+        "configurations": configurations,
+        "measure": means.measure if means else None,
+        "columns": columns,
+        "rows": rows(configurations.differ),
+        "ignored": rows(parameter for parameter in configurations.ignored if parameter.differs),
+        "same": [
+            (parameter, told_apart(parameter.values[:1])[0]) for parameter in configurations.same
         ],
-        "rows": [_row(one, shown, aside, found.baseline is not None) for one in found.differ],
-        "ignored": [_row(one, shown, aside, found.baseline is not None) for one in ignored],
-        "same": [(one, told_apart(one.values[:1])[0]) for one in found.same],
-        "choices": [(str(found.runs[place].pk), names[found.runs[place]]) for place in order],
-        "left_out": sum(found.left_out),
+        "choices": [
+            (str(configurations.runs[place].pk), names[configurations.runs[place]])
+            for place in order
+        ],
+        "left_out": sum(configurations.left_out),
         "paging": Paging(offset, _COLUMNS, len(order) - 1),
         "unpinned": changed(query, baseline=None),
         "json": changed({name: query.get(name, "") for name in ("runs", "filter", "baseline")}),
@@ -150,34 +175,43 @@ def _texts(means: RunMeans | None) -> dict[UUID, str]:
 
 
 def _row(
-    parameter: ComparedParameter, shown: list[int], aside: set[int], against: bool
+    parameter: ComparedParameter, places: list[int], aside: set[int], against: bool
 ) -> ParameterRow:
-    """Return the values of the shown runs, each with what changed since the first of them, if that is a baseline."""
-    texts = told_apart([parameter.values[place] for place in shown])
-    base = parameter.values[shown[0]]
+    """Return the values of the runs; with `against` each is compared with that of the first run."""
+    texts = told_apart([parameter.values[place] for place in places])
+
+    base = parameter.values[places[0]]
     cells = []
-    for place, text in zip(shown, texts, strict=True):
+    for place, text in zip(places, texts, strict=True):
         value = parameter.values[place]
         kind = "unset" if value is None else ""
-        if against and parameter.kinds[place] != parameter.kinds[shown[0]]:
+        if against and parameter.kinds[place] != parameter.kinds[places[0]]:
             kind = "removed" if value is None else "added" if base is None else "changed"
         cells.append(ValueCell(text, kind, place in aside))
+
     return ParameterRow(parameter, cells)
 
 
 def told_apart(values: Sequence[Value | None]) -> list[str]:
-    """Return values as texts, "not set" where there is none. A text that looks like another type is in quotes, and long
-    ones begin shortly before what differs."""
+    """Return values as texts that differ where the values do; NOT_SET if there is none.
+
+    A text that looks like another type is in quotes, and long texts begin shortly before the first
+    difference.
+    """
     texts = ["" if value is None else told_value(value) for value in values]
-    there = [text for text in texts if text]
+    known = [text for text in texts if text]
     start = 0
-    if len(set(there)) > 1 and max(map(len, there)) > _CUT:
+
+    if len(set(known)) > 1 and max(map(len, known)) > _CUT:
+        # What the first and the last text in order have in common, all have in common.
         alike = takewhile(
-            lambda pair: pair[0] == pair[1], zip(min(there), max(there), strict=False)
+            lambda pair: pair[0] == pair[1], zip(min(known), max(known), strict=False)
         )
         start = max(0, len(list(alike)) - _BEFORE)
+
     cut = [
         f"{'…' * (start > 0)}{text[start : start + _CUT]}{'…' * (len(text) > start + _CUT)}"
         for text in texts
     ]
+
     return [text if value is not None else NOT_SET for text, value in zip(cut, values, strict=True)]

@@ -1,4 +1,4 @@
-"""The page of an experiment: its goal, its runs with their means in one collection, its notes, forms to change it."""
+"""The page of an experiment: its goal, its runs with their means, its notes, and its forms."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ from runs.web.parameters import text_of
 
 _MEASURES = 5
 _OF_A_PAGE = 100
-# In the choice of a baseline, and of a collection whose runs are added.
+# The most choices of a baseline, and of a collection to add runs of.
 _OFFERED = 500
 _DESCRIBED = ("name", "goal", "visibility")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A run of the experiment: its rank among all runs of its collection and its means with the names of the measures,
-    both empty without values; `difference` is its first mean minus that of the baseline."""
+    """A run of the experiment: its rank in its collection, its means with their measures, and the
+    difference of its first mean from that of the baseline; all empty without values."""
 
     run: Run
     state: str
@@ -69,7 +69,7 @@ class Line:
 
 
 class ExperimentPage(FormPage):
-    """Show an experiment with its runs in one `collection`; `action` changes it, its runs or its baseline."""
+    """Show an experiment with its runs in one `collection`; `action` changes the experiment."""
 
     signed_in = False
     scopes = {"POST": Scope.SUBMIT}
@@ -80,60 +80,68 @@ class ExperimentPage(FormPage):
         return _page(request, visible_experiment(request, experiment))
 
     def post(self, request: Request, experiment: UUID) -> HttpResponse:
-        found = visible_experiment(request, experiment)
+        visible = visible_experiment(request, experiment)
         try:
-            done = _act(request, found)
+            message = _act(request, visible)
         except (EvalHubError, APIException) as error:
-            return _page(request, found, refusal_of(error))
-        messages.success(request._request, done)
+            return _page(request, visible, refusal_of(error))
+
+        messages.success(request._request, message)
         if request.data.get("action") == "delete":
             return see(request, reverse("experiments-page"))
-        return see(request, _address(found, str(request.data.get("collection", ""))))
+
+        return see(request, _address(visible, str(request.data.get("collection", ""))))
 
 
 def _address(experiment: Experiment, collection: str) -> str:
-    asked = f"?{urlencode({'collection': collection})}" if collection else ""
-    return reverse("experiment-page", args=[experiment.pk]) + asked
+    query = f"?{urlencode({'collection': collection})}" if collection else ""
+    return reverse("experiment-page", args=[experiment.pk]) + query
 
 
 def _act(request: Request, experiment: Experiment) -> str:
-    """Do what a form of the page says, and return a sentence about it."""
+    """Carry out what a form of the page requests, and return a sentence about it."""
     form, action = cast(QueryDict, request.data), str(request.data.get("action", ""))
-    who: dict[str, Any] = {"user": cast(User, request.user), "origin": origin_of(request)}
+    actor: dict[str, Any] = {"user": cast(User, request.user), "origin": origin_of(request)}
+
     if action == "describe":
         serializer = ExperimentChangeSerializer(data=fields_of(request, *_DESCRIBED), partial=True)
         serializer.is_valid(raise_exception=True)
-        change_experiment(experiment=experiment, changes=serializer.validated_data, **who)
+        change_experiment(experiment=experiment, changes=serializer.validated_data, **actor)
         return "Saved."
+
     if action == "baseline":
         text = str(form.get("baseline", "")).strip()
         own = Run.objects.visible_to(request.user).filter(experiments=experiment)
         chosen = named_run(text, own, "/baseline") if text else None
-        change_experiment(experiment=experiment, changes={"baseline": chosen}, **who)
+        change_experiment(experiment=experiment, changes={"baseline": chosen}, **actor)
         return "Baseline set." if chosen else "Baseline removed."
+
     if action == "remove":
-        _, gone = change_runs(
-            experiment=experiment, remove=_ids_in(form.getlist("runs"), "/runs"), **who
+        _, removed = change_runs(
+            experiment=experiment, remove=_ids_in(form.getlist("runs"), "/runs"), **actor
         )
-        return f"{gone:,} run{'' if gone == 1 else 's'} taken out of the experiment."
+        return f"{removed:,} run{'' if removed == 1 else 's'} taken out of the experiment."
+
     if action == "add":
         collection = visible_collection(request, str(form.get("collection", "")))
         text = str(form.get("filter", "")).strip()
         if not text:
             message = "write which runs to add, such as own:yes for all of your teams'"
             raise InvalidInput(message, code="required", pointer="/filter")
+
         note_filter(request, collection, text)
-        seen = Run.objects.visible_to(request.user).filter(collection=collection)
-        wanted = list(
-            matching_runs(collection, text, request.user, seen).values_list("pk", flat=True)[
-                : MAX_RUNS + 1
-            ]
-        )
-        new, _ = change_runs(experiment=experiment, add=wanted, pointer="/filter", **who)
-        return describe_added(new, len(wanted))
+        visible = Run.objects.visible_to(request.user).filter(collection=collection)
+        matches = matching_runs(collection, text, request.user, visible)
+        # One more than an experiment can have is enough to refuse them.
+        run_ids = list(matches.values_list("pk", flat=True)[: MAX_RUNS + 1])
+        new, _ = change_runs(experiment=experiment, add=run_ids, pointer="/filter", **actor)
+
+        return describe_added(new, len(run_ids))
+
     if action == "delete":
-        delete_experiment(experiment=experiment, **who)
+        delete_experiment(experiment=experiment, **actor)
         return f"Experiment {experiment.name} deleted. Its runs are unchanged."
+
     raise InvalidInput("press one of the buttons", pointer="/action")
 
 
@@ -147,28 +155,35 @@ def _ids_in(texts: list[str], pointer: str) -> list[UUID]:
 
 
 def _page(request: Request, experiment: Experiment, refused: Refusal | None = None) -> HttpResponse:
-    # A change that was refused may have set attributes.
-    found: Any = visible_experiment(request, experiment.pk)
-    runs = Run.objects.visible_to(request.user).filter(experiments=found)
+    # A refused change may have set attributes: the experiment is read again.
+    current: Any = visible_experiment(request, experiment.pk)
+    runs = Run.objects.visible_to(request.user).filter(experiments=current)
     numbers = dict(runs.order_by().values_list("collection").annotate(number=Count("pk")))
-    there = sorted(
-        Collection.objects.in_bulk(numbers).values(), key=lambda one: (-numbers[one.pk], one.slug)
+    collections = sorted(
+        Collection.objects.in_bulk(numbers).values(),
+        key=lambda other: (-numbers[other.pk], other.slug),
     )
-    asked = text_of(request.query_params)
-    named = asked.get("collection", "")
-    collection = next((one for one in there if one.slug == named), there[0] if there else None)
-    baseline = runs.filter(pk=found.shown_baseline).select_related("collection").first()
-    changes = may_change(found, request.user)
+
+    parameters = text_of(request.query_params)
+    collection = collections[0] if collections else None
+    for other in collections:
+        if other.slug == parameters.get("collection", ""):
+            collection = other
+
+    baseline = runs.filter(pk=current.shown_baseline).select_related("collection").first()
+    changes = may_change(current, request.user)
     posted = refused is not None and request.data.get("action") == "describe"
-    stored = {name: getattr(found, name) for name in _DESCRIBED}
+    stored = {name: getattr(current, name) for name in _DESCRIBED}
     context: dict[str, Any] = {
-        "experiment": found,
+        "experiment": current,
         "baseline": baseline,
-        "collections": [(one, numbers[one.pk], _address(found, one.slug)) for one in there],
+        "collections": [
+            (other, numbers[other.pk], _address(current, other.slug)) for other in collections
+        ],
         "collection": collection,
         "may_change": changes,
-        "filter": f"experiment:{found.team.slug}/{found.slug}",
-        "notes": shown_notes(request.user, "experiment", found),
+        "filter": f"experiment:{current.team.slug}/{current.slug}",
+        "notes": shown_notes(request.user, "experiment", current),
         "visibilities": VISIBILITIES,
         "given": {**stored, **fields_of(request, *_DESCRIBED)} if posted else stored,
         "typed": {
@@ -178,26 +193,29 @@ def _page(request: Request, experiment: Experiment, refused: Refusal | None = No
         "refused": refused,
         "wrong": refused.fields if refused else {},
     }
+
     status = refused.status if refused else 200
+
     if collection:
-        kept = (
-            {"baseline": str(baseline.pk)} if baseline and baseline.collection == collection else {}
-        )
-        address = changed({"filter": context["filter"]}, **kept)
+        pin = {}
+        if baseline and baseline.collection == collection:
+            pin = {"baseline": str(baseline.pk)}
+
+        address = changed({"filter": context["filter"]}, **pin)
         context["leaderboard"] = reverse("collection-page", args=[collection.slug]) + address
-        offset = integer_in(asked, "offset", 0, 0, MAX_OFFSET)
-        of_one = runs.filter(collection=collection)
+        offset = integer_in(parameters, "offset", 0, 0, MAX_OFFSET)
         fill(
             context,
             "table",
             _table,
             request,
-            found,
+            current,
             collection,
-            of_one,
+            runs.filter(collection=collection),
             numbers[collection.pk],
             offset,
         )
+
     if changes:
         context["candidates"] = list(
             runs.only("tag", "collection").select_related("collection")[:_OFFERED]
@@ -206,15 +224,19 @@ def _page(request: Request, experiment: Experiment, refused: Refusal | None = No
         context["sources"] = list(
             Collection.objects.visible_to(request.user).only("slug", "name")[:_OFFERED]
         )
+
     response = render(request._request, "metrics/experiment.html", context, status=status)
     response["Cache-Control"] = "no-store"
+
     return response
 
 
 @dataclass(frozen=True)
 class Table:
-    """The runs of an experiment in one collection: those of a page, with the names of their measures. `ranked` counts
-    all runs of the collection that have a rank; `unranked` says why none has."""
+    """One page of the runs of an experiment in one collection, with the measures of their means.
+
+    `ranked` is the number of ranked runs of the collection; `unranked` says why there is none.
+    """
 
     lines: list[Line]
     paging: Paging
@@ -232,20 +254,25 @@ def _table(
     total: int,
     offset: int,
 ) -> Table:
-    """Return the page of runs: with means where the reader may see them and there are judgements."""
+    """Return a page of runs, with means if the reader may see them and there are judgements."""
     paging = Paging(offset, _OF_A_PAGE, total)
+
     if collection.active_qrels is None or not sees_scores(request, collection):
-        shown = list(runs.select_related("team", "collection")[offset : offset + _OF_A_PAGE])
-        known, labels = statuses(shown, request.user), labels_of(run.pk for run in shown)
-        lines = [
-            Line(run, known[str(run.pk)].state, tuple(labels.get(run.pk, ()))) for run in shown
-        ]
-        why = (
-            "the judgements are blind"
-            if collection.blind
-            else "the collection has no active judgements yet"
+        runs_of_page = list(runs.select_related("team", "collection")[offset : offset + _OF_A_PAGE])
+        states, labels = (
+            statuses(runs_of_page, request.user),
+            labels_of(run.pk for run in runs_of_page),
         )
-        return Table(lines, paging, unranked=why)
+        lines = [
+            Line(run, states[str(run.pk)].state, tuple(labels.get(run.pk, ())))
+            for run in runs_of_page
+        ]
+        reason = "the collection has no active judgements yet"
+        if collection.blind:
+            reason = "the judgements are blind"
+
+        return Table(lines, paging, unranked=reason)
+
     measures = [
         parse_measure(name, collection.documents) for name in collection.measures[:_MEASURES]
     ]
@@ -262,17 +289,23 @@ def _table(
             entries=EVERY,
         ),
     )
+
     base = _mean_of(board, experiment.shown_baseline)
+
     best = best_means(board.rows, measures)
-    lines = [_line(row, measures, board, best, None if row.run.pk == experiment.shown_baseline else base)
-             for row in board.rows]  # fmt: skip
+    lines = []
+    for row in board.rows:
+        is_baseline = row.run.pk == experiment.shown_baseline
+        lines.append(_line(row, measures, board, best, None if is_baseline else base))
+
     return Table(lines, paging, tuple(measures), board.ranked, against=base is not None)
 
 
 def _mean_of(board: Leaderboard, run: UUID | None) -> float | None:
-    """Return the mean of a ranked run under the measure that ranks, wherever it is on the leaderboard."""
+    """Return the mean of a ranked run under the measure that ranks, on any page of the board."""
     if run is None:
         return None
+
     own = (
         Evaluation.objects.current(board.qrels, board.scores)
         .filter(run=run)
@@ -289,20 +322,20 @@ def _line(
     best: dict[str, tuple[str, int]],
     base: float | None,
 ) -> Line:
-    cells = tuple(
-        (
-            one.name,
-            mean_cell(
-                one,
-                row.values[one.name],
-                board.qrels.topics,
-                best.get(one.name) if row.rank else None,
-            ),
-        )
-        for one in measures
-    )
+    cells = []
+    for measure in measures:
+        to_reach = best.get(measure.name) if row.rank else None
+        cell = mean_cell(measure, row.values[measure.name], board.qrels.topics, to_reach)
+        cells.append((measure.name, cell))
+
     own = row.values[measures[0].name][0] if row.rank else None
     difference = signed(own - base) if own is not None and base is not None else ""
+
     return Line(
-        row.run, "" if row.state == RANKED else row.state, row.labels, row.rank, cells, difference
+        run=row.run,
+        state="" if row.state == RANKED else row.state,
+        labels=row.labels,
+        rank=row.rank,
+        cells=tuple(cells),
+        difference=difference,
     )

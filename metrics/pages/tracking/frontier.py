@@ -26,7 +26,7 @@ from runs.services.tracking.parameters import COST
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
-# Of the table.
+# Rows of the table.
 _ROWS = 200
 
 
@@ -51,7 +51,7 @@ class PricedLine:
 @reads(*names_of(FRONTIER))
 @kept_page(of_visible_collection, shared_by=all_once_public)
 def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show effectiveness against cost, and which runs no other one beats at no higher cost."""
+    """Show effectiveness against cost, and the runs that no cheaper one beats."""
     collection = visible_collection(request, slug)
     query = query_of(request, collection)
     context: dict[str, Any] = {
@@ -61,51 +61,61 @@ def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
         "kinds": {kind: FORMATS[kind].title for kind in KINDS},
         "measure": query.get("y") or tested_measures(collection)[0],
         "costs": list(visible_keys(visible_board(collection, request.user), COST).order_by("name")),
-        "asked": query.get("x", "").removeprefix(f"{COST}:"),
+        "cost": query.get("x", "").removeprefix(f"{COST}:"),
     }
+
     status = fill(context, "answer", _answer, request, collection, query)
     return render(request, "metrics/frontier.html", context, status=status)
 
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    found = read_frontier(
+    frontier = read_frontier(
         collection=collection, query=FrontierQuery.read(query, collection, request.user)
     )
-    asked = {name: query.get(name, "") for name in names_of(FRONTIER)}
-    figure = frontier_figure(found) if found.runs else None
+    parameters = {name: query.get(name, "") for name in names_of(FRONTIER)}
+    figure = frontier_figure(frontier) if frontier.runs else None
+
     return {
-        "found": found,
+        "found": frontier,
         "across": flag_in(query, "across"),
-        "cost": cost_name(found),
-        "lines": _lines(found),
-        "more": len(found.runs) > _ROWS,
-        "several": len(found.hardware) > 1 or found.query.across,
-        "cautions": [caution.message for caution in found.cautions],
+        "cost": cost_name(frontier),
+        "lines": _lines(frontier),
+        "more": len(frontier.runs) > _ROWS,
+        "several": len(frontier.hardware) > 1 or frontier.query.across,
+        "cautions": [caution.message for caution in frontier.cautions],
         "figure": figure
-        and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, asked),
+        and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, parameters),
     }
 
 
-def _lines(found: Frontier) -> list[PricedLine]:
-    """Return a line for each run, the cheapest first: of many, those on the frontier and the cheapest others."""
-    others = [one for one in found.runs if one.status != ON_FRONTIER]
-    left_out = {one.run.pk for one in others[max(0, _ROWS - len(found.runs) + len(others)) :]}
-    names = names_of_runs([one.run for one in found.runs])
-    return [
-        PricedLine(
-            one.run,
-            names[one.run],
-            with_minus(f"{one.mean:.4f}"),
-            cost_text(one),
-            one.measured,
-            one.hardware,
-            STATUS_NAMES[one.status],
-            one.status == ON_FRONTIER,
-            one.by,
-            names[one.by] if one.by else "",
-            "" if one.p_adjusted is None else probability(one.p_adjusted),
+def _lines(frontier: Frontier) -> list[PricedLine]:
+    """Return a line for each run, cheapest first; of many runs, not all off the frontier."""
+    others = [priced for priced in frontier.runs if priced.status != ON_FRONTIER]
+    left_out = {
+        priced.run.pk for priced in others[max(0, _ROWS - len(frontier.runs) + len(others)) :]
+    }
+
+    names = names_of_runs([priced.run for priced in frontier.runs])
+    lines = []
+    for priced in frontier.runs:
+        if priced.run.pk in left_out:
+            continue
+
+        lines.append(
+            PricedLine(
+                run=priced.run,
+                name=names[priced.run],
+                mean=with_minus(f"{priced.mean:.4f}"),
+                cost=cost_text(priced),
+                measured=priced.measured,
+                hardware=priced.hardware,
+                status=STATUS_NAMES[priced.status],
+                best=priced.status == ON_FRONTIER,
+                by=priced.by,
+                by_name=names[priced.by] if priced.by else "",
+                p_value="" if priced.p_adjusted is None else probability(priced.p_adjusted),
+            )
         )
-        for one in found.runs
-        if len(found.runs) <= _ROWS or one.run.pk not in left_out
-    ]
+
+    return lines

@@ -1,4 +1,4 @@
-"""The page of what explains the values of runs."""
+"""The page of importance: which parameters go with a measure."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from runs.models import Collection
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
-# Levels of a parameter that a row shows.
+# Levels of a parameter in a row.
 _LEVELS = 8
 
 
 @dataclass(frozen=True)
 class ChangeLine:
-    """A change of a value: its texts, the verdict, and where its interval is drawn."""
+    """A change of a value: its texts, its verdict, and the positions of its interval."""
 
     name: str
     before: str
@@ -51,12 +51,12 @@ class ChangeLine:
     p_value: str
     verdict: str
     significant: bool
-    drawn: dict[str, str]
+    positions: dict[str, str]
 
 
 @dataclass(frozen=True)
 class AssociatedLine:
-    """A parameter with its share of the variance, and the means of its levels: label, runs, mean."""
+    """A parameter with its share of the variance, and the label, runs and mean of its levels."""
 
     name: str
     effect: str
@@ -72,7 +72,7 @@ class AssociatedLine:
 @reads(*names_of(IMPORTANCE))
 @kept_page(of_visible_collection, shared_by=all_once_public)
 def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show which parameters go with a measure, and what changing one of them changed."""
+    """Show which parameters go with a measure, and the effect of changing one of them."""
     collection = visible_collection(request, slug)
     query = query_of(request, collection)
     context: dict[str, Any] = {
@@ -82,82 +82,93 @@ def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
         "kinds": {kind: FORMATS[kind].title for kind in KINDS},
         "measure": query.get("measure") or tested_measures(collection)[0],
     }
+
     status = fill(context, "answer", _answer, request, collection, query)
+
     return render(request, "metrics/importance.html", context, status=status)
 
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    found = read_importance(
+    importance = read_importance(
         collection=collection, query=ImportanceQuery.read(query, collection, request.user)
     )
-    asked = {name: query.get(name, "") for name in names_of(IMPORTANCE)}
-    figure = importance_figure(found) if found.associated else None
+    parameters = {name: query.get(name, "") for name in names_of(IMPORTANCE)}
+    figure = importance_figure(importance) if importance.associated else None
+
     return {
-        "found": found,
-        "changes": _change_lines(found),
-        "associated": [_associated_line(one) for one in found.associated],
-        "message": found.message,
-        "cautions": [caution.message for caution in found.cautions if caution.code != CHOSEN_RUNS],
+        "found": importance,
+        "changes": _change_lines(importance),
+        "associated": [_associated_line(association) for association in importance.associated],
+        "message": importance.message,
+        "cautions": [
+            caution.message for caution in importance.cautions if caution.code != CHOSEN_RUNS
+        ],
         "chosen": CHOSEN,
         "figure": figure
-        and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, asked),
+        and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, parameters),
     }
 
 
-def _change_lines(found: Importance) -> list[ChangeLine]:
-    """Return the changes, their intervals drawn on one scale that has zero and all of them."""
-    changes = found.explanation.changes
+def _change_lines(importance: Importance) -> list[ChangeLine]:
+    """Return the changes; all intervals are drawn on one scale, which contains zero."""
+    changes = importance.explanation.changes
     ends = [end for change in changes for end in (change.low, change.high) if not math.isnan(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
+
     scale = 200 / ((high - low) or 1.0)
     lines = []
     for change in changes:
         places = {"zero": 0.0, "low": change.low, "middle": change.difference, "high": change.high}
-        drawn = {name: f"{(value - low) * scale:.1f}" for name, value in places.items()}
-        setting = found.explanation.settings[change.setting]
+        positions = {name: f"{(value - low) * scale:.1f}" for name, value in places.items()}
+        setting = importance.explanation.settings[change.setting]
         without = math.isnan(change.low)
-        verdict = _verdict(found, change)
+        verdict = _verdict(importance, change)
         lines.append(
             ChangeLine(
-                setting.name,
-                words_of(setting.values[change.before]),
-                words_of(setting.values[change.after]),
-                change.pairs,
-                signed(change.difference),
-                NOTHING if without else f"{signed(change.low)} to {signed(change.high)}",
-                probability(change.p_adjusted),
-                verdict,
-                verdict in VERDICTS,
-                {} if without else drawn,
+                name=setting.name,
+                before=words_of(setting.values[change.before]),
+                after=words_of(setting.values[change.after]),
+                pairs=change.pairs,
+                difference=signed(change.difference),
+                interval=NOTHING if without else f"{signed(change.low)} to {signed(change.high)}",
+                p_value=probability(change.p_adjusted),
+                verdict=verdict,
+                significant=verdict in VERDICTS,
+                positions={} if without else positions,
             )
         )
+
     return lines
 
 
-def _verdict(found: Importance, change: Change) -> str:
-    """Return better or worse for a significant change, seen from its second value; no for others that are tested."""
-    if math.isnan(change.p_adjusted) or found.topics < MIN_TOPICS:
+def _verdict(importance: Importance, change: Change) -> str:
+    """Return the verdict of a change, seen from its second value; "no" if it is not significant."""
+    if math.isnan(change.p_adjusted) or importance.topics < MIN_TOPICS:
         return NOTHING
     if change.p_adjusted >= ALPHA:
         return "no"
+
     higher = change.difference > 0
-    return VERDICTS[higher == found.query.measure.definition.lower_is_better]
+    return VERDICTS[higher == importance.query.measure.definition.lower_is_better]
 
 
-def _associated_line(one: Associated) -> AssociatedLine:
+def _associated_line(association: Associated) -> AssociatedLine:
+    interval = NOTHING
+    if not math.isnan(association.low):
+        low, high = (with_minus(f"{end:.3f}") for end in (association.low, association.high))
+        interval = f"{low} to {high}"
+
     return AssociatedLine(
-        one.setting.name,
-        with_minus(f"{one.effect:.3f}"),
-        NOTHING
-        if math.isnan(one.low)
-        else with_minus(f"{one.low:.3f}") + " to " + with_minus(f"{one.high:.3f}"),
-        probability(one.p_value),
-        one.p_value < ALPHA,
-        [
+        name=association.setting.name,
+        effect=with_minus(f"{association.effect:.3f}"),
+        interval=interval,
+        p_value=probability(association.p_value),
+        certain=association.p_value < ALPHA,
+        levels=[
             (words_of_level(level.level), level.runs, f"{level.mean:.4f}")
-            for level in one.levels[:_LEVELS]
+            for level in association.levels[:_LEVELS]
         ],
-        len(one.levels) - _LEVELS,
-        len(one.setting.names) > 1,
+        more=len(association.levels) - _LEVELS,
+        together=len(association.setting.names) > 1,
     )

@@ -1,4 +1,4 @@
-"""The charts on the page of parameters: one against a measure, and parallel coordinates of several."""
+"""The charts on the page of parameters: one against a measure, and several in parallel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class ParameterCharts:
-    """The chosen parameters and measure, those that can be chosen, and both charts; `parallel` needs two settings."""
+    """The chosen parameters and measure with their choices, and both charts.
+
+    There is no `parallel` chart for fewer than two settings.
+    """
 
     x: ShownColumn
     by: ShownColumn | None
@@ -32,46 +35,54 @@ class ParameterCharts:
 
 
 def parameter_charts(collection: Collection, query: Query, reader: Any) -> ParameterCharts | None:
-    """Return the charts of the runs that the filter of the page selects, None where these differ in no parameter.
+    """Return the charts of the runs that the filter of the page selects.
 
-    Raise what a bad parameter raises, and StatisticsError where no run is ranked.
+    Return None if these differ in no parameter. Raise the errors of bad parameters, and
+    StatisticsError if no run is ranked.
     """
-    named = {name: query.get(name, "") for name in ("x", "by", "measure", "filter")}
+    given_query = {name: query.get(name, "") for name in ("x", "by", "measure", "filter")}
 
     def read() -> ParameterCharts | None:
-        differing = differing_columns(collection=collection, reader=reader, filter=named["filter"])
-        chosen = columns_in(named, "x", collection, reader) or tuple(differing[:1])
+        differing = differing_columns(
+            collection=collection, reader=reader, filter=given_query["filter"]
+        )
+        chosen = columns_in(given_query, "x", collection, reader) or tuple(differing[:1])
         if not chosen:
             return None
-        x, by = chosen[0], columns_in(named, "by", collection, reader)
+
+        x, by = chosen[0], columns_in(given_query, "by", collection, reader)
         axes = tuple(column for column in differing if column.space == PARAM)[:MAX_AXES]
-        board = measured_board(named, collection, reader)
+        board = measured_board(given_query, collection, reader)
         columns = tuple(dict.fromkeys((x, *by, *axes)))
-        found = read_measured(
+        measured = read_measured(
             collection=collection, query=board, columns=columns, confidence=_CONFIDENCE
         )
-        figure = parameter_figure(found, x, by[0] if by else None, _CONFIDENCE)
-        asked = {**named, "x": x.name, "measure": board.sort.name}
-        several = None
+        figure = parameter_figure(measured, x, by[0] if by else None, _CONFIDENCE)
+        scatter_query = {**given_query, "x": x.name, "measure": board.sort.name}
+        parallel = None
+
         if len(axes) > 1:
-            kept = {
-                "columns": ",".join(one.name for one in axes),
-                "measure": asked["measure"],
-                "filter": asked["filter"],
+            parallel_query = {
+                "columns": ",".join(axis.name for axis in axes),
+                "measure": scatter_query["measure"],
+                "filter": scatter_query["filter"],
             }
-            several = _shown(collection, parallel_figure(found, axes), kept)
+            parallel = _chart(collection, parallel_figure(measured, axes), parallel_query)
+
         return ParameterCharts(
-            x,
-            by[0] if by else None,
-            board.sort.name,
-            list(dict.fromkeys((*differing, x, *by))),
-            list(dict.fromkeys([*collection.measures, board.sort.name])),
-            _shown(collection, figure, asked),
-            several,
+            x=x,
+            by=by[0] if by else None,
+            measure=board.sort.name,
+            offered=list(dict.fromkeys((*differing, x, *by))),
+            measures=list(dict.fromkeys([*collection.measures, board.sort.name])),
+            scatter=_chart(collection, figure, scatter_query),
+            parallel=parallel,
         )
 
     return read_in_snapshot(read)
 
 
-def _shown(collection: Collection, figure: Any, asked: Query) -> ShownFigure:
-    return ShownFigure(figure, "collection-chart", {"collection": collection.slug}, asked, "half")
+def _chart(collection: Collection, figure: Any, parameters: Query) -> ShownFigure:
+    return ShownFigure(
+        figure, "collection-chart", {"collection": collection.slug}, parameters, "half"
+    )

@@ -1,4 +1,4 @@
-"""The page of a collection's parameters: its keys with their values, and what organisers say of them."""
+"""The page of a collection's parameters: its keys with their values, and their descriptions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CUT = 60
 
 @dataclass(frozen=True)
 class ValueLink:
-    """A value with its number of runs, and the leaderboard of those; empty where there is no leaderboard to see."""
+    """A value with its number of runs, and their address if there is a leaderboard to see."""
 
     text: str
     runs: int
@@ -50,7 +50,8 @@ class ValueLink:
 
 @dataclass(frozen=True)
 class KeyLine:
-    """A key on the page: the addresses of the leaderboard with it as a column, and of the runs without it."""
+    """A key on the page; `column` is the address of the leaderboard with it, `without` that of the
+    runs without it."""
 
     facet: Facet
     missing: int
@@ -76,14 +77,17 @@ class KeyLine:
 
 
 def anchor_of(key: ParameterKey) -> str:
-    """Return the id of a key's row: of its name, because a number of the row would tell how many keys others have."""
+    """Return the id of a key's row.
+
+    It is the name, because a number of the row would tell how many keys others have.
+    """
     return quote(str(key), safe="")
 
 
 def _scored_collection(request: HttpRequest, slug: str) -> Subject | None:
     """Return the collection, or None while the judgements are blind."""
-    found = visible_collection(request, slug)
-    return Subject(found) if can_see_scores(request.user, found) else None
+    collection = visible_collection(request, slug)
+    return Subject(collection) if can_see_scores(request.user, collection) else None
 
 
 @page
@@ -107,16 +111,22 @@ def _page(
         "roles": ParameterKey.Role.choices,
         "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
     }
-    found = fill(context, "answer", _answer, request, collection, query, context["scored"])
+
+    status_of_answer = fill(
+        context, "answer", _answer, request, collection, query, context["scored"]
+    )
+
     if "answer_problem" in context:
-        # The keys are shown whatever is wrong with the question.
+        # The keys are shown even if the question is wrong.
         context["refused"] = context["answer_problem"]
         fill(context, "answer", _answer, request, collection, {}, context["scored"])
     elif context["scored"] and context["answer"]["runs"] and collection.active_qrels:
-        found = max(
-            found, fill(context, "drawn", parameter_charts, collection, query, request.user)
+        status_of_answer = max(
+            status_of_answer,
+            fill(context, "charts", parameter_charts, collection, query, request.user),
         )
-    return render(request, "metrics/parameters.html", context, status=max(status, found))
+
+    return render(request, "metrics/parameters.html", context, status=max(status, status_of_answer))
 
 
 def _answer(
@@ -133,11 +143,13 @@ def _answer(
             offset=offset,
         )
     )
+
     board = reverse("collection-page", args=[collection.slug]) if scored else ""
     few = MIN_RUNS <= facets.runs <= MAX_RUNS
     compared = reverse("configurations-page", args=[collection.slug]) + changed(
         {"filter": query.get("filter", "")}
     )
+
     return {
         "configurations": compared if few else "",
         "lines": [_line(facet, facets.runs, board) for facet in facets.results],
@@ -148,8 +160,9 @@ def _answer(
 
 def _line(facet: Facet, runs: int, board: str) -> KeyLine:
     name = term_of_key(facet.key.space, facet.key.name)
-    shown = facet.values[:_VALUES]
+    values = facet.values[:_VALUES]
     linked = bool(board and name)
+
     return KeyLine(
         facet=facet,
         missing=runs - facet.runs,
@@ -158,9 +171,9 @@ def _line(facet: Facet, runs: int, board: str) -> KeyLine:
         ),
         values=[
             ValueLink(_text(value), count, filter_address(board, name, value) if linked else "")
-            for value, count in shown
+            for value, count in values
         ],
-        more=facet.distinct - len(shown),
+        more=facet.distinct - len(values),
         column=board + changed({"columns": name}) if linked else "",
         without=board + changed({"filter": f"-{name}"}) if linked and facet.runs < runs else "",
     )
@@ -172,7 +185,7 @@ def _text(value: float | str | bool) -> str:
 
 
 def filter_address(board: str, name: str, value: float | str | bool) -> str:
-    """Return the address of the runs with a value, or an empty text for one that no filter can name."""
+    """Return the address of the runs with a value; empty for a value that no filter can name."""
     if isinstance(value, str):
         if '"' in value or not value.strip() or len(value) > MAX_WORD or not value.isprintable():
             return ""
@@ -181,7 +194,7 @@ def filter_address(board: str, name: str, value: float | str | bool) -> str:
 
 
 class DescribeParameter(FormPage):
-    """Say the unit and the meaning of a key, and whether it says how a run was made."""
+    """Describe a key: its unit, its meaning, and whether it is part of the configuration."""
 
     scopes = {"POST": Scope.MANAGE}
     access = {"GET": Access.SIGNED_IN}
@@ -196,29 +209,33 @@ class DescribeParameter(FormPage):
     def post(self, request: Request, slug: str) -> HttpResponse:
         collection = managed_collection(request, slug)
         space, name = (str(request.data.get(field, "")) for field in ("space", "name"))
-        given: dict[str, Any] = {
+        changes: dict[str, Any] = {
             field: request.data[field]
             for field in ("unit", "note", "role")
             if field in request.data
         }
+
         with transaction.atomic():
-            seen = visible_keys(visible_board(collection, request.user), space).filter(name=name)
+            visible = visible_keys(visible_board(collection, request.user), space).filter(name=name)
             keys = ParameterKey.objects.select_for_update().filter(
-                pk__in=list(seen.values_list("pk", flat=True))
+                pk__in=list(visible.values_list("pk", flat=True))
             )
             key = keys.first()
             if key is None:
                 raise NotFound(f"no run of this collection has {space[:10]}:{name[:60]}")
-            serializer = ParameterKeySerializer(key, given, partial=True)
+
+            serializer = ParameterKeySerializer(key, changes, partial=True)
             try:
                 serializer.is_valid(raise_exception=True)
             except ValidationError as error:
                 status, detail = problem_of(error)
-                told = {
+                parts = {
                     "collection": collection,
                     "undescribed": detail,
-                    "given": {**given, "name": name, "space": space},
+                    "given": {**changes, "name": name, "space": space},
                 }
-                return _page(request._request, collection, told, status)
+                return _page(request._request, collection, parts, status)
+
             change_key(key=key, changes=serializer.validated_data, origin=origin_of(request))
+
         return see(request, reverse("parameters-page", args=[slug]) + f"#{anchor_of(key)}")

@@ -1,4 +1,4 @@
-"""The page of a system: its versions in a collection, what changed between them, and the best so far."""
+"""The page of a system: its versions in a collection, their changes, and the best so far."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHANGES, _CUT = 6, 40
 
 @dataclass(frozen=True)
 class Change:
-    """A value that differs from that of the version before: its name, and both values as text, empty where not set."""
+    """A value that differs from that of the previous version; texts are empty if it is not set."""
 
     name: str
     before: str
@@ -37,8 +37,10 @@ class Change:
 
 @dataclass(frozen=True)
 class VersionLine:
-    """A version on the page, newest first; without values while it has none that the reader may see. `more` counts the
-    changes that are not shown."""
+    """A version on the page, with values if the reader may see them.
+
+    `more` is the number of changes that are not shown.
+    """
 
     run: Run
     labels: list[str]
@@ -60,26 +62,38 @@ def system_page(request: HttpRequest, team: str, system: str) -> HttpResponse:
 
 def _fill(request: HttpRequest, team: str, slug: str, context: dict[str, Any]) -> int:
     system, query = visible_system(request, team, slug), query_of(request)
-    known = collections_of(system, request.user)
-    asked = query.get("collection", "")
+    collections = collections_of(system, request.user)
+    slug_of_collection = query.get("collection", "")
     collection = next(
-        (one.collection for one in known if one.collection.slug == asked or not asked), None
+        (
+            part.collection
+            for part in collections
+            if part.collection.slug == slug_of_collection or not slug_of_collection
+        ),
+        None,
     )
-    if asked and collection is None:
-        raise Http404(f"there is no version of {system} in a collection {asked[:64]!r}")
+
+    if slug_of_collection and collection is None:
+        raise Http404(
+            f"there is no version of {system} in a collection {slug_of_collection[:64]!r}"
+        )
+
     context |= {
         "system": system,
-        "known": known,
+        "collections": collections,
         "collection": collection,
         "query": query,
         "scored": collection is not None and can_see_scores(request.user, collection),
         "may_change": System.objects.owned_by(request.user).filter(pk=system.pk).exists(),
     }
+
     if collection is None:
         return 200
+
     status = fill(context, "progress", _progress, request, system, collection, query)
     versions = versions_of(system, collection, request.user)
-    context["lines"] = _lines(versions, context.get("progress", {}).get("found"))
+    context["lines"] = _lines(versions, context.get("progress", {}).get("progress"))
+
     return status
 
 
@@ -88,45 +102,61 @@ def _progress(
 ) -> dict[str, Any]:
     check_scores(request, collection)
     measure = measure_in(query, "measure", default_measure(collection), collection.documents)
-    found = read_progress_of(
+    progress = read_progress_of(
         system=system, collection=collection, measure=measure, reader=request.user
     )
-    shown = None
-    if found:
-        asked = {"system": f"{system.team.slug}/{system.slug}", "measure": measure.name}
-        shown = ShownFigure(
-            progress_figure(found), "collection-chart", {"collection": collection.slug}, asked
+    chart = None
+
+    if progress:
+        parameters = {"system": f"{system.team.slug}/{system.slug}", "measure": measure.name}
+        chart = ShownFigure(
+            progress_figure(progress),
+            "collection-chart",
+            {"collection": collection.slug},
+            parameters,
         )
+
     return {
-        "found": found,
+        "progress": progress,
         "measure": measure.name,
-        "shown": shown if found and len(found.steps) > 1 else None,
+        "chart": chart if progress and len(progress.steps) > 1 else None,
     }
 
 
 def _lines(versions: list[Version], progress: Progress | None) -> list[VersionLine]:
     steps: dict[Any, Step] = {step.run.pk: step for step in progress.steps} if progress else {}
     labels = labels_of([version.run.pk for version in versions])
-    lines, before = [], None
+
+    lines: list[VersionLine] = []
+    best_before = None
     for version in versions:
+        mean = best = ""
+        leads = False
+
         step = steps.get(version.run.pk)
+        if step and progress:
+            mean, best = figure(progress.measure, step.mean), figure(progress.measure, step.best)
+            leads = best_before is None or step.best != best_before
+            best_before = step.best
+
         lines.append(
             VersionLine(
-                version.run,
-                labels.get(version.run.pk, []),
-                figure(progress.measure, step.mean) if step and progress else "",
-                figure(progress.measure, step.best) if step and progress else "",
-                bool(step and (before is None or step.best != before)),
-                [_change(one) for one in version.changed[:_CHANGES]],
-                max(0, len(version.changed) - _CHANGES),
+                run=version.run,
+                labels=labels.get(version.run.pk, []),
+                mean=mean,
+                best=best,
+                leads=leads,
+                changes=[_change(edit) for edit in version.changed[:_CHANGES]],
+                more=max(0, len(version.changed) - _CHANGES),
             )
         )
-        before = step.best if step else before
+
+    # The newest version is first on the page.
     return lines[::-1]
 
 
-def _change(one: Changed) -> Change:
-    return Change(one.name, _text(one.before), _text(one.after))
+def _change(edit: Changed) -> Change:
+    return Change(edit.name, _text(edit.before), _text(edit.after))
 
 
 def _text(value: Any) -> str:

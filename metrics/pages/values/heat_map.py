@@ -73,7 +73,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
             first=(MEAN, "the mean of the runs"),
         ),
         "cautions": [caution.message for caution in heat_map.values.cautions],
-        "shown": ShownFigure(
+        "chart": ShownFigure(
             heat_map_figure(heat_map),
             "collection-chart",
             {"collection": collection.slug},

@@ -243,7 +243,7 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         figure = RunChartRequest(run, evaluation, parameters).source_of(
             ranking_figure(ranking, run=run.tag)
         )
-        context["shown"] = run_figure(figure, run.pk, parameters, "wide")
+        context["chart"] = run_figure(figure, run.pk, parameters, "wide")
 
     return render(request, "metrics/ranking.html", context)
 
@@ -384,7 +384,7 @@ def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
         "readings": reading_table(together, question),
         "address": reverse("run-curve", args=[run.pk])
         + changed({**parameters, "readings": "true"}),
-        "shown": run_figure(figure, run.pk, parameters, "half"),
+        "chart": run_figure(figure, run.pk, parameters, "half"),
     }
 
 
@@ -392,7 +392,7 @@ def _recall(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """Return the curve of a level and all above it, or of a single `level`."""
     choices = recall_choices(query, evaluation.qrels)
     parameters = _chart_query(query, **choices["parameters"], qrels=evaluation.qrels.version)
-    return choices | {"shown": _chart("precision-recall", run, evaluation, parameters)}
+    return choices | {"chart": _chart("precision-recall", run, evaluation, parameters)}
 
 
 @dataclass(frozen=True)

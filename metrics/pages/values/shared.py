@@ -47,8 +47,8 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
         "spread",
         lambda: {"distribution": shared_chart("distribution"), "topics": shared_chart("topics")},
     )
-    fill(context, "curve", lambda: {"shown": shared_chart("curve")})
-    fill(context, "recall", lambda: {"shown": shared_chart("precision-recall")})
+    fill(context, "curve", lambda: {"chart": shared_chart("curve")})
+    fill(context, "recall", lambda: {"chart": shared_chart("precision-recall")})
 
     return "metrics/run.html", context, 200
 
