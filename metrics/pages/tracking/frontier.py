@@ -77,7 +77,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     figure = frontier_figure(frontier) if frontier.runs else None
 
     return {
-        "found": frontier,
+        "frontier": frontier,
         "across": flag_in(query, "across"),
         "cost": cost_name(frontier),
         "lines": _lines(frontier),

@@ -97,7 +97,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     figure = importance_figure(importance) if importance.associated else None
 
     return {
-        "found": importance,
+        "importance": importance,
         "changes": _change_lines(importance),
         "associated": [_associated_line(association) for association in importance.associated],
         "message": importance.message,

@@ -38,7 +38,7 @@ def heat_map_page(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
-        "known": tested_measures(collection),
+        "known_measures": tested_measures(collection),
         "most": {"runs": MAX_RUNS, "topics": MAX_TOPICS},
     }
 
@@ -63,7 +63,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
 
     return {
         "measure": question.measure.name,
-        "asked": question,
+        "question": question,
         "baseline": RunField(
             "baseline",
             runs[:_OFFERED],

@@ -54,7 +54,7 @@ def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
-        "known": tested_measures(collection),
+        "known_measures": tested_measures(collection),
         "offset": integer_in(query, "offset", 0, 0, MAX_OFFSET),
     }
 
@@ -268,7 +268,7 @@ def _one_topic(
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
-        "known": tested_measures(collection),
+        "known_measures": tested_measures(collection),
         "topic_id": topic_id,
         "text": text,
         "fields": fields,
