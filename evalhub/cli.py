@@ -13,11 +13,11 @@ _LOCAL: dict[str, str] = {
     "verify-snapshot": "evalhub.local.verify_snapshot:main",
     "--version": "evalhub.version:main",
 }
-# Those of the client, which are those of its own command evh.
+# The commands of the client, which its own command evh has, too.
 _CLIENT = (
-    "submit", "status", "watch", "wait", "values", "leaderboard", "compare", "diff", "pull", "login", "logout",
-    "whoami", "open", "api", "collections", "qrels", "topics", "sessions", "completion", "mcp",
-    "gate", "label", "labels", "campaign",
+    "submit", "status", "watch", "wait", "values", "leaderboard", "compare", "diff", "pull",
+    "login", "logout", "whoami", "open", "api", "collections", "qrels", "topics", "sessions",
+    "completion", "mcp", "gate", "label", "labels", "campaign",
 )  # fmt: skip
 _LOCAL |= dict.fromkeys(_CLIENT, "evalhub.client.cli:main")
 _SERVERS = ("serve", "web", "worker")
@@ -80,13 +80,12 @@ def main() -> None:
 
 
 def _sentence(error: Exception) -> str | None:
-    """Say what to do about what the installation lacks; None for an error that only its traceback
-    explains."""
+    """Return what to do about an incomplete installation, or None if only a traceback helps."""
     from django import db
     from django.conf import settings
     from django.core.exceptions import ImproperlyConfigured
 
-    from evalhub import database_errors as away
+    from evalhub import database_errors
     from runs.errors import says_damaged
 
     text = str(error)
@@ -98,17 +97,16 @@ def _sentence(error: Exception) -> str | None:
     damaged = type(error) is db.DatabaseError or says_damaged(error)
     if damaged and not settings.EVALHUB_DATABASE_URL:
         return damaged_database(text)
-    if away.is_full(error):
+    if database_errors.is_full(error):
         return (
             f"evalhub: no space is left on the disk ({text}). Free some, then run the command "
             "again."
         )
 
-    return (
-        _of_database(error, text)
-        if isinstance(error, db.DatabaseError | db.InterfaceError)
-        else None
-    )
+    if isinstance(error, db.DatabaseError | db.InterfaceError):
+        return _of_database(error, text)
+
+    return None
 
 
 def _of_database(error: Exception, text: str) -> str | None:
@@ -116,7 +114,7 @@ def _of_database(error: Exception, text: str) -> str | None:
     from django import db
     from django.conf import settings
 
-    from evalhub import database_errors as away
+    from evalhub import database_errors
 
     name = settings.DATABASES["default"]["NAME"]
     if "unable to open database file" in text:
@@ -125,12 +123,12 @@ def _of_database(error: Exception, text: str) -> str | None:
             "Run evalhub migrate first."
         )
 
-    if away.is_not_migrated(error):
+    if database_errors.is_not_migrated(error):
         return (
             f"evalhub: the database is not that of this version ({text.splitlines()[0]}). Run "
             "evalhub migrate first."
         )
-    if away.is_read_only(error):
+    if database_errors.is_read_only(error):
         return (
             f"evalhub: the database is read-only ({text.splitlines()[0]}). Is it a standby, or "
             "its disk read-only?"
@@ -141,9 +139,9 @@ def _of_database(error: Exception, text: str) -> str | None:
     where = "EVALHUB_DATABASE_URL" if settings.EVALHUB_DATABASE_URL else name
     # psycopg tries with TLS and without, and says the same of both.
     reason = " ".join(" ".join(dict.fromkeys(text.splitlines())).split())
-    what = "refuses the connection" if "FATAL:" in text else "does not answer"
+    problem = "refuses the connection" if "FATAL:" in text else "does not answer"
 
-    return f"evalhub: the database {what} ({reason}). Check {where}."
+    return f"evalhub: the database {problem} ({reason}). Check {where}."
 
 
 def damaged_database(reason: str) -> str:
@@ -151,8 +149,10 @@ def damaged_database(reason: str) -> str:
     from django.conf import settings
 
     path = settings.DATABASES["default"]["NAME"]
+
     return (
         f"evalhub: the database {path} is damaged ({reason}).\n"
-        f"Stop EvalHub, keep a copy of {settings.EVALHUB_DATA}, and restore the last backup into an empty folder:\n"
+        f"Stop EvalHub, keep a copy of {settings.EVALHUB_DATA}, and restore the last backup into "
+        "an empty folder:\n"
         "  EVALHUB_DATA=NEW_FOLDER evalhub restore BACKUP_FILE"
     )

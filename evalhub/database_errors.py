@@ -1,5 +1,7 @@
-"""What may be away for a while: the database, the storage, the process that answers. Asking again may help, except
-where a question is too complex for the database."""
+"""Outages of the database, the storage or the process, as answers: trying again may help.
+
+A filter that is too complex for the database is one, too, which trying again does not help.
+"""
 
 from __future__ import annotations
 
@@ -25,25 +27,25 @@ _BROKEN = (
     errno.ENXIO,
     errno.ENOTCONN,
 )
-# What SQLite and PostgreSQL say in such a case.
+# Messages of SQLite and PostgreSQL.
 _FULL_DATABASE = ("disk is full", "No space left on device")
 _READ_ONLY = ("read-only transaction", "readonly database")
 _NOT_MIGRATED = ("no such table", "no such column", "has no column named")
-# What both say of a statement that took longer than EVALHUB_STATEMENT_SECONDS.
+# A statement took longer than EVALHUB_STATEMENT_SECONDS.
 _TOO_LONG = ("statement timeout", "interrupted")
-# What both say of a statement whose conditions are nested too deeply.
+# The conditions of a statement are nested too deeply.
 _TOO_COMPLEX = (
     "parser stack overflow",
     "Expression tree is too large",
     "stack depth limit exceeded",
 )
-# What Python says to a request that is still being answered when its process ends.
+# The message of Python to a request that is still being answered when its process ends.
 _ENDING = "interpreter shutdown"
 
 
 @dataclass(frozen=True)
-class Away:
-    """An answer: its status, code and sentence, and after how many seconds to ask again, 0 if that does not help."""
+class Outage:
+    """An answer with the seconds to wait before trying again, 0 if that does not help."""
 
     status: int
     code: str
@@ -51,54 +53,59 @@ class Away:
     wait: int = _SOON
 
 
-_STORAGE_FULL = Away(
+_STORAGE_FULL = Outage(
     507, "storage_full", "the server's storage is full; nothing was stored, try again later", _LATER
 )
-STORAGE_BROKEN = Away(
+STORAGE_BROKEN = Outage(
     503,
     "storage_unavailable",
     "the server's storage cannot be used; nothing was stored, try again later",
     _LATER,
 )
-_DATABASE_READ_ONLY = Away(
+_DATABASE_READ_ONLY = Outage(
     503,
     "database_read_only",
     "the database takes no changes at present; nothing was stored, try again later",
     _LATER,
 )
-_MIGRATIONS_MISSING = Away(
+_MIGRATIONS_MISSING = Outage(
     503,
     "migrations_missing",
     "the database was not migrated to this version; the operator runs evalhub migrate",
     _LATER,
 )
-_DATABASE_SILENT = Away(
+_DATABASE_SILENT = Outage(
     503, "database_unavailable", "the database does not answer; try again in a moment"
 )
-_QUERY_TOO_LONG = Away(
+_QUERY_TOO_LONG = Outage(
     503, "query_too_long", "this answer takes the database too long; try a smaller one, or later"
 )
-_FILTER_TOO_COMPLEX = Away(
+_FILTER_TOO_COMPLEX = Outage(
     400,
     "filter_too_complex",
     "the filter is too complex for the database; write it with fewer conditions or brackets",
     0,
 )
-_SHUTTING_DOWN = Away(503, "shutting_down", "the server is being restarted; try again in a moment")
+_SHUTTING_DOWN = Outage(
+    503, "shutting_down", "the server is being restarted; try again in a moment"
+)
 
 
-def away(error: BaseException | None) -> Away | None:
-    """Return the answer to an error that comes of what is away; None for any other. The log has its cause."""
+def outage_of(error: BaseException | None) -> Outage | None:
+    """Return the outage that an error comes from, or None for another error; log its cause."""
     if isinstance(error, StorageUnavailable):
-        return Away(503, error.code, error.message, _LATER)
+        return Outage(503, error.code, error.message, _LATER)
+
     if error is not None and is_full(error):
         _log.error("the storage is full", exc_info=error)
         return _STORAGE_FULL
+
     if isinstance(error, RuntimeError) and _ENDING in str(error):
         return _SHUTTING_DOWN
     if isinstance(error, DatabaseError | InterfaceError):
         return _of_database(error)
-    # Of a connection it is the client who is away.
+
+    # If reading a request fails, it is the client that left.
     if (
         isinstance(error, OSError)
         and error.errno in _BROKEN
@@ -106,14 +113,15 @@ def away(error: BaseException | None) -> Away | None:
     ):
         _log.error("the storage cannot be used", exc_info=error)
         return STORAGE_BROKEN
+
     return None
 
 
 def is_full(error: BaseException) -> bool:
     """Return whether a disk, a quota or the database has no room left."""
-    return getattr(error, "errno", None) in _FULL or any(
-        text in str(error) for text in _FULL_DATABASE
-    )
+    if getattr(error, "errno", None) in _FULL:
+        return True
+    return any(text in str(error) for text in _FULL_DATABASE)
 
 
 def is_read_only(error: BaseException) -> bool:
@@ -122,22 +130,30 @@ def is_read_only(error: BaseException) -> bool:
 
 
 def is_not_migrated(error: BaseException) -> bool:
-    """Return whether a table or a column of this version is missing; a missing database or role is something else."""
+    """Return whether a table or a column of this version is missing."""
+    # A missing database or role of PostgreSQL is another error.
     missing_in_postgresql = isinstance(error, ProgrammingError) and "does not exist" in str(error)
     return missing_in_postgresql or any(text in str(error) for text in _NOT_MIGRATED)
 
 
-def _of_database(error: Exception) -> Away | None:
+def _of_database(error: Exception) -> Outage | None:
     if is_read_only(error):
         _log.error("the database is read-only", exc_info=error)
         return _DATABASE_READ_ONLY
+
     if is_not_migrated(error):
         _log.error("the database is not that of this version", exc_info=error)
         return _MIGRATIONS_MISSING
-    if isinstance(error, OperationalError) and any(text in str(error) for text in _TOO_LONG):
-        _log.error("a statement took too long", exc_info=error)
-        return _QUERY_TOO_LONG
-    if isinstance(error, OperationalError) and any(text in str(error) for text in _TOO_COMPLEX):
-        _log.error("a statement is too complex for the database", exc_info=error)
-        return _FILTER_TOO_COMPLEX
-    return _DATABASE_SILENT if isinstance(error, OperationalError | InterfaceError) else None
+
+    if not isinstance(error, OperationalError | InterfaceError):
+        return None
+
+    if isinstance(error, OperationalError):
+        if any(text in str(error) for text in _TOO_LONG):
+            _log.error("a statement took too long", exc_info=error)
+            return _QUERY_TOO_LONG
+        if any(text in str(error) for text in _TOO_COMPLEX):
+            _log.error("a statement is too complex for the database", exc_info=error)
+            return _FILTER_TOO_COMPLEX
+
+    return _DATABASE_SILENT

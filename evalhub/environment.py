@@ -1,4 +1,4 @@
-"""Reading the environment: a value that means nothing is refused by name, and every name that is read is known."""
+"""Read the environment, refuse invalid values, and remember every name that is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runs.services.storage.stores.location import Location, parse_location
 
 N = TypeVar("N", int, float)
 
-# Read elsewhere: by the kernels, and by the tests.
+# Names that are read elsewhere, such as by the kernels and the tests.
 _OTHERS = {
     "EVALHUB_KERNELS",
     "EVALHUB_KERNELS_CPU",
@@ -29,7 +29,7 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 class Environment(environ.Env):  # type: ignore[misc]
-    """The environment's variables; ImproperlyConfigured for a value that is no such number, or no yes or no."""
+    """The variables of the environment. Raise ImproperlyConfigured for an invalid value."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,6 +43,7 @@ class Environment(environ.Env):  # type: ignore[misc]
         text = str(self.get_value(var, default=str(default))).strip().lower()
         if text not in (*_TRUE, *_FALSE):
             raise ImproperlyConfigured(f"{var}={text[:40]} is neither true nor false")
+
         return text in _TRUE
 
     def int(self, var: str, default: Any = 0, least: int = 0) -> Any:
@@ -57,9 +58,11 @@ class Environment(environ.Env):  # type: ignore[misc]
             value = kind(text)
         except ValueError as error:
             raise ImproperlyConfigured(f"{var}={text[:40]} is not {noun}") from error
-        # Also what is no number and equals nothing.
+
+        # NaN is in no range.
         if not least <= value < 10**12:
             raise ImproperlyConfigured(f"{var}={text[:40]} is not {noun} of at least {least}")
+
         return value
 
     def networks(self, var: str) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -80,53 +83,58 @@ class Environment(environ.Env):  # type: ignore[misc]
             raise ImproperlyConfigured(
                 f"{var} has numbers of ports from 1 to 65535, such as 443,8443"
             )
+
         return tuple(map(int, texts)) or default
 
     def _parts(self, var: str) -> list[str]:
-        return [
-            text.strip() for text in str(self.get_value(var, default="")).split(",") if text.strip()
-        ]
+        texts = str(self.get_value(var, default="")).split(",")
+        return [text.strip() for text in texts if text.strip()]
 
     def misspelt(self) -> Iterator[tuple[str, str]]:
-        """Yield the names that nothing reads, each with the one that was probably meant, or nothing."""
+        """Yield the names that nothing reads, each with a similar name that is read, or nothing."""
         for name in sorted(os.environ):
-            if (
-                name.startswith("EVALHUB_")
-                and name not in self.known
-                and not name.startswith(_TESTS)
-            ):
+            ours = name.startswith("EVALHUB_") and not name.startswith(_TESTS)
+            if ours and name not in self.known:
                 near = difflib.get_close_matches(name, self.known, n=1, cutoff=0.85)
                 yield name, near[0] if near else ""
 
 
 def mail_settings(url: str, sender: str) -> tuple[str, int, str, str, bool, bool]:
-    """Return host, port, user and password of the server of mail, and whether STARTTLS or TLS is used: `smtp://` sends
-    in the clear, `smtp+tls://` after STARTTLS, `smtps://` by TLS.
+    """Return host, port, user and password of the mail server, and whether STARTTLS or TLS is used.
 
-    Raise ImproperlyConfigured for another address, and where nobody is named as the sender.
+    `smtp://` sends in the clear, `smtp+tls://` after STARTTLS, `smtps://` by TLS. Raise
+    ImproperlyConfigured for another address, and without a sender.
     """
     if not url:
         return "localhost", 25, "", "", False, False
+
     parts = urlsplit(url)
     ports = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
     try:
         port = parts.port or ports[parts.scheme]
     except (KeyError, ValueError) as error:
-        message = "EVALHUB_MAIL_URL is such as smtp+tls://user:password@mail.example.org:587; smtp:// and smtps:// too"
+        message = (
+            "EVALHUB_MAIL_URL is such as smtp+tls://user:password@mail.example.org:587; "
+            "smtp:// and smtps:// too"
+        )
         raise ImproperlyConfigured(message) from error
+
     if not parts.hostname:
         raise ImproperlyConfigured("EVALHUB_MAIL_URL names no host")
     if "@" not in sender or any(sign in sender for sign in "\r\n"):
         raise ImproperlyConfigured(
             "EVALHUB_MAIL_FROM is the sender of mails, such as evalhub@example.org"
         )
+
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return parts.hostname, port, user, password, parts.scheme == "smtp+tls", parts.scheme == "smtps"
 
 
 def files_location(url: str, key: str, secret: str) -> Location | None:
-    """Return the object store of stored files, or None where they are in the data folder. Raise ImproperlyConfigured
-    for an address that is none."""
+    """Return the object store of stored files, or None where they are in the data folder.
+
+    Raise ImproperlyConfigured for an invalid address.
+    """
     try:
         return parse_location(url, key, secret)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Where errors become HTTP: RFC 9457 problem details for everything that goes wrong, and the pages of lists."""
+"""Errors as HTTP: problem details of RFC 9457, and error pages; also the pagination of lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from evalhub.database_errors import away
+from evalhub.database_errors import outage_of
 from evalhub.operating.logs import current_request_id
 from metrics.engine.errors import EvalHubError, MeasureError, StatisticsError
 from runs import errors
@@ -47,48 +47,51 @@ _STATUS: dict[type[EvalHubError], int] = {
 }
 PROBLEM_TYPE = "application/problem+json"
 _log = logging.getLogger(__name__)
-# SQLite's word for bytes that were text once.
+# The message of SQLite for a damaged text.
 _NO_TEXT = "Could not decode to UTF-8"
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Turn an exception into a problem response; unknown errors are left to Django, which answers 500 and logs them."""
+    """Return the response to an exception, or None for one that Django answers and logs."""
     set_rollback()
+
     if isinstance(error, EvalHubError) and not isinstance(error, errors.StorageUnavailable):
         status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
-        waits = error.wait if isinstance(error, errors.LimitReached | errors.Unavailable) else None
-        headers = None if waits is None else {"Retry-After": _whole_seconds(waits)}
-        return _response(
-            problem(status, error.code, error.message, _entries(error)), context, headers
-        )
+        headers = {}
+        if isinstance(error, errors.LimitReached | errors.Unavailable) and error.wait is not None:
+            headers["Retry-After"] = _whole_seconds(error.wait)
+
+        body = problem(status, error.code, error.message, _entries(error))
+        return _response(body, context, headers)
+
     if isinstance(error, RequestDataTooBig):
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         message = f"the body is larger than the limit of {limit:,} bytes for anything but files"
         return _response(problem(413, "body_too_large", message), context)
+
     if isinstance(error, RecursionError | OverflowError | DataError):
-        # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and
-        # it is logged.
+        # JSON too deep to decode, a date without its UTC: values of the client, which are logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
-        return _response(
-            problem(400, "out_of_range", "a value is nested too deeply or out of range"), context
-        )
+        message = "a value is nested too deeply or out of range"
+        return _response(problem(400, "out_of_range", message), context)
+
     if isinstance(
         error, OSError | DatabaseError | InterfaceError | RuntimeError | errors.StorageUnavailable
     ):
         return _unavailable(error, context)
+
     if isinstance(error, Http404 | PermissionDenied):
-        missing = isinstance(error, Http404)
-        told = (
-            (404, "not_found", "not found")
-            if missing
-            else (403, "not_allowed", "permission denied")
-        )
-        return _response(problem(*told[:2], str(error) or told[2]), context)
+        status, code, message = 404, "not_found", "not found"
+        if isinstance(error, PermissionDenied):
+            status, code, message = 403, "not_allowed", "permission denied"
+
+        return _response(problem(status, code, str(error) or message), context)
+
     return _rest_framework(error, context) if isinstance(error, exceptions.APIException) else None
 
 
 def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
-    """A full storage, a silent database or client, a server that ends: nothing was stored, trying again may help."""
+    """Return the response to damaged values, a slow client or an outage; nothing was stored."""
     unreadable = _NO_TEXT in str(error)
     if unreadable or errors.says_damaged(error):
         _log.error(
@@ -96,36 +99,43 @@ def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
             exc_info=error,
         )
         code = errors.StoredValueCorrupt.code if unreadable else "database_damaged"
-        what = "a stored text" if unreadable else "the database"
-        message = f"{what} is damaged, and nothing is shown of it; the operator finds where with evalhub fsck"
-        return _response(problem(500, code, message), context)
-    if isinstance(error, UnreadablePostError):
-        return _response(
-            problem(408, "body_too_slow", "the request body did not arrive in time"), context
+        subject = "a stored text" if unreadable else "the database"
+        message = (
+            f"{subject} is damaged, and nothing is shown of it; the operator finds where with "
+            "evalhub fsck"
         )
-    told = away(error)
-    if told is None:
+        return _response(problem(500, code, message), context)
+
+    if isinstance(error, UnreadablePostError):
+        message = "the request body did not arrive in time"
+        return _response(problem(408, "body_too_slow", message), context)
+
+    outage = outage_of(error)
+    if outage is None:
         return None
-    headers = {"Retry-After": str(told.wait)} if told.wait else {}
-    return _response(problem(told.status, told.code, told.detail), context, headers)
+
+    headers = {"Retry-After": str(outage.wait)} if outage.wait else {}
+    return _response(problem(outage.status, outage.code, outage.detail), context, headers)
 
 
 def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> Response:
     headers = {}
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge
+
     if wait := getattr(error, "wait", None):
         headers["Retry-After"] = _whole_seconds(wait)
+
     if isinstance(error, exceptions.ValidationError):
         entries = list(_fields(error.get_full_details(), ""))
-        body = problem(
-            400, "invalid", "; ".join(_sentence(entry) for entry in entries[:3]), entries
-        )
+        detail = "; ".join(_sentence(entry) for entry in entries[:3])
+        body = problem(400, "invalid", detail, entries)
     else:
         code = error.get_codes()
         body = problem(
             error.status_code, code if isinstance(code, str) else "invalid", str(error.detail)
         )
+
     return _response(body, context, headers)
 
 
@@ -144,60 +154,67 @@ def _fields(details: Any, pointer: str) -> Iterator[dict[str, Any]]:
         }
     elif isinstance(details, dict):
         for name, inner in details.items():
-            yield from _fields(
-                inner, pointer if name == "non_field_errors" else f"{pointer}/{name}"
-            )
+            field = pointer if name == "non_field_errors" else f"{pointer}/{name}"
+            yield from _fields(inner, field)
     else:
         for inner in details:
             yield from _fields(inner, pointer)
 
 
 def _sentence(entry: dict[str, Any]) -> str:
-    return (
-        f"{entry['pointer'].lstrip('/')}: {entry['detail']}"
-        if entry["pointer"]
-        else str(entry["detail"])
-    )
+    name = entry["pointer"].lstrip("/")
+    return f"{name}: {entry['detail']}" if entry["pointer"] else str(entry["detail"])
 
 
 def _entries(error: EvalHubError) -> list[dict[str, Any]]:
-    where = {"pointer": error.pointer} if error.pointer else {}
-    if isinstance(error, errors.InvalidFile):
-        report = error.report
-        entries: list[dict[str, Any]] = [
-            {**where, "line": problem.line or None, "code": problem.code, "detail": problem.message}
-            for problem in report.problems
-        ]
-        if report.read_to:
-            rest = f"the file was read no further than line {report.read_to:,}; there may be more problems below"
-            entries.append({**where, "line": None, "code": "more_problems", "detail": rest})
-        elif report.problem_count > len(entries):
-            counts = ", ".join(f"{count:,} {code}" for code, count in report.problem_counts.items())
-            rest = f"{report.problem_count - len(entries):,} more problems are not listed; total: {counts}"
-            entries.append({**where, "line": None, "code": "more_problems", "detail": rest})
-        return entries
-    return [{**where, "code": error.code, "detail": error.message}] if where else []
+    """Return the entries of an error: those of the lines of a file, or that of the pointer."""
+    pointer = {"pointer": error.pointer} if error.pointer else {}
+    if not isinstance(error, errors.InvalidFile):
+        return [{**pointer, "code": error.code, "detail": error.message}] if pointer else []
+
+    report = error.report
+    entries: list[dict[str, Any]] = [
+        {**pointer, "line": line.line or None, "code": line.code, "detail": line.message}
+        for line in report.problems
+    ]
+
+    rest = ""
+    if report.read_to:
+        rest = (
+            f"the file was read no further than line {report.read_to:,}; there may be more "
+            "problems below"
+        )
+    elif report.problem_count > len(entries):
+        counts = ", ".join(f"{count:,} {code}" for code, count in report.problem_counts.items())
+        left_out = report.problem_count - len(entries)
+        rest = f"{left_out:,} more problems are not listed; total: {counts}"
+
+    if rest:
+        entries.append({**pointer, "line": None, "code": "more_problems", "detail": rest})
+
+    return entries
 
 
 def problem(
     status: int, code: str, detail: str, entries: list[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """Return problem details of RFC 9457, without their instance."""
-    return {
+    body = {
         "type": f"urn:evalhub:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "code": code,
         "detail": detail,
         "errors": entries or [],
-        # What the operator needs to find the reason; what the client did wrong is told in full, and
-        # always alike.
-        **(
-            {"request_id": current_request_id()}
-            if status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            else {}
-        ),
     }
+    return body | _request_id(status)
+
+
+def _request_id(status: int) -> dict[str, Any]:
+    """Return the id of the request for a server error: the operator finds it in the log."""
+    if status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return {}
+    return {"request_id": current_request_id()}
 
 
 def _response(
@@ -209,7 +226,7 @@ def _response(
 
 
 class Pagination(LimitOffsetPagination):
-    """`limit` and `offset`; a value that means nothing is refused, not ignored."""
+    """`limit` and `offset`. Raise InvalidInput for invalid values."""
 
     default_limit = 50
     max_limit = 200
@@ -228,19 +245,9 @@ def _error_page(status: int, code: str, detail: str) -> Any:
         if request.path.startswith("/api/"):
             body = {**problem(status, code, detail), "instance": request.path}
             return JsonResponse(body, status=status, content_type=PROBLEM_TYPE)
-        # Whoever reports what broke can say which request it was: its id leads to the lines of the
-        # log.
-        broke = (
-            {"request_id": current_request_id()}
-            if status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            else {}
-        )
-        return render(
-            request,
-            "evalhub/error.html",
-            {"status": status, "detail": detail, **broke},
-            status=status,
-        )
+
+        context = {"status": status, "detail": detail, **_request_id(status)}
+        return render(request, "evalhub/error.html", context, status=status)
 
     return view
 
@@ -249,12 +256,13 @@ _unreadable = _error_page(400, "bad_request", "the request could not be parsed")
 _other_host = _error_page(
     400,
     "bad_request",
-    "this server does not serve the host name of the request; EVALHUB_ALLOWED_HOSTS lists the names it serves",
+    "this server does not serve the host name of the request; EVALHUB_ALLOWED_HOSTS lists the "
+    "names it serves",
 )
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """Answer a request that Django refuses to read; a host name is told apart, which every new installation meets."""
+    """Answer a request that Django refuses to read. A wrong host name has a page of its own."""
     page = _other_host if isinstance(exception, DisallowedHost) else _unreadable
     response: HttpResponse = page(request, exception)
     return response
@@ -272,30 +280,32 @@ _broken = _error_page(500, "server_error", "internal error; the administrator ca
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer a request that no view could: 503 where the database or the storage is away, wherever it was missed."""
-    told = away(sys.exc_info()[1])
-    page = _error_page(told.status, told.code, told.detail) if told else _broken
+    """Answer a request after an error: 503 during an outage of the database or the storage."""
+    outage = outage_of(sys.exc_info()[1])
+    page = _error_page(outage.status, outage.code, outage.detail) if outage else _broken
     response: HttpResponse = page(request)
-    if told and told.wait:
-        response["Retry-After"] = str(told.wait)
+    if outage and outage.wait:
+        response["Retry-After"] = str(outage.wait)
+
     return response
 
 
 _foreign_form = _error_page(
     403,
     "not_allowed",
-    "the form came from another site or an outdated page; go back, reload the page and send it again",
+    "the form came from another site or an outdated page; go back, reload the page and send it "
+    "again",
 )
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form from elsewhere, with advice for its reader and none for developers."""
-    answer: HttpResponse = _foreign_form(request)
-    return answer
+    response: HttpResponse = _foreign_form(request)
+    return response
 
 
 def slow_down(request: HttpRequest, wait: float) -> HttpResponse:
     """Return the answer to an address that asks too often; `wait` is in seconds."""
-    answer: HttpResponse = too_many_requests(request)
-    answer["Retry-After"] = _whole_seconds(wait)
-    return answer
+    response: HttpResponse = too_many_requests(request)
+    response["Retry-After"] = _whole_seconds(wait)
+    return response

@@ -1,4 +1,4 @@
-"""Parts of the OpenAPI description that its generator cannot derive. Loaded with the URLs."""
+"""Parts of the OpenAPI description that its generator cannot derive, loaded with the URLs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rest_framework.request import Request
 from runs.web.authentication import TokenAuthentication
 
 
-class _Refusing:
-    """Problems in JSON as everywhere, whatever else the view answers in."""
+class _JSONProblems:
+    """A view that answers problems in JSON, whatever its other formats."""
 
     request: Any
 
@@ -29,13 +29,13 @@ class _Refusing:
 
 # It takes a second to make the description, which is the same for every reader. Its generator loads
 # parts of itself when it is first used, which two threads must not do at once.
-_MAKING = threading.Lock()
+_LOCK = threading.Lock()
 # The description and the name of its file, by media type.
-_MADE: dict[str, tuple[bytes, str]] = {}
+_DESCRIPTIONS: dict[str, tuple[bytes, str]] = {}
 
 
-class SchemaView(_Refusing, SpectacularAPIView):
-    """The description, as YAML or as JSON: `format` is openapi or json, or what the Accept header asks for."""
+class SchemaView(_JSONProblems, SpectacularAPIView):
+    """The description, as YAML or as JSON, by `format` (openapi or json) or the Accept header."""
 
     reads = ("format",)
 
@@ -43,35 +43,36 @@ class SchemaView(_Refusing, SpectacularAPIView):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         renderer: BaseRenderer = request.accepted_renderer
         kind = str(renderer.media_type)
-        with _MAKING:
-            if kind not in _MADE:
-                made = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
-                content = renderer.render(made.data, kind, {"response": made})
-                _MADE[kind] = content, made.headers["Content-Disposition"]
-        content, disposition = _MADE[kind]
+        with _LOCK:
+            if kind not in _DESCRIPTIONS:
+                response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+                content = renderer.render(response.data, kind, {"response": response})
+                _DESCRIPTIONS[kind] = content, response.headers["Content-Disposition"]
+
+        content, disposition = _DESCRIPTIONS[kind]
         charset = f"; charset={renderer.charset}" if renderer.charset else ""
         return HttpResponse(
             content, f"{kind}{charset}", headers={"Content-Disposition": disposition}
         )
 
     def get_format_suffix(self, **kwargs: Any) -> str | None:
-        asked: str | None = self.request.query_params.get("format")
-        return asked
+        suffix: str | None = self.request.query_params.get("format")
+        return suffix
 
 
-class DocsView(_Refusing, SpectacularSwaggerSplitView):
-    """The description with a form for every call, below first calls of this server; the page asks itself for its
-    script."""
+class DocsView(_JSONProblems, SpectacularSwaggerSplitView):
+    """The description as a page with a form for every call, which loads its script from itself."""
 
     reads = ("script",)
     template_name = "evalhub/api.html"
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        answer = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+        response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         server = request.build_absolute_uri("/").rstrip("/")
-        answer.data |= {"server": server, "api": f"{server}/api/v1"}
-        return answer
+        response.data |= {"server": server, "api": f"{server}/api/v1"}
+
+        return response
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -85,16 +86,18 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 def known_fields_only(result: dict[str, Any], **context: Any) -> dict[str, Any]:
-    """Describe request bodies as closed: they have the fields of their description and no others."""
+    """Describe request bodies as closed: they have only the fields of their description."""
     for name, component in result["components"]["schemas"].items():
         if name.endswith("Request") and component.get("type") == "object":
             component["additionalProperties"] = False
+
     return result
 
 
 def any_of_them(result: dict[str, Any], **context: Any) -> dict[str, Any]:
-    """One of several answers may also fit another's description: a run has every field of a checked file."""
+    """Describe alternative answers as `anyOf`: one may fit the description of another one, too."""
     for component in result["components"]["schemas"].values():
         if "oneOf" in component and "discriminator" not in component:
             component["anyOf"] = component.pop("oneOf")
+
     return result

@@ -1,5 +1,4 @@
-"""Settings: every value from the environment, only names with the prefix EVALHUB_; docs/settings.md
-lists them.
+"""Settings from EVALHUB_ variables of the environment, which docs/settings.md lists.
 
 Nothing set means the embedded service: SQLite in WAL mode in the data folder, and a Celery worker
 whose broker is its own process's memory. Importing this module writes nothing.
@@ -23,12 +22,14 @@ env = Environment()
 
 
 def _data_folder() -> Path:
-    """Return the folder of the environment, or that of the checkout, or else the user's own for
-    data of programs."""
-    given: str = env.str("EVALHUB_DATA", default="")
-    checkout = (BASE_DIR / "pyproject.toml").is_file()
-    own = BASE_DIR / ".evalhub" / "data" if checkout else user_data_path("evalhub", appauthor=False)
-    return Path(given).resolve() if given else own
+    """Return the folder of the environment, by default that of a checkout or of the user."""
+    folder: str = env.str("EVALHUB_DATA", default="")
+    if folder:
+        return Path(folder).resolve()
+    if (BASE_DIR / "pyproject.toml").is_file():
+        return BASE_DIR / ".evalhub" / "data"
+
+    return user_data_path("evalhub", appauthor=False)
 
 
 def _database(url: str, data: Path, patience: int, silence: int) -> dict[str, Any]:
@@ -38,29 +39,38 @@ def _database(url: str, data: Path, patience: int, silence: int) -> dict[str, An
         raise ImproperlyConfigured(
             "EVALHUB_DATABASE_URL must begin with postgres://; leave it unset for SQLite"
         )
+
     config: dict[str, Any] = {
         **Environment.db_url_config(url),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
-    # A server that does not even refuse would hold a request for two minutes, a network that went
-    # silent for a quarter of an hour.
+
+    # Without limits, a silent server holds a request for two minutes, and a silent network for a
+    # quarter of an hour.
     limits = {
-        "connect_timeout": max(2, min(5, silence)), "tcp_user_timeout": silence * 1000,
-        "keepalives": 1, "keepalives_idle": max(1, silence // 2), "keepalives_interval": max(1, silence // 6),
+        "connect_timeout": max(2, min(5, silence)),
+        "tcp_user_timeout": silence * 1000,
+        "keepalives": 1,
+        "keepalives_idle": max(1, silence // 2),
+        "keepalives_interval": max(1, silence // 6),
         "keepalives_count": 3,
-        # To compile a statement takes it longer than any of these takes to run.
+        # Compiling a statement takes longer than running any of these.
         "options": "-c jit=off",
-    }  # fmt: skip
+    }
     config["OPTIONS"] = {**limits, **config.get("OPTIONS", {})}
+
     return config
 
 
 def _sqlite(path: Path, patience: int) -> dict[str, Any]:
-    pragmas = f"PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA busy_timeout={patience * 1000};"
+    pragmas = (
+        "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;"
+        f"PRAGMA busy_timeout={patience * 1000};"
+    )
     options = {"timeout": patience, "transaction_mode": "IMMEDIATE", "init_command": pragmas}
-    # Opening it takes as long as a third of a submission: the pragmas, the schema, and a cache that
-    # is empty again.
+
+    # A connection is reused: opening one takes as long as a third of a submission.
     return {
         "ENGINE": "evalhub.serving.sqlite",
         "NAME": path,
@@ -153,7 +163,9 @@ DATABASES = {
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "answers": {
-        "BACKEND": f"django.core.cache.backends.{'filebased.FileBased' if EVALHUB_KEPT_ANSWERS_BYTES else 'dummy.Dummy'}Cache",
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache"
+        if EVALHUB_KEPT_ANSWERS_BYTES
+        else "django.core.cache.backends.dummy.DummyCache",
         "LOCATION": EVALHUB_DATA / "answers",
         "OPTIONS": {"MAX_ENTRIES": EVALHUB_KEPT_ANSWERS_BYTES // EVALHUB_LARGEST_ANSWER_BYTES},
     },
@@ -242,8 +254,7 @@ USE_TZ = True
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
-# Under its own name a file is asked for again each time; docs/decisions/0032 tells of the other
-# names.
+# Browsers ask for a file under its own name each time; docs/decisions/0032 has the other names.
 WHITENOISE_MAX_AGE = 0
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -284,7 +295,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["runs.web.json_bodies.JSONParser"],
     # OPTIONS would describe views by calling them.
     "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "evalhub.described_problems.Described",
+    "DEFAULT_SCHEMA_CLASS": "evalhub.described_problems.OperationSchema",
     "EXCEPTION_HANDLER": "evalhub.problems.problem_response",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
     # A field of uploads has this name.
@@ -294,8 +305,9 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "EvalHub",
     "DESCRIPTION": (
-        "Submit retrieval runs, read exact values, leaderboards and significance. Methods that an address does not "
-        "have are answered 405, addresses and headers that are too long 414 and 431, unknown transfer codings 501."
+        "Submit retrieval runs, read exact values, leaderboards and significance. Methods that an "
+        "address does not have are answered 405, addresses and headers that are too long 414 and "
+        "431, unknown transfer codings 501."
     ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
@@ -377,7 +389,8 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        name: {"()": f"evalhub.operating.logs.{made.__name__}"} for name, made in FORMATTERS.items()
+        name: {"()": f"evalhub.operating.logs.{formatter.__name__}"}
+        for name, formatter in FORMATTERS.items()
     },
     "filters": {
         "context": {"()": "evalhub.operating.logs.ContextFilter"},

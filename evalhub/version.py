@@ -1,4 +1,4 @@
-"""The version of this EvalHub as it was installed: the git tag, which pyproject.toml reads when a package is made."""
+"""The version of this EvalHub, from the git tag that its package was built from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ def _installed() -> str:
     try:
         return metadata.version("evalhub")
     except metadata.PackageNotFoundError:
-        return "0+unknown"  # a copy of the files that nobody installed
+        # A copy of the files that nobody installed.
+        return "0+unknown"
 
 
 VERSION = _installed()
@@ -21,10 +22,10 @@ LEAST_CLIENT_HEADER = "X-Evalhub-Least-Client"
 
 
 def main(argv: list[str]) -> None:
-    """Print it: `evalhub --version`."""
+    """Print the version, for `evalhub --version`."""
     sys.stdout.write(f"evalhub {VERSION}\n")
 
 
 def in_pages(request: object) -> dict[str, str]:
-    """Return what the foot of every page shows: a context processor."""
+    """Return the version for the foot of every page, as a context processor."""
     return {"evalhub_version": VERSION}

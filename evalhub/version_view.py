@@ -1,4 +1,4 @@
-"""The address that says which EvalHub answers, for programs that depend on one."""
+"""The API of the version, for programs that depend on one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metrics.questions.answer_cache import everybody, kept
 from metrics.services.comparisons.content import STATISTICS_VERSION
 from runs.web.shapes import shape
 
-# A name is added with what it names, and never taken away within one version of the API.
+# Each name comes with its feature, and stays within one version of the API.
 FEATURES = ("me", "run_states", "sha256_filter", "labels", "gate")
 
 

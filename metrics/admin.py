@@ -1,4 +1,4 @@
-"""Evaluations, comparisons and workers in the administration: what waits, what failed and why."""
+"""Evaluations, comparisons and workers in the administration."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _ERROR_SHOWN = 120
 
 
 class JobAdmin(ReadOnlyAdmin):
-    """What all kinds of work share."""
+    """The columns and fields that all kinds of jobs share."""
 
     date_hierarchy = "created_at"
     exclude: ClassVar[Any] = ("lease_token",)
-    # Columns that no list shows, and that are long.
+    # Long columns, which no list shows.
     long: ClassVar[tuple[str, ...]] = ("qrels__topic_ids", "traceback")
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -42,11 +42,12 @@ class JobAdmin(ReadOnlyAdmin):
 
     @admin.display(description="lease", ordering="lease_until")
     def lease(self, job: Any) -> str:
-        """Return how long a worker still holds it, by the database's clock."""
+        """Return how long the worker still has the lease, by the database's clock."""
         if job.lease_until is None:
             return ""
-        left = (job.lease_until - job.now).total_seconds()
-        return f"{left:.0f} s" if left > 0 else f"ended {-left:.0f} s ago"
+
+        seconds = (job.lease_until - job.now).total_seconds()
+        return f"{seconds:.0f} s" if seconds > 0 else f"ended {-seconds:.0f} s ago"
 
     @admin.display(description="seconds", ordering="seconds")
     def took(self, job: Job) -> str:
@@ -71,8 +72,8 @@ def _repeat(evaluation: Evaluation | SessionEvaluation, origin: Origin) -> None:
 @admin.register(Evaluation)
 class EvaluationAdmin(EvaluationsAdmin):
     list_display = (
-        "run", "collection", "version", "state", "attempts", "lease", "error_code", "error", "took", "since",
-        "engine_version",
+        "run", "collection", "version", "state", "attempts", "lease", "error_code", "error", "took",
+        "since", "engine_version",
     )  # fmt: skip
     list_select_related = ("run__team", "run__collection", "qrels__collection")
     list_filter = (
@@ -103,8 +104,8 @@ class EvaluationAdmin(EvaluationsAdmin):
 @admin.register(SessionEvaluation)
 class SessionEvaluationAdmin(EvaluationsAdmin):
     list_display = (
-        "session_set", "collection", "qrels", "judged_by", "state", "attempts", "lease", "error_code", "error", "took",
-        "since",
+        "session_set", "collection", "qrels", "judged_by", "state", "attempts", "lease",
+        "error_code", "error", "took", "since",
     )  # fmt: skip
     list_select_related = ("session_set__team", "session_set__collection", "qrels__collection")
     list_filter = ("state", "error_code", "judged_by", "engine_version", "session_set__collection")
@@ -122,7 +123,8 @@ class ComparisonAdmin(JobAdmin):
     """Stored comparisons: their size, and cancelling one that takes too long."""
 
     list_display = (
-        "id", "qrels", "state", "done_so_far", "attempts", "lease", "error_code", "took", "size", "since", "read_at",
+        "id", "qrels", "state", "done_so_far", "attempts", "lease", "error_code", "took", "size",
+        "since", "read_at",
     )  # fmt: skip
     list_select_related = ("qrels__collection",)
     list_filter = ("state", "error_code", "engine_version", "qrels__collection")
@@ -168,5 +170,6 @@ class DispatcherRoundAdmin(ReadOnlyAdmin):
         return super().get_queryset(request).annotate(now=Now())
 
     @admin.display(boolean=True)
-    def alive(self, last: Any) -> bool:
-        return bool((last.now - last.at).total_seconds() < ALIVE_SECONDS)
+    def alive(self, last_round: Any) -> bool:
+        age = last_round.now - last_round.at
+        return bool(age.total_seconds() < ALIVE_SECONDS)

@@ -12,7 +12,7 @@ from django.conf import settings
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, Task
 
-from evalhub.database_errors import STORAGE_BROKEN, away
+from evalhub.database_errors import STORAGE_BROKEN, outage_of
 from evalhub.problems import PROBLEM_TYPE, problem
 
 # A body or an unread answer of more than this counts as a transfer.
@@ -76,8 +76,8 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             taken: int = super().received(data)
         except OSError as error:
             _log.error("a request body was not kept: %s", error)
-            found = away(error) or STORAGE_BROKEN
-            self.error = Refusal(found.status, found.code, found.detail, found.wait)
+            outage = outage_of(error) or STORAGE_BROKEN
+            self.error = Refusal(outage.status, outage.code, outage.detail, outage.wait)
             self.completed, taken = True, len(data)
 
         if in_head and self.headers_finished and not self.error:
