@@ -1,4 +1,4 @@
-"""The app of what people bring: teams, collections, runs."""
+"""The app of everything that users bring: teams, collections, runs."""
 
 from django.apps import AppConfig
 

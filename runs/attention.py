@@ -20,8 +20,10 @@ _RETRY_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """The limits of a request: `ends` is a reading of the monotonic clock; `has_left` asks the server about the
-    client."""
+    """The limits of a request.
+
+    `ends` is a time of the monotonic clock, `has_left` returns whether the client has left.
+    """
 
     ends: float
     seconds: float
@@ -34,9 +36,14 @@ class Attention:
     def keep_going(self) -> None:
         if self.has_left():
             raise ClientLeft
+
         if time.monotonic() > self.ends:
-            message = f"the answer was not ready after {self.seconds:g} s; try again when the server has less to do"
-            raise Unavailable(message, wait=_RETRY_SECONDS, code="too_slow")
+            raise Unavailable(
+                f"the answer was not ready after {self.seconds:g} s; "
+                "try again when the server has less to do",
+                wait=_RETRY_SECONDS,
+                code="too_slow",
+            )
 
 
 _NOBODY_WAITS = Attention(math.inf, math.inf, bool)
@@ -45,22 +52,22 @@ _ATTENTION: ContextVar[Attention] = ContextVar("attention", default=_NOBODY_WAIT
 
 @contextmanager
 def attention(seconds: float, has_left: Callable[[], object]) -> Iterator[Attention]:
-    """Compute everything inside for a client, for at most this many seconds."""
-    waiting = Attention(time.monotonic() + seconds, seconds, has_left)
-    token = _ATTENTION.set(waiting)
+    """Compute everything inside the block for a client, for at most this many seconds."""
+    current = Attention(time.monotonic() + seconds, seconds, has_left)
+    token = _ATTENTION.set(current)
     try:
-        yield waiting
+        yield current
     finally:
         _ATTENTION.reset(token)
 
 
 def check_client() -> None:
-    """Raise ClientLeft if the client has left; for uploads, whose duration is not limited."""
+    """Raise ClientLeft if the client has left. This is for uploads, which may take any time."""
     _ATTENTION.get().check_client()
 
 
 def keep_going() -> None:
-    """Raise ClientLeft if the client has left, and Unavailable if the answer has taken too long already."""
+    """Raise ClientLeft if the client has left, Unavailable if the answer takes too long."""
     _ATTENTION.get().keep_going()
 
 

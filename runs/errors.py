@@ -1,30 +1,30 @@
-"""What the service can refuse, beside the errors of the engine.
+"""The errors of the service, in addition to those of the engine.
 
-    EvalHubError                the engine's: a stable code, a sentence, a pointer to the culprit
-    ├── InvalidInput            a field of a request that does not fit
-    ├── Unprocessable           metadata or costs whose content cannot be kept
-    ├── InvalidFile             a file that cannot be accepted; carries its FileReport
-    ├── UnsupportedFile         a compression or format we do not read
-    ├── FileTooLarge            a file beyond a limit, before or after decompression
-    ├── StoredFileCorrupt       a stored file that is missing or no longer has its SHA-256
-    │   └── StoredFileMissing   one that is not there now; it may come back
-    ├── StorageUnavailable      the store is not there, or cannot be used; trying again may help
-    │   ├── WrongStore          the store is that of another install
-    │   └── StoreRefuses        the object store knows neither its bucket nor its key; an operator must help
-    ├── StoredValueCorrupt      a stored value that no longer has its digest; nothing is shown of it
-    ├── NotFound                an object that is not there, or not for this user
-    ├── Gone                    a share link that was revoked or has expired
-    ├── NotAllowed              an object that may be seen but not changed by this user
-    │   └── Blind               anything that depends on judgements nobody but the organisers may see yet
-    ├── ChangedMeanwhile        a change of something that is not as its sender has read it
-    ├── KeyReused               an idempotency key that came with another request before
-    ├── Conflict                a change that contradicts the state it meets
-    ├── LimitReached            one more than a quota or a rate allows; says how long to wait
-    └── LeftOff                 what ends a request whatever it is doing, and says nothing of the data
-        ├── Unavailable         what the server has no time for now; says how long to wait
-        └── ClientLeft          the client of a request that was being answered is gone
+    EvalHubError                from the engine: a stable code, a sentence, a pointer to the cause
+    ├── InvalidInput            a field of a request is invalid
+    ├── Unprocessable           metadata or costs cannot be stored
+    ├── InvalidFile             a file cannot be accepted; carries its FileReport
+    ├── UnsupportedFile         a compression or format is not supported
+    ├── FileTooLarge            a file is beyond a limit, before or after decompression
+    ├── StoredFileCorrupt       a stored file is missing or no longer has its SHA-256
+    │   └── StoredFileMissing   a stored file is missing; it may come back
+    ├── StorageUnavailable      the store is missing or cannot be used; trying again may help
+    │   ├── WrongStore          the store belongs to another install
+    │   └── StoreRefuses        the object store refuses bucket or key; an operator must help
+    ├── StoredValueCorrupt      a stored value no longer has its digest; it is not shown
+    ├── NotFound                an object does not exist, or not for this user
+    ├── Gone                    a share link was revoked or has expired
+    ├── NotAllowed              the user may see an object but not change it
+    │   └── Blind               the answer depends on judgements that only organisers may see yet
+    ├── ChangedMeanwhile        an object has changed since the sender of a change has read it
+    ├── KeyReused               an idempotency key came with another request before
+    ├── Conflict                a change contradicts the present state
+    ├── LimitReached            a quota or a rate is used up; says how long to wait
+    └── LeftOff                 a request ends whatever it is doing; the data is not the cause
+        ├── Unavailable         the server has no time now; says how long to wait
+        └── ClientLeft          the client closed the connection before the answer was ready
 
-Only `evalhub.problems` turns one into an HTTP status.
+Only `evalhub.problems` turns them into HTTP statuses.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from functools import cached_property
 from metrics.engine.errors import EvalHubError
 
 PROBLEMS_SHOWN = 50
-# How many lines a warning names; all of them are counted.
+# Lines that a warning names; all of them are counted.
 LINES_NAMED = 10
 
 
@@ -55,7 +55,7 @@ class FileTooLarge(EvalHubError):
     code = "file_too_large"
 
 
-# As SQLite and PostgreSQL say that a page of theirs is not what it was.
+# Parts of the messages of SQLite and PostgreSQL about damaged pages.
 _DAMAGED_DATABASE = (
     "malformed",
     "file is not a database",
@@ -65,7 +65,7 @@ _DAMAGED_DATABASE = (
 
 
 def says_damaged(error: Exception) -> bool:
-    """Return whether this error of a database says that the database is damaged."""
+    """Return whether an error of a database says that the database is damaged."""
     return any(text in str(error) for text in _DAMAGED_DATABASE)
 
 
@@ -86,7 +86,7 @@ class WrongStore(StorageUnavailable):
 
 
 class StoreRefuses(StorageUnavailable):
-    """What a client reads says nothing of the cause; `reason` is for the operator."""
+    """The message for clients does not name the cause; `reason` is for the operator."""
 
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)
@@ -110,7 +110,7 @@ class NotAllowed(EvalHubError):
 
 
 class Blind(NotAllowed):
-    """Its text is constant: whatever was asked, the answer tells nothing of the judgements."""
+    """The message is constant, so that the answer reveals nothing about the judgements."""
 
     code = "blind"
 
@@ -133,7 +133,7 @@ class Conflict(EvalHubError):
 
 
 class LimitReached(EvalHubError):
-    """`wait` is in seconds; None where waiting does not help."""
+    """`wait` is in seconds; None if waiting does not help."""
 
     code = "throttled"
 
@@ -143,7 +143,7 @@ class LimitReached(EvalHubError):
 
 
 class LeftOff(EvalHubError):
-    """Code that converts errors of files must let this one through: the file is not its cause."""
+    """Code that converts errors of files must not convert this one: the file is not its cause."""
 
 
 class Unavailable(LeftOff):
@@ -157,7 +157,7 @@ class Unavailable(LeftOff):
 
 
 class ClientLeft(LeftOff):
-    """The client no longer reads the answer; the log and the counters record that the work was stopped."""
+    """The client no longer reads the answer; log and counters record that the work was stopped."""
 
     code = "client_left"
 
@@ -167,7 +167,7 @@ class ClientLeft(LeftOff):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong or odd in a file; `line` is 1-based, 0 where it concerns the whole file."""
+    """A problem or warning in a file; `line` is 1-based, 0 if it concerns the whole file."""
 
     line: int
     code: str
@@ -176,10 +176,10 @@ class Problem:
 
 @dataclass
 class ProblemKind:
-    """All problems or warnings of one kind in a file: their number, and the first lines; no lines if it is about the
-    whole file.
+    """All problems or warnings of one kind in a file: their number, and the first lines.
 
-    `kind` distinguishes problems of the same code.
+    `kind` distinguishes problems of the same code. There are no lines if they are about the whole
+    file.
     """
 
     code: str
@@ -195,9 +195,10 @@ class ProblemKind:
 
 @dataclass
 class FileReport:
-    """Problems and warnings of one file: the first 50 problems, one entry for each kind of warning, and a count for
-    every code. `read_to` is the line where the reading was stopped; 0 where the file was read to
-    its end."""
+    """The first 50 problems of a file, an entry for each kind of warning, and counts by code.
+
+    `read_to` is the line where the reading was stopped; 0 if the file was read to its end.
+    """
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[ProblemKind] = field(default_factory=list)
@@ -206,14 +207,14 @@ class FileReport:
 
     @cached_property
     def _kinds(self) -> dict[tuple[str, str], ProblemKind]:
-        """The warnings by code and kind."""
+        """Return the warnings by code and kind."""
         return {}
 
     @property
     def problem_counts(self) -> dict[str, int]:
         """Return how many problems of each code there are, listed or not."""
-        odd = {warning.code for warning in self.warnings}
-        return {code: count for code, count in self.counts.items() if code not in odd}
+        warning_codes = {warning.code for warning in self.warnings}
+        return {code: count for code, count in self.counts.items() if code not in warning_codes}
 
     @property
     def problem_count(self) -> int:
@@ -221,8 +222,9 @@ class FileReport:
 
     @property
     def problem_kinds(self) -> list[ProblemKind]:
-        """The listed problems, those with the same code and message together."""
+        """Return the listed problems, those with the same code and message together."""
         listed: dict[tuple[str, str], ProblemKind] = {}
+
         for problem in self.problems:
             entry = listed.setdefault(
                 (problem.code, problem.message), ProblemKind(problem.code, problem.message)
@@ -230,6 +232,7 @@ class FileReport:
             entry.count += 1
             if problem.line and len(entry.lines) < LINES_NAMED:
                 entry.lines.append(problem.line)
+
         return list(listed.values())
 
     def problem(self, line: int, code: str, message: str, count: int = 1) -> None:
@@ -240,36 +243,39 @@ class FileReport:
     def warning(
         self, line: int, code: str, message: str, count: int = 1, *, kind: str = ""
     ) -> None:
-        """Warn of something. The message is that of the first warning of its code, or of its code and `kind`."""
+        """Add a warning. The first message of each code, or of each code and `kind`, stays."""
         self.counts[code] = self.counts.get(code, 0) + count
-        found = self._kinds.get((code, kind))
-        if found is None:
-            # The codes are few, but kinds may be anything that stands in a file.
+        entry = self._kinds.get((code, kind))
+        if entry is None:
+            # There are few codes, but kinds may be any text of a file.
             if kind and len(self.warnings) >= PROBLEMS_SHOWN:
                 return
-            found = self._kinds[code, kind] = ProblemKind(code, message, kind)
-            self.warnings.append(found)
-        found.count += count
-        if line and len(found.lines) < LINES_NAMED:
-            found.lines.append(line)
+            entry = self._kinds[code, kind] = ProblemKind(code, message, kind)
+            self.warnings.append(entry)
+
+        entry.count += count
+        if line and len(entry.lines) < LINES_NAMED:
+            entry.lines.append(line)
 
     def drop_warnings(self, code: str) -> None:
-        """Take back the warnings of a code."""
+        """Remove the warnings of a code."""
         self.warnings = [warning for warning in self.warnings if warning.code != code]
         for key in [key for key in self._kinds if key[0] == code]:
             del self._kinds[key]
         self.counts.pop(code, None)
 
     def count_more(self, code: str, count: int) -> None:
-        """Count findings of a code beyond the problems or lines that were reported one by one."""
+        """Count problems or warnings of a code beyond those that were reported one by one."""
         self.counts[code] += count
         for entry in self.warnings:
             if entry.code == code:
                 entry.count += count
 
     def stop_when_full(self, line: int, at_once: bool = False) -> None:
-        """Raise InvalidFile where as many problems are found as are listed, or `at_once`: for files of which every
-        line costs much to read."""
+        """Raise InvalidFile if the list of problems is full, or `at_once` if it has any.
+
+        `at_once` is for files with lines that are expensive to read.
+        """
         if at_once or len(self.problems) >= PROBLEMS_SHOWN:
             self.read_to = line
             self.check()
@@ -282,20 +288,23 @@ class FileReport:
 
 
 class InvalidFile(EvalHubError):
-    """`pointer` says in which field of the request the file came, where there may be several."""
+    """`pointer` names the file's field in the request, if there may be several files."""
 
     code = "invalid_file"
 
     def __init__(self, report: FileReport) -> None:
         first, total = report.problems[0], report.problem_count
-        where = f"line {first.line}: " if first.line else ""
+        place = f"line {first.line}: " if first.line else ""
         listed = len(report.problems)
-        more = (
-            f"; {total:,} problems in total, the first {listed} are listed"
-            if total > listed
-            else ""
-        )
+        ending = ""
+
         if report.read_to:
-            more = f"; after {total:,} problems the file was read no further than line {report.read_to:,}"
-        super().__init__(f"{where}{first.message}{more}", code=first.code)
+            ending = (
+                f"; after {total:,} problems the file was read no further "
+                f"than line {report.read_to:,}"
+            )
+        elif total > listed:
+            ending = f"; {total:,} problems in total, the first {listed} are listed"
+
+        super().__init__(f"{place}{first.message}{ending}", code=first.code)
         self.report = report

@@ -1,4 +1,4 @@
-"""The types of artifacts: what a file may be called, and what it then begins with."""
+"""The types of artifacts: their names' endings, and the first bytes that belong to them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import re
 from runs.errors import UnsupportedFile
 from runs.formats.compression import ZSTANDARD
 
-# Enough of a file to tell what it is.
+# Bytes of a file from which its type is known.
 START = 8192
-# By the ending of the name: what a file of this type begins with; nothing for text.
+# The possible first bytes of files by the ending of their names; none for text.
 TYPES: dict[str, tuple[bytes, ...]] = {
     **dict.fromkeys(
         ("txt", "md", "log", "json", "jsonl", "yaml", "toml", "patch", "csv", "tsv"), ()
@@ -22,37 +22,47 @@ TYPES: dict[str, tuple[bytes, ...]] = {
     "zst": ZSTANDARD,
     "zip": (b"PK\x03\x04", b"PK\x05\x06"),
 }
-# Colours and progress bars of logs.
+# Control characters that a text cannot have; logs have some for colours and progress bars.
 _CONTROLS = frozenset(range(32)) - {*b"\t\n\f\r\b\x1b"}
-# What a browser would show as a page or as a picture with scripts.
+# Texts that a browser would show as a page or as a picture with scripts.
 _MARKUP = re.compile(rb"<(!doctype|html|head|body|script|svg|iframe|\?xml)\b", re.IGNORECASE)
 
 
 def check_type(name: str, start: bytes) -> None:
-    """Raise UnsupportedFile (`artifact_type`) if the name has no known ending, or if the file's first bytes are not
-    those of its type."""
+    """Raise UnsupportedFile (`artifact_type`) for an artifact of an unknown or wrong type.
+
+    The name must have a known ending, and the file's first bytes must be those of its type.
+    """
     _, dot, ending = name.rpartition(".")
     kind = ending.lower() if dot else ""
     if kind not in TYPES:
-        known = ", ".join(TYPES)
-        message = f"{name}: an artifact's name ends with one of {known}; compress other files with gzip, zstd or zip"
-        raise UnsupportedFile(message, code="artifact_type", pointer="/name")
-    begins = TYPES[kind]
-    if begins:
-        if not start.startswith(begins):
-            raise _unlike(name, f"its first bytes are not those of a {kind} file")
+        endings = ", ".join(TYPES)
+        raise UnsupportedFile(
+            f"{name}: an artifact's name ends with one of {endings}; "
+            "compress other files with gzip, zstd or zip",
+            code="artifact_type",
+            pointer="/name",
+        )
+
+    signatures = TYPES[kind]
+    if signatures:
+        if not start.startswith(signatures):
+            raise _wrong_type(name, f"its first bytes are not those of a {kind} file")
         return
+
     controls = _CONTROLS.intersection(start)
     if controls:
-        raise _unlike(name, f"it has the byte 0x{min(controls):02x}, which no text has")
+        raise _wrong_type(name, f"it has the byte 0x{min(controls):02x}, which no text has")
+
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError as error:
-        raise _unlike(name, f"byte {error.start + 1} is not UTF-8") from None
+        raise _wrong_type(name, f"byte {error.start + 1} is not UTF-8") from None
+
     if _MARKUP.match(text.lstrip("\ufeff \t\r\n\f").encode()):
-        raise _unlike(name, "it begins like a page or a picture for a browser")
+        raise _wrong_type(name, "it begins like a page or a picture for a browser")
 
 
-def _unlike(name: str, why: str) -> UnsupportedFile:
-    message = f"{name}: {why}; send text, or a file whose ending says what it is"
+def _wrong_type(name: str, reason: str) -> UnsupportedFile:
+    message = f"{name}: {reason}; send text, or a file whose ending says what it is"
     return UnsupportedFile(message, code="artifact_type", pointer="/file")

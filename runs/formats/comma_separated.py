@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-# What a spreadsheet takes for the beginning of a formula.
+# Spreadsheets read a text with one of these beginnings as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ROWS = 500
 
@@ -20,19 +20,23 @@ def neutral(text: str) -> str:
 
 
 def written(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield a line of names, then pieces of some hundred rows."""
+    """Yield CSV: a line of names, then chunks of some hundred rows."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
+
     if names:
         writer.writerow(map(neutral, names))
+
     for number, row in enumerate(rows, 1):
         writer.writerow(map(_cell, row))
         if number % _ROWS == 0:
-            yield _taken(buffer)
-    yield _taken(buffer)
+            yield _empty(buffer)
+
+    yield _empty(buffer)
 
 
-def _taken(buffer: io.StringIO) -> str:
+def _empty(buffer: io.StringIO) -> str:
+    """Return the text of the buffer, and empty it."""
     text = buffer.getvalue()
     buffer.seek(0)
     buffer.truncate()
@@ -40,7 +44,7 @@ def _taken(buffer: io.StringIO) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Return numbers as they are, false and true as JSON has them, and an empty cell for none."""
+    """Return the text of a cell: booleans as in JSON, and an empty text for None and NaN."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -49,4 +53,5 @@ def _cell(value: Any) -> str:
         return repr(value) if math.isfinite(value) else ""
     if isinstance(value, datetime):
         return value.isoformat()
+
     return neutral(value) if isinstance(value, str) else str(value)

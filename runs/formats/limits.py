@@ -1,4 +1,4 @@
-"""The limits of a file; reading stops where it exceeds them."""
+"""The limits of an uploaded file, beyond which reading stops."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from dataclasses import dataclass
 class Limits:
     """Upper bounds of an uploaded file. The defaults admit an MS-MARCO-sized run and little more.
 
-    `..._at_once` bounds what is held in memory: a topic, judgements, or a run whose topics are
-    interleaved. `session_length` bounds the bytes of one session where it stands in one line or
-    element. `queries`, `session_documents` (with clicks and judgements) and `session_ids`, the
-    bytes of all ids of sessions, topics, searchers and systems, bound what is kept of a whole log.
-    `archives` admits archives, and compressed files that hold compressed ones: the store has them
-    as artifacts.
+    `..._at_once` limits what is in memory: a topic, judgements, or a run with interleaved topics.
+    `session_length` limits the bytes of a session in one line or element. `queries`,
+    `session_documents` (with clicks and judgements) and `session_ids`, the bytes of all ids of
+    sessions, topics, searchers and systems, limit what is stored of a whole log. `archives` admits
+    archives, and compressed files inside compressed files, for artifacts.
     """
 
     bytes_in: int = 512 * 1024 * 1024

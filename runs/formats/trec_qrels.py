@@ -67,6 +67,7 @@ def read_qrels(
         # Of usual lines nothing is to report, and they have one iteration.
         reader.check_topics(len(read.topic_ids))
         return _summary(reader, read, iteration or (SUBTOPIC if had_subtopics else IGNORE))
+
     return _summary(reader, *_of_columns(reader, read, iteration, had_subtopics))
 
 
@@ -93,8 +94,10 @@ def _of_columns(
     subtopics = _subtopics(columns, starts, first, second) if taken == SUBTOPIC else None
     _report_iterations(reader, columns, starts, subtopics, taken, given=iteration is not None)
     keep = _merge_repeated(reader, columns, first, second, same)
+
     if not len(columns.line) and not reader.report.problems:
         reader.report.problem(0, "empty_qrels", "the file contains no judgements")
+
     return _judgements(keep_rows(columns, keep), subtopics, reader.seed), taken
 
 
@@ -102,16 +105,20 @@ def _check(reader: PieceReader, columns: Columns) -> Flags:
     number = columns.number
     if columns.noted(FRACTION):
         number[columns.notes & FRACTION != 0] = np.nan
+
     with np.errstate(invalid="ignore"):
         beyond = np.abs(number) > MAX_LEVEL
+
     if beyond.any():
         number[beyond] = np.nan
+
     good: Flags = reader.check_rows(columns, _LEVEL, "bad_level")
     five = good & (columns.notes & EXTRA_NUMBER != 0)
     say = "a number follows the level: which of the two is the level? Four columns are needed: topic 0 document level"
     reader.add(columns.line[five], "ambiguous_level", say)
     reader.warn_extra_columns(columns)
     good &= ~five
+
     return good
 
 
@@ -124,6 +131,7 @@ def _subtopics(columns: Columns, topic_starts: Ints, first: Ints, second: Ints) 
     """Return the level of each document in each iteration, or None if every topic has only one iteration."""
     if not _several(columns):
         return None
+
     document, kept = np.arange(len(columns.line)), np.ones(len(columns.line), np.bool_)
     document[second], kept[second] = first, False
     label = numbered(columns, LABEL)
@@ -131,6 +139,7 @@ def _subtopics(columns: Columns, topic_starts: Ints, first: Ints, second: Ints) 
     rows = rows[_by_topic_and_id(columns, topic_starts, rows)]
     topic = _topics(topic_starts)[rows]
     judgement = (np.cumsum(kept) - 1)[document[rows]]
+
     return Subtopics(
         topic, judgement, _within_topic(topic, label[rows]), columns.number[rows].astype(np.int64)
     )
@@ -164,6 +173,7 @@ def _report_iterations(
     """Report the use of the iterations of the file, if a topic has several."""
     if not _several(columns):
         return
+
     if subtopics:
         count, topics = subtopics.count, int(subtopics.topic[-1]) + 1
         say = f"{count:,} subtopics of {topics:,} topics, by the iteration column; only measures of subtopics use them"
@@ -200,6 +210,7 @@ def _iterations(columns: Columns) -> tuple[str, int]:
     named = ", ".join(
         f"{name!r} {size:,} times" for name, size in zip(names, sizes.tolist(), strict=False)
     )
+
     return named + (", ..." if len(values) > _NAMED else ""), len(values)
 
 
@@ -213,6 +224,7 @@ def _merge_repeated(
     if len(second):
         _report_repeated(reader, columns, same, second)
         np.maximum.at(columns.number, first, columns.number[second])
+
     return keep
 
 
@@ -220,11 +232,13 @@ def _same_iteration(columns: Columns, first: Ints, second: Ints) -> Ints:
     """Return for each repeated row the first row that judges its document in its iteration, which may be itself."""
     if not len(second):
         return second
+
     documents, labels = np.unique(first), numbered(columns, LABEL)
     rows = np.concatenate([documents, second])
     keys = np.concatenate([documents, first]) * (labels.max() + 1) + labels[rows]
     _, at, inverse = np.unique(keys, return_index=True, return_inverse=True)
     same: Ints = rows[at][inverse][len(documents) :]
+
     return same
 
 
@@ -242,6 +256,7 @@ def _report_repeated(reader: PieceReader, columns: Columns, other: Ints, row: In
                 code,
                 _say_repeated(code, columns, int(other[index]), int(row[index])),
             )
+
         reader.count_rest(code, int(np.count_nonzero(chosen)))
 
 

@@ -171,6 +171,7 @@ def check_and_judge(
     line_judge = judge_beside(judgements, scores)
     if line_judge is None:
         return use_run(open_run, judged, limits=limits, seed=seed)
+
     try:
         check = _RunCheck(limits, seed, None, grouped=True, any_tags=True)
         return check.summary, judged(check.judged_blocks(open_run, line_judge))
@@ -231,6 +232,7 @@ class _RunCheck:
                 yield block
             else:
                 yield from self._valid_blocks(piece)
+
         self._finish()
 
     def _valid_blocks(self, columns: Columns) -> Iterator[RankedBlock]:
@@ -241,8 +243,10 @@ class _RunCheck:
             if len(self.tags) > 1:
                 break
             self._note_tag(columns.text(row, LABEL), int(columns.line[row]))
+
         if len(columns.line):
             self.last_tag = columns.text(-1, LABEL).decode(errors="replace")
+
         for part in [columns] if self.summary.grouped else topics_together(columns):
             block = _block(part)
             self._note_topics(block.topic_ids, np.diff(block.topic_starts))
@@ -274,6 +278,7 @@ class _RunCheck:
                 f"first in line {columns.line[earlier]}"
             )
             self.reader.report.problem(int(columns.line[row]), "duplicate_document", message)
+
         self.reader.count_rest("duplicate_document", len(second))
 
     def _note_order(self, columns: Columns, block: RankedBlock) -> None:
@@ -291,8 +296,10 @@ class _RunCheck:
     def _finish(self) -> None:
         report, summary = self.reader.report, self.summary
         summary.lines = self.reader.lines
+
         if not summary.documents and not report.problems:
             report.problem(0, "empty_run", "the file contains no run")
+
         summary.tag = self._choose_tag()
         if self.reader.comments:
             # Imported where it is needed: most runs have no comments, and a YAML reader takes long
@@ -302,6 +309,7 @@ class _RunCheck:
             summary.metadata, oddity = read_ir_metadata(self.reader.comments)
             if oddity:
                 report.warning(0, "bad_ir_metadata", oddity)
+
         if self.contradicted:
             say = say_contradicted(self.contradicted, summary.documents)
             for line in self.contradicted_lines:
@@ -309,9 +317,11 @@ class _RunCheck:
             report.count_more(
                 "rank_contradicts_score", self.contradicted - len(self.contradicted_lines)
             )
+
         if summary.tied_documents:
             say = f"{summary.tied_documents:,} documents have tied scores; ties are broken by document id"
             report.warning(0, "ties", say, summary.tied_documents)
+
         long = [topic for topic, size in summary.topics.items() if size > USUAL_DOCUMENTS]
         if long:
             first = f"topic {long[0]} has {summary.topics[long[0]]:,}"
@@ -327,8 +337,10 @@ class _RunCheck:
                 report.warning(line, "mixed_tags", f"{say}; the last one is used")
             else:
                 report.problem(line, "mixed_tags", f"{say}; give one tag in the submission")
+
         if self.any_tags:
             return self.last_tag
+
         found, line = next(iter(self.tags.items()), (None, 0))
         tag = self.tag or found
         if tag is not None and not TAG.fullmatch(tag):
@@ -336,10 +348,12 @@ class _RunCheck:
             report.problem(
                 0 if self.tag else line, "bad_run_tag", f"{tag[:64]!r}: {TAG_RULE}{instead}"
             )
+
         if self.tag and found and (found != self.tag or len(self.tags) > 1):
             report.warning(
                 line, "tag_differs", f"the file's tag {found[:64]!r} is replaced by {self.tag!r}"
             )
+
         return tag
 
 
@@ -352,12 +366,14 @@ def _tied(scores: Floats, inside: Flags) -> Flags:
     """Return rows whose score another row of the topic has, whatever the file's order."""
     topic = np.cumsum(~inside)
     rises = (scores[1:] > scores[:-1]) & inside[1:]
+
     # Most runs list each topic in descending order: equal scores are then adjacent.
     order = np.lexsort((scores, topic)) if rises.any() else np.arange(len(scores))
     equal = (scores[order][1:] == scores[order][:-1]) & (topic[order][1:] == topic[order][:-1])
     tied = np.zeros(len(scores), np.bool_)
     tied[order[1:][equal]] = True
     tied[order[:-1][equal]] = True
+
     return tied
 
 

@@ -1,4 +1,7 @@
-"""Means and deviations of measures by topic, as trec_eval -Z reads them: `topic measure mean deviation`."""
+"""Means and deviations of measures by topic, in the format of trec_eval -Z.
+
+A line is `topic measure mean deviation`.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,23 @@ _COLUMNS = 4
 
 
 def read_zscores(open_file: Opener) -> dict[tuple[bytes, str], tuple[float, float]]:
-    """Return mean and standard deviation by topic_id and measure. Raise InvalidFile with every invalid line."""
-    report, found = FileReport(), dict[tuple[bytes, str], tuple[float, float]]()
+    """Return mean and standard deviation by topic_id and measure.
+
+    Raise InvalidFile with every invalid line.
+    """
+    report, zscores = FileReport(), dict[tuple[bytes, str], tuple[float, float]]()
+
     for number, line in enumerate(open_file().read().split(b"\n"), 1):
         columns = line.split()
         if not columns:
             continue
+
         if len(columns) < _COLUMNS:
             report.problem(
                 number, "too_few_columns", "a line needs 4 columns: topic measure mean deviation"
             )
             continue
+
         mean, deviation = (_number(column) for column in columns[2:_COLUMNS])
         if math.isnan(mean + deviation) or deviation < 0:
             report.problem(
@@ -29,9 +38,11 @@ def read_zscores(open_file: Opener) -> dict[tuple[bytes, str], tuple[float, floa
                 "bad_score",
                 "mean and deviation are finite numbers, the deviation 0 or more",
             )
-        found[columns[0], columns[1].decode(errors="replace")] = mean, deviation
+
+        zscores[columns[0], columns[1].decode(errors="replace")] = mean, deviation
+
     report.check()
-    return found
+    return zscores
 
 
 def _number(text: bytes) -> float:

@@ -26,29 +26,30 @@ _DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_refuse)
 
 
 def read(content: str, report: FileReport) -> list[TopicText]:
-    """Read topics: every key except the id is a text; keys inside `metadata` count as the object's own."""
-    found = TopicList(report)
+    """Return the topics: every key except the id is a text, and so is every key in `metadata`."""
+    topics = TopicList(report)
     for line, text in enumerate(content.split("\n"), 1):
-        if text.strip() and found.takes(line, text):
-            _read_line(found, line, text)
-    return found.topics
+        if text.strip() and topics.takes(line, text):
+            _read_line(topics, line, text)
+
+    return topics.topics
 
 
-def _read_line(found: TopicList, line: int, text: str) -> None:
+def _read_line(topics: TopicList, line: int, text: str) -> None:
     try:
         record = _parse(text)
-        named = next((name for name in ID_NAMES if record.get(name) is not None), "")
-        topic_id = record.pop(named, "")
+        id_name = next((name for name in ID_NAMES if record.get(name) is not None), "")
+        topic_id = record.pop(id_name, "")
         texts = gather_texts(_texts(record))
     except RecursionError:
-        found.refuse(line, "bad_json", "the object is nested too deeply")
+        topics.refuse(line, "bad_json", "the object is nested too deeply")
     except ValueError as error:
-        found.refuse(line, "bad_json", str(error))
+        topics.refuse(line, "bad_json", str(error))
     else:
         if isinstance(topic_id, bool) or not isinstance(topic_id, str | int):
-            found.refuse(line, "bad_topic_id", "the topic id must be a string or a whole number")
+            topics.refuse(line, "bad_topic_id", "the topic id must be a string or a whole number")
         else:
-            found.add(line, str(topic_id), texts)
+            topics.add(line, str(topic_id), texts)
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -58,6 +59,7 @@ def _parse(text: str) -> dict[str, Any]:
         raise ValueError(
             f"each line must be a JSON object; column {error.colno}: {error.msg}"
         ) from error
+
     if not isinstance(record, dict):
         raise ValueError("each line must be a JSON object")
     return record
@@ -69,6 +71,7 @@ def _texts(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
         record = {**record, "metadata": None}
     else:
         metadata = {}
+
     for name, value in [*record.items(), *metadata.items()]:
         yield name, _as_text(value)
 

@@ -18,7 +18,7 @@ FORMATS: dict[str, Callable[[str, FileReport], list[TopicText]]] = {
     "jsonl": topics_jsonl.read,
     "tsv": topics_tsv.read,
 }
-# The most lines of a file with as many topics as permitted, in the format that has most lines.
+# Lines of the largest permitted file in the format with the most lines.
 MAX_LINES = 5_000_000
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -28,32 +28,39 @@ _TOP = re.compile(r"<top[\s>]", re.IGNORECASE)
 def read_topics(
     content: bytes, format: str | None = None
 ) -> tuple[str, list[TopicText], FileReport]:
-    """Return the format, the topics in file order and a report of warnings. Raise InvalidFile if there is a problem."""
+    """Return the format, the topics in file order and a report of warnings.
+
+    Raise InvalidFile if there is a problem.
+    """
     if format is not None and format not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise UnsupportedFile(f"no topic format {format!r}; known are {known}", pointer="format")
+        formats = ", ".join(FORMATS)
+        raise UnsupportedFile(f"no topic format {format!r}; known are {formats}", pointer="format")
+
     report = FileReport()
     if max(content.count(b"\n"), content.count(b"\r")) > MAX_LINES:
         raise FileTooLarge(f"more than {MAX_LINES:,} lines of topics", code="too_many_lines")
+
     text = _decode(content, report)
     if CONTROL.search(text):
         for line, line_text in enumerate(text.split("\n"), 1):
-            if found := CONTROL.search(line_text):
+            if match := CONTROL.search(line_text):
                 report.problem(
-                    line, "control_character", f"the line has the control character {found[0]!r}"
+                    line, "control_character", f"the line has the control character {match[0]!r}"
                 )
                 report.stop_when_full(line)
+
     report.check()
     name = format or detect_format(text)
     topics = FORMATS[name](text, report)
     if not topics and not report.problems:
         report.problem(0, "no_topics", f"the file contains no topics (read as {name})")
+
     report.check()
     return name, topics, report
 
 
 def detect_format(text: str) -> str:
-    """Return the probable format of a text; one that is neither JSON nor tags is read as columns."""
+    """Return the probable format of a text; a text without JSON and tags is read as columns."""
     start = text.lstrip()[:1]
     if start in ("{", "["):
         return "jsonl"
@@ -66,11 +73,12 @@ def _decode(content: bytes, report: FileReport) -> str:
     if content.startswith(_UTF16):
         report.problem(1, "undecodable_bytes", "the file is UTF-16; send it as UTF-8")
         return ""
+
     content = content.removeprefix(_BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
-        say = f"byte {content[error.start]:#04x} is not UTF-8; send the file as UTF-8"
-        report.problem(line, "undecodable_bytes", say)
+        message = f"byte {content[error.start]:#04x} is not UTF-8; send the file as UTF-8"
+        report.problem(line, "undecodable_bytes", message)
         return ""

@@ -1,5 +1,7 @@
-"""Topics in TREC's SGML: `<top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>`, with or without closing
-tags."""
+"""Topics in TREC's SGML, with or without closing tags.
+
+<top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from collections.abc import Iterator
 from runs.errors import FileReport
 from runs.formats.topics.definition import TopicList, TopicText, gather_texts, take_id
 
-# The tags that divide a topic, each with the label that TREC repeats after it; any other tag is
-# part of the text.
+# The tags that divide a topic, each with the label that TREC repeats after it. Other tags are part
+# of the text.
 SECTIONS = {
     "num": "number:",
     "identifier": "",
@@ -37,8 +39,9 @@ _SECTION = re.compile(rf"<(/?)({'|'.join(SECTIONS)})(?:\s[^<>]*)?>", re.IGNORECA
 
 
 def read(content: str, report: FileReport) -> list[TopicText]:
-    """Read topics. A section ends where the next tag of the table begins, so any closing tag may be missing."""
-    found = TopicList(report)
+    """Return the topics. A section ends where the next one begins: closing tags may be missing."""
+    topics = TopicList(report)
+
     for line, block in _blocks(content):
         texts = gather_texts(_sections(block))
         if "" in texts:
@@ -47,12 +50,14 @@ def read(content: str, report: FileReport) -> list[TopicText]:
                 "text_outside_sections",
                 f"{texts.pop('')[:100]!r} belongs to no tag and is ignored",
             )
-        found.add(line, take_id(texts), texts)
-    return found.topics
+
+        topics.add(line, take_id(texts), texts)
+
+    return topics.topics
 
 
 def _blocks(content: str) -> Iterator[tuple[int, str]]:
-    """Yield the content of each <top>, with the line of the tag."""
+    """Yield the line of each <top> and its content."""
     line, position = 1, 0
     for tag, end in _tags(_TOP, content):
         line += content.count("\n", position, tag.start())
@@ -64,11 +69,13 @@ def _blocks(content: str) -> Iterator[tuple[int, str]]:
 def _sections(block: str) -> Iterator[tuple[str, str]]:
     first = _SECTION.search(block)
     yield "", block[: first.start()] if first else block
+
     for tag, end in _tags(_SECTION, block):
         text = block[tag.end() : end]
         if tag[1]:
             yield "", text
             continue
+
         # TREC's files begin a section with its label, such as "Description:".
         name, text = tag[2].lower(), text.strip()
         label = SECTIONS[name]
@@ -77,10 +84,11 @@ def _sections(block: str) -> Iterator[tuple[str, str]]:
 
 def _tags(pattern: re.Pattern[str], content: str) -> Iterator[tuple[re.Match[str], int]]:
     """Yield every tag with the position where the next one starts."""
-    earlier = None
+    previous = None
     for tag in pattern.finditer(content):
-        if earlier:
-            yield earlier, tag.start()
-        earlier = tag
-    if earlier:
-        yield earlier, len(content)
+        if previous:
+            yield previous, tag.start()
+        previous = tag
+
+    if previous:
+        yield previous, len(content)

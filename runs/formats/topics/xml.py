@@ -1,4 +1,4 @@
-"""Topics in TREC's XML: `<topics><topic number="1"><query>...`, and topics that consist of text only."""
+"""Topics in TREC's XML: `<topics><topic number="1"><query>...`, and topics with text only."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from runs.formats.topics.definition import TopicList, TopicText, gather_texts, t
 
 TOPIC_TAGS = {"topic", "top", "query"}
 # Attributes that distinguish elements of one name, as in <subtopic number="2">.
-_TELLING = ("number", "id", "name")
+_DISTINGUISHING = ("number", "id", "name")
 
 
 def read(content: str, report: FileReport) -> list[TopicText]:
-    """Return the topics wherever they are in the tree. DTDs and entities are refused, and external references never
-    followed."""
-    found = TopicList(report)
+    """Return the topics, wherever they are in the tree.
+
+    DTDs and entities are refused, and external references are not followed.
+    """
+    topics = TopicList(report)
     parser = make_parser()
     parser.forbid_dtd = True
-    parser.setContentHandler(_TopicHandler(found, parser))
+    parser.setContentHandler(_TopicHandler(topics, parser))
+
     try:
         parser.feed(content)
         parser.close()
@@ -37,29 +40,32 @@ def read(content: str, report: FileReport) -> list[TopicText]:
             "bad_xml",
             "a document type or an entity is declared; remove it",
         )
-    return found.topics
+
+    return topics.topics
 
 
 class _TopicHandler(ContentHandler):
-    """Follow the parser; `depth` is 0 outside a topic, 1 in it, 2 in one of its elements and so on."""
+    """Collects topics; `depth` is 0 outside a topic, 1 in it, 2 in one of its elements."""
 
-    def __init__(self, found: TopicList, locator: Locator) -> None:
+    def __init__(self, topics: TopicList, locator: Locator) -> None:
         super().__init__()
         self.locator = locator
-        self.found = found
+        self.topics = topics
         self.depth = self.line = 0
         self.attributes: dict[str, str] = {}
         self.parts: dict[str, list[str]] = {}
         self.current: list[str] = []
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
-        named = {key.lower(): value for key, value in attrs.items()}
+        attributes = {key.lower(): value for key, value in attrs.items()}
         if self.depth == 1:
-            self._begin_text(name.lower(), named)
+            self._begin_text(name.lower(), attributes)
+
         if self.depth or name.lower() in TOPIC_TAGS:
             self.depth += 1
+
         if self.depth == 1:
-            self._begin_topic(named)
+            self._begin_topic(attributes)
 
     def characters(self, content: str) -> None:
         if self.depth:
@@ -68,6 +74,7 @@ class _TopicHandler(ContentHandler):
     def endElement(self, name: str) -> None:
         if not self.depth:
             return
+
         self.depth -= 1
         if self.depth == 0:
             self._end_topic()
@@ -81,12 +88,12 @@ class _TopicHandler(ContentHandler):
         self.current = self.parts["text"]
 
     def _begin_text(self, name: str, attributes: dict[str, str]) -> None:
-        telling = next((f".{attributes[key]}" for key in _TELLING if key in attributes), "")
-        self.current = self.parts.setdefault(name + telling, [])
+        suffix = next((f".{attributes[key]}" for key in _DISTINGUISHING if key in attributes), "")
+        self.current = self.parts.setdefault(name + suffix, [])
         self.current.append("\n\n")
 
     def _end_topic(self) -> None:
         texts = gather_texts((name, "".join(parts)) for name, parts in self.parts.items())
         topic_id = take_id(self.attributes) or take_id(texts)
         pairs = [*self.attributes.items(), *texts.items()]
-        self.found.add(self.line, topic_id, gather_texts(pairs))
+        self.topics.add(self.line, topic_id, gather_texts(pairs))
