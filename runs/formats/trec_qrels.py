@@ -26,7 +26,7 @@ from runs.formats.scanning.scan import find_duplicates, judgements_beside
 
 # The possible uses of the second column.
 SUBTOPIC, ROUND, IGNORE = ITERATIONS = ("subtopic", "round", "ignore")
-_NAMED = 10
+_ITERATIONS_NAMED = 10
 _LEVEL = f"a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
 
 
@@ -52,105 +52,118 @@ def read_qrels(
     limits: Limits = DEFAULT_LIMITS,
     seed: int = 0,
 ) -> QrelsSummary:
-    """Read the judgements of a file with a report of its problems and warnings; `summary.report.check()` raises
-    InvalidFile.
+    """Read the judgements of a file with a report of its problems and warnings.
 
-    A document judged in several iterations has the highest of its levels, whatever the iterations
-    are; two levels in one iteration are a problem. If the iterations are subtopics, the level of
-    each is kept too. Without an `iteration` they are subtopics if a topic judges a document in two
-    of them, or if `had_subtopics` says that the collection's previous judgements had some;
-    otherwise they are ignored.
+    `summary.report.check()` raises InvalidFile. A document judged in several iterations has the
+    highest of its levels, whatever the iterations mean; two levels in one iteration are a problem.
+    If the iterations are subtopics, the level of each is kept too. Without an `iteration` they are
+    subtopics if a topic judges a document in two of them, or if the collection `had_subtopics`
+    before; otherwise they are ignored.
     """
     reader = PieceReader(QRELS, limits, seed)
-    (read,) = reader.read_usual(open_qrels(), judgements_beside(seed), whole=True)
-    if isinstance(read, Judgements):
-        # Of usual lines nothing is to report, and they have one iteration.
-        reader.check_topics(len(read.topic_ids))
-        return _summary(reader, read, iteration or (SUBTOPIC if had_subtopics else IGNORE))
+    (content,) = reader.read_usual(open_qrels(), judgements_beside(seed), whole=True)
+    if isinstance(content, Judgements):
+        # Usual lines have only one iteration, and nothing to report.
+        reader.check_topics(len(content.topic_ids))
+        return _summary(reader, content, iteration or (SUBTOPIC if had_subtopics else IGNORE))
 
-    return _summary(reader, *_of_columns(reader, read, iteration, had_subtopics))
+    return _summary(reader, *_read_columns(reader, content, iteration, had_subtopics))
 
 
 def _summary(reader: PieceReader, judgements: Judgements, iteration: str) -> QrelsSummary:
     base = judgements.recall_base
-    values, kind = np.unique(base.level, return_inverse=True)
-    occurring = dict(
-        zip(values.tolist(), np.bincount(kind, base.counts).astype(int).tolist(), strict=True)
-    )
-    return QrelsSummary(reader.report, judgements, reader.lines, occurring, iteration)
+    values, index = np.unique(base.level, return_inverse=True)
+    counts = np.bincount(index, base.counts).astype(int)
+    levels = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    return QrelsSummary(reader.report, judgements, reader.lines, levels, iteration)
 
 
-def _of_columns(
+def _read_columns(
     reader: PieceReader, columns: Columns, iteration: str | None, had_subtopics: bool
 ) -> tuple[Judgements, str]:
-    """Return the judgements of some lines, and the use of their second column; report problems and warnings."""
-    good = _check(reader, columns)
-    columns = group_by_topic(keep_rows(columns, good))
+    """Return the judgements of some lines, and the use of their second column.
+
+    Report problems and warnings.
+    """
+    valid = _valid_rows(reader, columns)
+    columns = group_by_topic(keep_rows(columns, valid))
     topic_ids, starts = topic_segments(columns)
     reader.check_topics(len(topic_ids))
     first, second = find_duplicates(columns, starts)
-    same = _same_iteration(columns, first, second)
-    taken = iteration or (SUBTOPIC if had_subtopics or (same == second).any() else IGNORE)
-    subtopics = _subtopics(columns, starts, first, second) if taken == SUBTOPIC else None
-    _report_iterations(reader, columns, starts, subtopics, taken, given=iteration is not None)
-    keep = _merge_repeated(reader, columns, first, second, same)
+    same_iteration = _same_iteration(columns, first, second)
+    chosen = iteration or (
+        SUBTOPIC if had_subtopics or (same_iteration == second).any() else IGNORE
+    )
+    subtopics = _subtopics(columns, starts, first, second) if chosen == SUBTOPIC else None
+    _report_iterations(
+        reader, columns, starts, subtopics, chosen, is_requested=iteration is not None
+    )
+    keep = _merge_repeated(reader, columns, first, second, same_iteration)
 
     if not len(columns.line) and not reader.report.problems:
         reader.report.problem(0, "empty_qrels", "the file contains no judgements")
 
-    return _judgements(keep_rows(columns, keep), subtopics, reader.seed), taken
+    return _judgements(keep_rows(columns, keep), subtopics, reader.seed), chosen
 
 
-def _check(reader: PieceReader, columns: Columns) -> Flags:
+def _valid_rows(reader: PieceReader, columns: Columns) -> Flags:
     number = columns.number
     if columns.noted(FRACTION):
         number[columns.notes & FRACTION != 0] = np.nan
 
     with np.errstate(invalid="ignore"):
-        beyond = np.abs(number) > MAX_LEVEL
+        too_large = np.abs(number) > MAX_LEVEL
 
-    if beyond.any():
-        number[beyond] = np.nan
+    if too_large.any():
+        number[too_large] = np.nan
 
-    good: Flags = reader.check_rows(columns, _LEVEL, "bad_level")
-    five = good & (columns.notes & EXTRA_NUMBER != 0)
-    say = "a number follows the level: which of the two is the level? Four columns are needed: topic 0 document level"
-    reader.add(columns.line[five], "ambiguous_level", say)
+    valid: Flags = reader.check_rows(columns, _LEVEL, "bad_level")
+    has_fifth_number = valid & (columns.notes & EXTRA_NUMBER != 0)
+    message = (
+        "a number follows the level: which of the two is the level? "
+        "Four columns are needed: topic 0 document level"
+    )
+
+    reader.add(columns.line[has_fifth_number], "ambiguous_level", message)
     reader.warn_extra_columns(columns)
-    good &= ~five
+    valid &= ~has_fifth_number
 
-    return good
+    return valid
 
 
-def _several(columns: Columns) -> bool:
+def _has_several_iterations(columns: Columns) -> bool:
     """Return whether a topic has several iterations."""
-    return bool(_inside(columns).any())
+    return bool(_changes_within_topic(columns).any())
 
 
 def _subtopics(columns: Columns, topic_starts: Ints, first: Ints, second: Ints) -> Subtopics | None:
-    """Return the level of each document in each iteration, or None if every topic has only one iteration."""
-    if not _several(columns):
+    """Return the level of each document in each iteration, or None if topics have only one."""
+    if not _has_several_iterations(columns):
         return None
 
-    document, kept = np.arange(len(columns.line)), np.ones(len(columns.line), np.bool_)
-    document[second], kept[second] = first, False
-    label = numbered(columns, LABEL)
-    _, rows = np.unique(document * (label.max() + 1) + label, return_index=True)
+    document, is_first = np.arange(len(columns.line)), np.ones(len(columns.line), np.bool_)
+    document[second], is_first[second] = first, False
+    labels = numbered(columns, LABEL)
+    _, rows = np.unique(document * (labels.max() + 1) + labels, return_index=True)
     rows = rows[_by_topic_and_id(columns, topic_starts, rows)]
     topic = _topics(topic_starts)[rows]
-    judgement = (np.cumsum(kept) - 1)[document[rows]]
+    judgement = (np.cumsum(is_first) - 1)[document[rows]]
 
     return Subtopics(
-        topic, judgement, _within_topic(topic, label[rows]), columns.number[rows].astype(np.int64)
+        topic, judgement, _within_topic(topic, labels[rows]), columns.number[rows].astype(np.int64)
     )
 
 
 def _by_topic_and_id(columns: Columns, topic_starts: Ints, rows: Ints) -> Ints:
-    """Return the order of some rows by topic, then by doc_id descending; rows of one document stay as they are."""
+    """Return the order of some rows by topic, then by doc_id descending.
+
+    Rows of one document keep their order.
+    """
     content = columns.data.tobytes()
     ids = [content[start:end] for start, end in columns.spans[rows, 2:4].tolist()]
     by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True), np.int64)
     order: Ints = by_id[np.argsort(_topics(topic_starts)[rows][by_id], kind="stable")]
+
     return order
 
 
@@ -167,107 +180,124 @@ def _report_iterations(
     columns: Columns,
     starts: Ints,
     subtopics: Subtopics | None,
-    taken: str,
-    given: bool,
+    chosen: str,
+    is_requested: bool,
 ) -> None:
     """Report the use of the iterations of the file, if a topic has several."""
-    if not _several(columns):
+    if not _has_several_iterations(columns):
         return
 
     if subtopics:
         count, topics = subtopics.count, int(subtopics.topic[-1]) + 1
-        say = f"{count:,} subtopics of {topics:,} topics, by the iteration column; only measures of subtopics use them"
-        say += "" if given else "; with iteration=round or iteration=ignore they are none"
-        reader.report.warning(0, "subtopics", say, count)
-    elif taken == ROUND:
-        named, count = _iterations(columns)
+        message = (
+            f"{count:,} subtopics of {topics:,} topics, by the iteration column; "
+            "only measures of subtopics use them"
+        )
+        if not is_requested:
+            message += "; with iteration=round or iteration=ignore they are none"
+        reader.report.warning(0, "subtopics", message, count)
+    elif chosen == ROUND:
+        names, count = _iterations(columns)
         reader.report.warning(
-            0, "rounds", f"{count:,} rounds of judging, by the iteration column: {named}", count
+            0, "rounds", f"{count:,} rounds of judging, by the iteration column: {names}", count
         )
-    elif not given:
-        named, count = _iterations(columns)
-        several = len(np.unique(_topics(starts)[_inside(columns)]))
-        say = (
-            f"the iteration column has {count:,} values ({named}) and {several:,} topics have several, but none judges "
-            "a document under two of them: it is ignored; iteration=subtopic or iteration=round says what it is"
+    elif not is_requested:
+        names, count = _iterations(columns)
+        topics_with_several = len(np.unique(_topics(starts)[_changes_within_topic(columns)]))
+        message = (
+            f"the iteration column has {count:,} values ({names}) "
+            f"and {topics_with_several:,} topics have several, "
+            "but none judges a document under two of them: it is ignored; "
+            "iteration=subtopic or iteration=round says what it is"
         )
-        reader.report.warning(0, "iteration_ignored", say, several)
+        reader.report.warning(0, "iteration_ignored", message, topics_with_several)
 
 
-def _inside(columns: Columns) -> Flags:
+def _changes_within_topic(columns: Columns) -> Flags:
     """Return rows at which the iteration changes within a topic."""
-    inside: Flags = columns.notes & (NEW_TOPIC | NEW_LABEL) == NEW_LABEL
-    return inside
+    changes: Flags = columns.notes & (NEW_TOPIC | NEW_LABEL) == NEW_LABEL
+    return changes
 
 
 def _iterations(columns: Columns) -> tuple[str, int]:
-    """Return the first iterations with their numbers of judgements as part of a sentence, and how many there are."""
+    """Return the first iterations with their sizes as part of a sentence, and their number."""
     numbers = numbered(columns, LABEL)
-    values, rows, sizes = np.unique(numbers, return_index=True, return_counts=True)
+    iterations, rows, sizes = np.unique(numbers, return_index=True, return_counts=True)
     names = [
-        columns.text(row, LABEL)[:100].decode(errors="replace") for row in rows[:_NAMED].tolist()
+        columns.text(row, LABEL)[:100].decode(errors="replace")
+        for row in rows[:_ITERATIONS_NAMED].tolist()
     ]
-    named = ", ".join(
+
+    listing = ", ".join(
         f"{name!r} {size:,} times" for name, size in zip(names, sizes.tolist(), strict=False)
     )
 
-    return named + (", ..." if len(values) > _NAMED else ""), len(values)
+    return listing + (", ..." if len(iterations) > _ITERATIONS_NAMED else ""), len(iterations)
 
 
 def _merge_repeated(
-    reader: PieceReader, columns: Columns, first: Ints, second: Ints, same: Ints
+    reader: PieceReader, columns: Columns, first: Ints, second: Ints, same_iteration: Ints
 ) -> Flags:
-    """Return which rows to keep: the first of each document, raised to the highest level that any iteration gives
-    it."""
+    """Return which rows to keep: the first of each document.
+
+    Their levels are raised to the highest of any iteration.
+    """
     keep = np.ones(len(columns.line), np.bool_)
     keep[second] = False
+
     if len(second):
-        _report_repeated(reader, columns, same, second)
+        _report_repeated(reader, columns, same_iteration, second)
         np.maximum.at(columns.number, first, columns.number[second])
 
     return keep
 
 
 def _same_iteration(columns: Columns, first: Ints, second: Ints) -> Ints:
-    """Return for each repeated row the first row that judges its document in its iteration, which may be itself."""
+    """Return for each repeated row the first one with its document and iteration, maybe itself."""
     if not len(second):
         return second
 
     documents, labels = np.unique(first), numbered(columns, LABEL)
     rows = np.concatenate([documents, second])
     keys = np.concatenate([documents, first]) * (labels.max() + 1) + labels[rows]
-    _, at, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    same: Ints = rows[at][inverse][len(documents) :]
+    _, first_places, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    earlier: Ints = rows[first_places][inverse][len(documents) :]
 
-    return same
+    return earlier
 
 
-def _report_repeated(reader: PieceReader, columns: Columns, other: Ints, row: Ints) -> None:
-    several, equal = other == row, columns.number[other] == columns.number[row]
-    for code, chosen in (
-        ("several_iterations", several),
-        ("duplicate_judgement", ~several & equal),
-        ("conflicting_judgement", ~several & ~equal),
+def _report_repeated(reader: PieceReader, columns: Columns, earlier: Ints, repeated: Ints) -> None:
+    in_several, equal = earlier == repeated, columns.number[earlier] == columns.number[repeated]
+    for code, selected in (
+        ("several_iterations", in_several),
+        ("duplicate_judgement", ~in_several & equal),
+        ("conflicting_judgement", ~in_several & ~equal),
     ):
-        put = reader.report.problem if code == "conflicting_judgement" else reader.report.warning
-        for index in np.flatnonzero(chosen)[:PROBLEMS_SHOWN].tolist():
-            put(
-                int(columns.line[row[index]]),
+        add = reader.report.problem if code == "conflicting_judgement" else reader.report.warning
+        for index in np.flatnonzero(selected)[:PROBLEMS_SHOWN].tolist():
+            add(
+                int(columns.line[repeated[index]]),
                 code,
-                _say_repeated(code, columns, int(other[index]), int(row[index])),
+                _repetition_message(code, columns, int(earlier[index]), int(repeated[index])),
             )
 
-        reader.count_rest(code, int(np.count_nonzero(chosen)))
+        reader.count_rest(code, int(np.count_nonzero(selected)))
 
 
-def _say_repeated(code: str, columns: Columns, other: int, row: int) -> str:
+def _repetition_message(code: str, columns: Columns, earlier: int, row: int) -> str:
     document = repr(columns.text(row, DOCUMENT)[:100].decode(errors="replace"))
-    line, level, above = columns.line[other], int(columns.number[row]), int(columns.number[other])
+    line, level, earlier_level = (
+        columns.line[earlier],
+        int(columns.number[row]),
+        int(columns.number[earlier]),
+    )
+
     if code == "several_iterations":
         return f"document {document} is judged in several iterations; its highest level counts"
     if code == "duplicate_judgement":
         return f"the judgement of {document} in line {line} is repeated"
-    return f"document {document} has level {level} here and {above} in line {line}"
+
+    return f"document {document} has level {level} here and {earlier_level} in line {line}"
 
 
 def _judgements(columns: Columns, subtopics: Subtopics | None, seed: int) -> Judgements:

@@ -1,4 +1,4 @@
-"""TREC runs: `topic Q0 document rank score tag`, checked line by line and read into RankedBlocks."""
+"""TREC runs: `topic Q0 document rank score tag`, checked by line and read into RankedBlocks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ USUAL_DOCUMENTS = 1000
 
 @dataclass
 class RunSummary:
-    """The properties of a run that need no judgements. `topics` maps each topic_id to its number of documents."""
+    """The properties of a run that need no judgements.
+
+    `topics` maps each topic_id to its number of documents.
+    """
 
     report: FileReport
     tag: str | None = None
@@ -62,7 +65,7 @@ class RunSummary:
 
 
 def say_contradicted(lines: int, documents: int) -> str:
-    """Return a note on the rank column of a run: `lines` of it contradict the score of the line before."""
+    """Return a note on a run with `lines` where rank and score contradict the line before."""
     return (
         f"{lines:,} of {documents:,} lines have a rank that contradicts their score; scores decide"
     )
@@ -75,53 +78,63 @@ def read_run(
 
     Raise TopicsInterleaved if `grouped` is wrong, InvalidFile if the file is damaged after all.
     """
-    reader, seen = PieceReader(CHECKED_RUN, limits, seed), set[bytes]()
+    reader, topic_ids = PieceReader(CHECKED_RUN, limits, seed), set[bytes]()
     for columns in reader.read(open_run(), whole=not grouped):
-        yield from _checked_blocks(reader, columns, grouped, seen)
+        yield from _checked_blocks(reader, columns, grouped, topic_ids)
 
 
 def judge_run(
-    open_run: Opener, judgements: Judgements, scores: ScoreType = "float64", *, grouped: bool = True,
-    limits: Limits = DEFAULT_LIMITS, seed: int = 0,
-) -> JudgedRun:  # fmt: skip
-    """Judge a run that was checked before, with the errors of `read_run`; `seed` is that of the judgements."""
+    open_run: Opener,
+    judgements: Judgements,
+    scores: ScoreType = "float64",
+    *,
+    grouped: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
+    seed: int = 0,
+) -> JudgedRun:
+    """Judge a run that was checked before, with the errors of `read_run`.
+
+    `seed` must be that of the judgements.
+    """
     blocks = read_run(open_run, grouped=grouped, limits=limits, seed=seed)
     line_judge = judge_beside(judgements, scores, checked=True) if grouped else None
     judged = _judged_blocks(open_run, line_judge, limits, seed) if line_judge else blocks
+
     return judge(judged, judgements, scores, search_beside())
 
 
 def _judged_blocks(
     open_run: Opener, line_judge: LineJudge, limits: Limits, seed: int
 ) -> Iterator[RankedBlock | JudgedBlock]:
-    reader, seen = PieceReader(CHECKED_RUN, limits, seed), set[bytes]()
+    reader, topic_ids = PieceReader(CHECKED_RUN, limits, seed), set[bytes]()
     for piece in reader.read_usual(open_run(), line_judge):
         if isinstance(piece, JudgedLines):
-            ensure_grouped(piece.block.topic_ids, seen)
+            ensure_grouped(piece.block.topic_ids, topic_ids)
             yield piece.block
         else:
-            yield from _checked_blocks(reader, piece, True, seen)
+            yield from _checked_blocks(reader, piece, True, topic_ids)
 
 
 def _checked_blocks(
-    reader: PieceReader, columns: Columns, grouped: bool, seen: set[bytes]
+    reader: PieceReader, columns: Columns, grouped: bool, topic_ids: set[bytes]
 ) -> Iterator[RankedBlock]:
     reader.check_rows(columns, _SCORE, "bad_score")
     reader.report.check()
     for part in [columns] if grouped else topics_together(columns):
         block = _block(part)
-        ensure_grouped(block.topic_ids, seen)
+        ensure_grouped(block.topic_ids, topic_ids)
         yield block
 
 
 def check_run(
     open_run: Opener, *, tag: str | None = None, limits: Limits = DEFAULT_LIMITS, seed: int = 0
 ) -> RunSummary:
-    """Read a run to its end and report all problems and warnings; `tag` is the one that the submission names, if
-    any."""
+    """Read a run to its end and report all problems and warnings.
+
+    `tag` is that of the submission, if it has one.
+    """
     try:
-        # What judges lines with nothing to report reads them faster than the scan; here it has
-        # nothing to judge by.
+        # Judging reads valid lines faster than scanning, also without judgements.
         return _RunCheck(limits, seed, tag, grouped=True).run(
             open_run, judge_beside(_no_judgements(seed), "float64")
         )
@@ -132,9 +145,9 @@ def check_run(
 
 @cache
 def _no_judgements(seed: int) -> Judgements:
-    none = np.zeros(0, np.int64)
+    empty = np.zeros(0, np.int64)
     return Judgements(
-        [], none, none, np.zeros(0, np.uint8), none, none, np.zeros(0, np.uint64), seed
+        [], empty, empty, np.zeros(0, np.uint8), empty, empty, np.zeros(0, np.uint64), seed
     )
 
 
@@ -145,11 +158,10 @@ def use_run(
     limits: Limits = DEFAULT_LIMITS,
     seed: int = 0,
 ) -> tuple[RunSummary, T]:
-    """Return the report of a run and the result of `use` for its valid lines, in one reading (two if topics are
-    interleaved).
+    """Return the report of a run and the result of `use` for its valid lines.
 
-    `use` must read all blocks. The tag is that of the last line, as in trec_eval, and several tags
-    are not a problem.
+    The run is read once, or twice if topics are interleaved. `use` must read all blocks. The tag is
+    that of the last line, as in trec_eval, and several tags are not a problem.
     """
     try:
         check = _RunCheck(limits, seed, None, grouped=True, any_tags=True)
@@ -160,10 +172,17 @@ def use_run(
 
 
 def check_and_judge(
-    open_run: Opener, judgements: Judgements, scores: ScoreType = "float64", *, limits: Limits = DEFAULT_LIMITS,
+    open_run: Opener,
+    judgements: Judgements,
+    scores: ScoreType = "float64",
+    *,
+    limits: Limits = DEFAULT_LIMITS,
     seed: int = 0,
-) -> tuple[RunSummary, JudgedRun]:  # fmt: skip
-    """Return the report of a run and its valid lines judged, as `use_run` does; `seed` is that of the judgements."""
+) -> tuple[RunSummary, JudgedRun]:
+    """Return the report of a run and its valid lines, judged. See `use_run`.
+
+    `seed` must be that of the judgements.
+    """
 
     def judged(blocks: Iterator[RankedBlock | JudgedBlock]) -> JudgedRun:
         return judge(blocks, judgements, scores, search_beside())
@@ -192,7 +211,7 @@ def _block(columns: Columns) -> RankedBlock:
 
 
 class _RunCheck:
-    """One reading of a run; its findings go into the summary."""
+    """One reading of a run, which fills the summary."""
 
     def __init__(
         self, limits: Limits, seed: int, tag: str | None, grouped: bool, any_tags: bool = False
@@ -206,7 +225,7 @@ class _RunCheck:
         self.last_tag: str | None = None
         self.contradicted = 0
         self.contradicted_lines: list[int] = []
-        self.seen: set[bytes] = set()
+        self.topic_ids: set[bytes] = set()
 
     def run(self, open_run: Opener, line_judge: LineJudge | None = None) -> RunSummary:
         for _ in self.judged_blocks(open_run, line_judge) if line_judge else self.blocks(open_run):
@@ -214,7 +233,7 @@ class _RunCheck:
         return self.summary
 
     def blocks(self, open_run: Opener) -> Iterator[RankedBlock]:
-        """Yield the valid lines of the run; the summary is complete when they are read to the end."""
+        """Yield the valid lines of the run. Afterwards the summary is complete."""
         for columns in self.reader.read(open_run(), whole=not self.summary.grouped):
             yield from self._valid_blocks(columns)
         self._finish()
@@ -222,7 +241,10 @@ class _RunCheck:
     def judged_blocks(
         self, open_run: Opener, line_judge: LineJudge
     ) -> Iterator[RankedBlock | JudgedBlock]:
-        """Yield the same of a run with grouped topics, judged already where there is nothing to report."""
+        """Yield the valid lines of a run with grouped topics, judged if there is nothing to report.
+
+        Afterwards the summary is complete.
+        """
         for piece in self.reader.read_usual(open_run(), line_judge):
             if isinstance(piece, JudgedLines):
                 block = piece.block
@@ -236,9 +258,9 @@ class _RunCheck:
         self._finish()
 
     def _valid_blocks(self, columns: Columns) -> Iterator[RankedBlock]:
-        good = self.reader.check_rows(columns, _SCORE, "bad_score")
+        valid = self.reader.check_rows(columns, _SCORE, "bad_score")
         self.reader.warn_extra_columns(columns)
-        columns = keep_rows(columns, good)
+        columns = keep_rows(columns, valid)
         for row in np.flatnonzero(columns.notes & NEW_LABEL).tolist():
             if len(self.tags) > 1:
                 break
@@ -260,8 +282,8 @@ class _RunCheck:
             self.tags.setdefault(tag, line)
 
     def _note_topics(self, topic_ids: list[bytes], sizes: Ints) -> None:
-        ensure_grouped(topic_ids, self.seen)
-        self.reader.check_topics(len(self.seen))
+        ensure_grouped(topic_ids, self.topic_ids)
+        self.reader.check_topics(len(self.topic_ids))
         self.reader.check_documents(int(sizes.max(initial=0)))
         names = (topic_id.decode(errors="replace") for topic_id in topic_ids)
         self.summary.topics.update(zip(names, sizes.tolist(), strict=True))
@@ -274,7 +296,7 @@ class _RunCheck:
         ):
             name, topic = columns.text(row, DOCUMENT), columns.text(row, TOPIC)
             message = (
-                f"document {_show(name)} is listed twice for topic {_show(topic)}, "
+                f"document {_quote(name)} is listed twice for topic {_quote(topic)}, "
                 f"first in line {columns.line[earlier]}"
             )
             self.reader.report.problem(int(columns.line[row]), "duplicate_document", message)
@@ -282,14 +304,14 @@ class _RunCheck:
         self.reader.count_rest("duplicate_document", len(second))
 
     def _note_order(self, columns: Columns, block: RankedBlock) -> None:
-        inside = np.ones(len(block.scores), np.bool_)
-        inside[block.topic_starts[:-1]] = False
-        self.summary.tied_documents += int(np.count_nonzero(_tied(block.scores, inside)))
-        known = inside[1:] & (columns.rank[1:] >= 0) & (columns.rank[:-1] >= 0)
-        later, earlier = _steps(columns.rank)
-        higher, lower = _steps(block.scores)
-        against = known & (later & higher | earlier & lower)
-        lines = columns.line[1:][against]
+        within_topic = np.ones(len(block.scores), np.bool_)
+        within_topic[block.topic_starts[:-1]] = False
+        self.summary.tied_documents += int(np.count_nonzero(_tied_rows(block.scores, within_topic)))
+        comparable = within_topic[1:] & (columns.rank[1:] >= 0) & (columns.rank[:-1] >= 0)
+        later, earlier = _changes(columns.rank)
+        higher, lower = _changes(block.scores)
+        contradicting = comparable & (later & higher | earlier & lower)
+        lines = columns.line[1:][contradicting]
         self.contradicted += len(lines)
         self.contradicted_lines += lines[: LINES_NAMED - len(self.contradicted_lines)].tolist()
 
@@ -302,70 +324,75 @@ class _RunCheck:
 
         summary.tag = self._choose_tag()
         if self.reader.comments:
-            # Imported where it is needed: most runs have no comments, and a YAML reader takes long
-            # to load.
+            # Most runs have no comments, and a YAML reader takes long to load.
             from runs.formats.ir_metadata import read_ir_metadata
 
-            summary.metadata, oddity = read_ir_metadata(self.reader.comments)
-            if oddity:
-                report.warning(0, "bad_ir_metadata", oddity)
+            summary.metadata, problem = read_ir_metadata(self.reader.comments)
+            if problem:
+                report.warning(0, "bad_ir_metadata", problem)
 
         if self.contradicted:
-            say = say_contradicted(self.contradicted, summary.documents)
+            message = say_contradicted(self.contradicted, summary.documents)
             for line in self.contradicted_lines:
-                report.warning(line, "rank_contradicts_score", say)
+                report.warning(line, "rank_contradicts_score", message)
             report.count_more(
                 "rank_contradicts_score", self.contradicted - len(self.contradicted_lines)
             )
 
         if summary.tied_documents:
-            say = f"{summary.tied_documents:,} documents have tied scores; ties are broken by document id"
-            report.warning(0, "ties", say, summary.tied_documents)
+            message = (
+                f"{summary.tied_documents:,} documents have tied scores; "
+                "ties are broken by document id"
+            )
+            report.warning(0, "ties", message, summary.tied_documents)
 
-        long = [topic for topic, size in summary.topics.items() if size > USUAL_DOCUMENTS]
-        if long:
-            first = f"topic {long[0]} has {summary.topics[long[0]]:,}"
-            say = f"{len(long)} topics have more than the usual {USUAL_DOCUMENTS:,} documents; {first}"
-            report.warning(0, "many_documents", say, len(long))
+        long_topics = [topic for topic, size in summary.topics.items() if size > USUAL_DOCUMENTS]
+        if long_topics:
+            first = f"topic {long_topics[0]} has {summary.topics[long_topics[0]]:,}"
+            message = (
+                f"{len(long_topics)} topics have more than the usual "
+                f"{USUAL_DOCUMENTS:,} documents; {first}"
+            )
+            report.warning(0, "many_documents", message, len(long_topics))
 
     def _choose_tag(self) -> str | None:
         report = self.reader.report
         if self.tag is None and len(self.tags) > 1:
             (first, _), (second, line) = list(self.tags.items())[:2]
-            say = f"tag {second[:64]!r} differs from {first[:64]!r} above"
+            message = f"tag {second[:64]!r} differs from {first[:64]!r} above"
             if self.any_tags:
-                report.warning(line, "mixed_tags", f"{say}; the last one is used")
+                report.warning(line, "mixed_tags", f"{message}; the last one is used")
             else:
-                report.problem(line, "mixed_tags", f"{say}; give one tag in the submission")
+                report.problem(line, "mixed_tags", f"{message}; give one tag in the submission")
 
         if self.any_tags:
             return self.last_tag
 
-        found, line = next(iter(self.tags.items()), (None, 0))
-        tag = self.tag or found
+        file_tag, line = next(iter(self.tags.items()), (None, 0))
+        tag = self.tag or file_tag
         if tag is not None and not TAG.fullmatch(tag):
             instead = "" if self.tag else "; give another tag in the submission"
             report.problem(
                 0 if self.tag else line, "bad_run_tag", f"{tag[:64]!r}: {TAG_RULE}{instead}"
             )
 
-        if self.tag and found and (found != self.tag or len(self.tags) > 1):
+        if self.tag and file_tag and (file_tag != self.tag or len(self.tags) > 1):
             report.warning(
-                line, "tag_differs", f"the file's tag {found[:64]!r} is replaced by {self.tag!r}"
+                line, "tag_differs", f"the file's tag {file_tag[:64]!r} is replaced by {self.tag!r}"
             )
 
         return tag
 
 
-def _steps(values: Floats | Ints) -> tuple[Flags, Flags]:
-    """Return where a row's value is greater than that of the row before, and where it is less; shape (rows - 1,)."""
+def _changes(values: Floats | Ints) -> tuple[Flags, Flags]:
+    """Return where values rise from one row to the next, and where they fall; shape (rows - 1,)."""
     return values[1:] > values[:-1], values[1:] < values[:-1]
 
 
-def _tied(scores: Floats, inside: Flags) -> Flags:
-    """Return rows whose score another row of the topic has, whatever the file's order."""
-    topic = np.cumsum(~inside)
-    rises = (scores[1:] > scores[:-1]) & inside[1:]
+def _tied_rows(scores: Floats, within_topic: Flags) -> Flags:
+    """Return rows that share their score with another row of the topic, in any order."""
+    topic = np.cumsum(~within_topic)
+    rises = (scores[1:] > scores[:-1]) & within_topic[1:]
 
     # Most runs list each topic in descending order: equal scores are then adjacent.
     order = np.lexsort((scores, topic)) if rises.any() else np.arange(len(scores))
@@ -377,5 +404,5 @@ def _tied(scores: Floats, inside: Flags) -> Flags:
     return tied
 
 
-def _show(text: bytes) -> str:
+def _quote(text: bytes) -> str:
     return repr(text[:100].decode(errors="replace"))

@@ -1,19 +1,20 @@
 """Sessions as JSON, one object a line.
 
     {"session_id": "s1", "topic_id": "301", "searcher": "u7", "system": "A", "queries": [
-        {"text": "organized crime", "time": 4.1, "documents": ["d1", "d7"], "scores": [9.1, 8.3], "clicked": ["d7"],
-         "judged": {"d7": 2}, "scanned": 2},
+        {"text": "organized crime", "time": 4.1, "documents": ["d1", "d7"], "scores": [9.1, 8.3],
+         "clicked": ["d7"], "judged": {"d7": 2}, "scanned": 2},
         {"text": "transnational crime", "documents": []}]}
 
-A session may have `"searcher_attributes": {"years": 7, "role": "physician"}`, which are those of
-its searcher, and `"known": ["d3"]`, documents that the searcher knew before. Only `session_id` and
-`queries` must be there, and `documents` in a query, in their order. `ranks` may say at which ranks
-they stood where some are not listed.
+A session may have `"searcher_attributes": {"years": 7, "role": "physician"}` of its searcher, and
+`"known": ["d3"]`, documents that the searcher knew before. Only `session_id` and `queries` are
+required, and in a query `documents`, in their order. `ranks` are their ranks, if some documents are
+not listed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -28,17 +29,22 @@ from runs.formats.sessions.listing import QueryText, SessionList, SessionText
 _PIECE = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _MAX_DIGITS, _MAX_NUMBER = 400, 1e15
-# Of an object, most of them unknown and ignored; and of lists and objects in a line, which take
-# more memory than bytes.
+# Keys of an object, most of them unknown and ignored; and lists and objects in a line, which take
+# more memory than their bytes.
 _MAX_KEYS, _MAX_BRACKETS = 100, 100_000
-_SESSION = {
-    "session_id": "session_id", "id": "session_id", "session": "session_id", "topic_id": "topic_id",
-    "topic": "topic_id", "searcher": "searcher", "system": "system",
-}  # fmt: skip
+_SESSION_FIELDS = {
+    "session_id": "session_id",
+    "id": "session_id",
+    "session": "session_id",
+    "topic_id": "topic_id",
+    "topic": "topic_id",
+    "searcher": "searcher",
+    "system": "system",
+}
 
 
 class _Refused(Exception):
-    """What is wrong with a line: a code and a sentence."""
+    """A problem of a line: a code and a sentence."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -49,61 +55,73 @@ class _Refused(Exception):
 def read(
     open_sessions: Opener, report: FileReport, limits: Limits, seed: int, grouped: bool = True
 ) -> Iterator[SessionBlock]:
-    """Yield the sessions of a file in blocks; what is wrong goes to the report."""
-    found, wasted = SessionList(report, limits, seed), 0
+    """Yield the sessions of a file in blocks; problems go to the report."""
+    session_list, invalid_bytes = SessionList(report, limits, seed), 0
+
     for line, content in _lines(open_sessions(), report, limits):
         if content.strip():
             problems = len(report.problems)
-            _read_line(found, line, content)
-            wasted += len(content) if len(report.problems) > problems else 0
-            report.stop_when_full(line, at_once=wasted > limits.session_length)
-            yield from found.take()
-    yield from found.take(rest=True)
+            _read_line(session_list, line, content)
+            invalid_bytes += len(content) if len(report.problems) > problems else 0
+            report.stop_when_full(line, at_once=invalid_bytes > limits.session_length)
+            yield from session_list.take()
+
+    yield from session_list.take(rest=True)
 
 
 def read_one(
     open_sessions: Opener, place: int, report: FileReport, limits: Limits
 ) -> Iterator[SessionBlock]:
-    """Yield the session at a place, from 0, of a file that was checked before: the lines above it are not parsed."""
-    found = SessionList(report, limits, 0)
+    """Yield the session at a place, from 0, of a file that was checked before.
+
+    The lines above it are not parsed.
+    """
+    session_list = SessionList(report, limits, 0)
+
     for line, content in _lines(open_sessions(), report, limits):
         if content.strip():
             if place == 0:
-                _read_line(found, line, content)
+                _read_line(session_list, line, content)
                 break
             place -= 1
-    yield from found.take(rest=True)
+
+    yield from session_list.take(rest=True)
 
 
 def _lines(stream: Reader, report: FileReport, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Yield every line with its number; one that is too long ends the reading."""
+    """Yield every line with its number. Raise InvalidFile for a line that is too long."""
     line, rest = 0, b""
-    for piece in iter(lambda: stream.read(_PIECE), b""):
-        *whole, rest = ((rest or b"") + piece).split(b"\n")
-        if line + len(whole) > limits.lines:
+
+    for chunk in iter(lambda: stream.read(_PIECE), b""):
+        *lines_in_chunk, rest = ((rest or b"") + chunk).split(b"\n")
+        if line + len(lines_in_chunk) > limits.lines:
             raise FileTooLarge(f"more than {limits.lines:,} lines", code="too_many_lines")
-        for content in whole:
+
+        for content in lines_in_chunk:
             line += 1
             yield line, content.removeprefix(_BOM) if line == 1 else content
+
         if len(rest) > limits.session_length:
             message = f"the line has more than {limits.session_length:,} bytes"
             report.problem(line + 1, "line_too_long", message)
             report.check()
+
     yield line + 1, rest.removeprefix(_BOM) if line == 0 else rest
 
 
-def _read_line(found: SessionList, line: int, content: bytes) -> None:
+def _read_line(session_list: SessionList, line: int, content: bytes) -> None:
     try:
-        session = _session(line, _parse(content), found.report)
-    except _Refused as refused:
-        found.report.problem(line, refused.code, refused.message)
+        session = _session(line, _parse(content), session_list.report)
+    except _Refused as refusal:
+        session_list.report.problem(line, refusal.code, refusal.message)
     else:
-        found.add(session)
+        session_list.add(session)
 
 
 def _parse(content: bytes) -> dict[str, Any]:
     if len(content) > _MAX_BRACKETS and content.count(b"{") + content.count(b"[") > _MAX_BRACKETS:
         raise _Refused("bad_json", f"more than {_MAX_BRACKETS:,} lists and objects in a line")
+
     try:
         record = _DECODER.decode(content.decode())
     except UnicodeDecodeError as error:
@@ -116,8 +134,10 @@ def _parse(content: bytes) -> dict[str, Any]:
         raise _Refused("bad_json", "the object is nested too deeply") from error
     except ValueError as error:
         raise _Refused("bad_json", str(error)) from error
+
     if not isinstance(record, dict):
         raise _Refused("bad_json", "each line must be a JSON object")
+
     return record
 
 
@@ -131,7 +151,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
         raise ValueError("an object has a key twice")
@@ -139,7 +159,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    parse_int=_whole_number, parse_constant=_refuse, object_pairs_hook=_unique
+    parse_int=_whole_number, parse_constant=_refuse, object_pairs_hook=_without_repeated_keys
 )
 
 
@@ -147,41 +167,48 @@ def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionTe
     session = SessionText(line)
     _check_keys(record)
     queries = record.pop("queries", None)
+
     if (attributes := record.pop("searcher_attributes", None)) is not None:
         session.attributes = _attributes(attributes)
+
     if (known := record.pop("known", None)) is not None:
-        if not _only(known, str):
+        if not _has_only(known, str):
             raise _Refused("bad_value", f"`known` must be {_STRINGS}")
         session.known = known
+
     for key, value in record.items():
-        if key not in _SESSION:
-            say = f"{key[:100]!r} of a session is not known and ignored"
-            report.warning(line, "unknown_key", say, kind=say)
+        if key not in _SESSION_FIELDS:
+            message = f"{key[:100]!r} of a session is not known and ignored"
+            report.warning(line, "unknown_key", message, kind=message)
         elif value is not None:
             if isinstance(value, bool) or not isinstance(value, str | int):
                 raise _Refused("bad_value", f"`{key}` must be a string or a whole number")
-            setattr(session, _SESSION[key], str(value))
+            setattr(session, _SESSION_FIELDS[key], str(value))
+
     if not isinstance(queries, list):
         raise _Refused("bad_queries", "`queries` must be a list of objects")
+
     session.queries = [_query(line, query, report) for query in queries]
     return session
 
 
 def _attributes(value: object) -> dict[str, float | str]:
-    """Return what is known of a searcher; an attribute that is null is not known."""
+    """Return the attributes of a searcher that are not null."""
     if not isinstance(value, dict):
         raise _Refused(
             "bad_attributes", "`searcher_attributes` must be an object of numbers and strings"
         )
-    known = {name: one for name, one in value.items() if one is not None}
-    for name, one in known.items():
-        if not isinstance(one, str) and (
-            type(one) not in (int, float) or not abs(one) < _MAX_NUMBER
+
+    attributes = {name: attribute for name, attribute in value.items() if attribute is not None}
+    for name, attribute in attributes.items():
+        if not isinstance(attribute, str) and (
+            type(attribute) not in (int, float) or not abs(attribute) < _MAX_NUMBER
         ):
             raise _Refused(
                 "bad_attributes", f"attribute {name[:100]!r} must be a number or a string"
             )
-    return known
+
+    return attributes
 
 
 def _check_keys(record: dict[str, Any]) -> None:
@@ -192,48 +219,52 @@ def _check_keys(record: dict[str, Any]) -> None:
 def _query(line: int, record: object, report: FileReport) -> QueryText:
     if not isinstance(record, dict):
         raise _Refused("bad_queries", "each query must be an object")
+
     _check_keys(record)
     query = QueryText(line)
+
     for key, value in record.items():
-        if key not in _QUERY:
-            say = f"{key[:100]!r} of a query is not known and ignored"
-            report.warning(line, "unknown_key", say, kind=say)
+        if key not in _QUERY_FIELDS:
+            message = f"{key[:100]!r} of a query is not known and ignored"
+            report.warning(line, "unknown_key", message, kind=message)
         elif value is not None:
-            fits, meaning = _QUERY[key]
-            if not fits(value):
-                raise _Refused("bad_value", f"`{key}` must be {meaning}")
+            is_valid, rule = _QUERY_FIELDS[key]
+            if not is_valid(value):
+                raise _Refused("bad_value", f"`{key}` must be {rule}")
             setattr(query, key, value)
+
     if not isinstance(record.get("documents"), list):
         raise _Refused(
             "bad_value", "`documents` must be a list of document ids, empty where nothing was found"
         )
+
     return query
 
 
-def _only(value: object, *types: type) -> bool:
-    """Return whether a list has nothing but these types; exactly these, for True is no number."""
+def _has_only(value: object, *types: type) -> bool:
+    """Return whether a list has only items of exactly these types: True is not a number."""
     return isinstance(value, list) and set(map(type, value)) <= set(types)
 
 
-def _levels(value: object) -> bool:
+def _has_levels(value: object) -> bool:
     return isinstance(value, Mapping) and set(map(type, value.values())) <= {int}
 
 
 _STRINGS = "a list of document ids, each a string"
-_QUERY: dict[str, tuple[Callable[[Any], bool], str]] = {
+_QUERY_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "a string"),
     "time": (
         lambda value: type(value) in (int, float) and abs(value) < 1e15,
         "a number of seconds",
     ),
-    "documents": (lambda value: _only(value, str), _STRINGS),
-    "ranks": (lambda value: _only(value, int), "a list of whole numbers"),
+    "documents": (lambda value: _has_only(value, str), _STRINGS),
+    "ranks": (lambda value: _has_only(value, int), "a list of whole numbers"),
     "scores": (
-        lambda value: _only(value, int, float) and all(abs(v) < 1e300 for v in value),
+        lambda value: _has_only(value, int, float) and all(abs(v) < 1e300 for v in value),
         "a list of numbers",
     ),
-    "clicked": (lambda value: _only(value, str), _STRINGS),
-    "judged": (_levels, "an object of levels, whole numbers, by document id"),
+    "clicked": (lambda value: _has_only(value, str), _STRINGS),
+    "judged": (_has_levels, "an object of levels, whole numbers, by document id"),
     "scanned": (
         lambda value: type(value) is int and 0 <= value < 10**9,
         "a number of documents, 0 or above",
@@ -242,30 +273,37 @@ _QUERY: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def write(blocks: Iterator[SessionBlock]) -> Iterator[bytes]:
-    """Yield the canonical form: keys in the order above, those left out that say nothing, no spaces, UTF-8."""
+    """Yield the canonical form of sessions, in UTF-8.
+
+    Keys are in the order above, without empty ones, and there are no spaces.
+    """
     for block in blocks:
         content = block.data.tobytes()
         for index, session in enumerate(block.sessions):
             queries = range(int(block.query_starts[index]), int(block.query_starts[index + 1]))
             record: dict[str, Any] = {"session_id": session.session_id.decode()}
+
             for key in ("topic_id", "searcher", "system"):
                 if value := getattr(session, key):
                     record[key] = value.decode()
+
             if session.attributes:
                 record["searcher_attributes"] = json.loads(session.attributes)
-            if block.known is not None and (known := _texts(block.known, index)):
+
+            if block.known is not None and (known := _known_ids(block.known, index)):
                 record["known"] = known
-            record["queries"] = [_record(block, content, query) for query in queries]
+
+            record["queries"] = [_query_record(block, content, query) for query in queries]
             yield json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def _texts(known: RankedBlock, session: int) -> list[str]:
-    rows = slice(*known.topic_starts[session : session + 2].tolist())
-    spans = zip(known.doc_starts[rows].tolist(), known.doc_ends[rows].tolist(), strict=True)
-    return [known.data[start:end].tobytes().decode() for start, end in spans]
+def _known_ids(block: RankedBlock, session: int) -> list[str]:
+    rows = slice(*block.topic_starts[session : session + 2].tolist())
+    spans = zip(block.doc_starts[rows].tolist(), block.doc_ends[rows].tolist(), strict=True)
+    return [block.data[start:end].tobytes().decode() for start, end in spans]
 
 
-def _record(block: SessionBlock, content: bytes, index: int) -> dict[str, Any]:
+def _query_record(block: SessionBlock, content: bytes, index: int) -> dict[str, Any]:
     query, rows = block.queries[index], slice(*block.document_starts[index : index + 2].tolist())
     ranks, scores = block.ranks[rows].tolist(), block.scores[rows].tolist()
     spans = zip(block.doc_starts[rows].tolist(), block.doc_ends[rows].tolist(), strict=True)
@@ -275,9 +313,10 @@ def _record(block: SessionBlock, content: bytes, index: int) -> dict[str, Any]:
         "time": query.time,
         "documents": [content[start:end].decode() for start, end in spans],
         "ranks": None if ranks == list(range(1, len(ranks) + 1)) else ranks,
-        "scores": scores if scores and all(score == score for score in scores) else None,  # noqa: PLR0124
+        "scores": None if not scores or any(map(math.isnan, scores)) else scores,
         "clicked": [doc.decode() for doc in query.clicked] or None,
         "judged": {doc.decode(): level for doc, level in query.judged.items()} or None,
         "scanned": scanned if scanned >= 0 else None,
     }
+
     return {key: value for key, value in record.items() if value is not None}

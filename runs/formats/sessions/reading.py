@@ -1,4 +1,4 @@
-"""Session files of every format we read, recognised by their content."""
+"""Session files of every supported format, recognised by their content."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _START = 4096
 
 @dataclass
 class SessionsSummary:
-    """What can be said of a session file without judgements.
+    """The properties of a session file that need no judgements.
 
     `queries` has the number of queries of each session, in the order of `sessions`; `grouped` is
-    what reading it again needs to know.
+    needed for reading the file again.
     """
 
     report: FileReport
@@ -52,9 +52,10 @@ def check_sessions(
     limits: Limits = DEFAULT_LIMITS,
     seed: int = 0,
 ) -> SessionsSummary:
-    """Read a session file to its end and report everything wrong or odd; `summary.report.check()` raises InvalidFile.
+    """Read a session file to its end and report all problems and warnings.
 
-    UnsupportedFile for a format that is not known, FileTooLarge beyond a limit.
+    `summary.report.check()` raises InvalidFile. Raise UnsupportedFile for an unknown format,
+    FileTooLarge beyond a limit.
     """
     return use_sessions(open_sessions, _exhaust, format=format, limits=limits, seed=seed)[0]
 
@@ -67,10 +68,12 @@ def use_sessions(
     limits: Limits = DEFAULT_LIMITS,
     seed: int = 0,
 ) -> tuple[SessionsSummary, T]:
-    """Return the report of a session file and what `use` makes of its sound sessions, in one reading (two where the
-    lines of sessions are interleaved). `use` must read all blocks; `seed` is that of the judgements
-    they will meet."""
-    name = _choose(open_sessions, format)
+    """Return the report of a session file and the result of `use` for its valid sessions.
+
+    The file is read once, or twice if the lines of sessions are interleaved. `use` must read all
+    blocks; `seed` must be that of the judgements by which they are judged.
+    """
+    name = _choose_format(open_sessions, format)
     try:
         return _use(name, open_sessions, use, limits, seed, grouped=True)
     except TopicsInterleaved:
@@ -85,11 +88,15 @@ def read_sessions(
     limits: Limits = DEFAULT_LIMITS,
     seed: int = 0,
 ) -> Iterator[SessionBlock]:
-    """Yield the blocks of a session file that was checked before; InvalidFile where it is not sound after all."""
+    """Yield the blocks of a session file that was checked before.
+
+    Raise InvalidFile if it is damaged after all.
+    """
     report = FileReport()
     for block in FORMATS[format](open_sessions, report, limits, seed, grouped):
         report.check()
         yield block
+
     report.check()
 
 
@@ -101,33 +108,43 @@ def read_session_at(
     grouped: bool = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[SessionBlock, int] | None:
-    """Return a block with the session at a place, from 0, of a file that was checked before, and which of the block's
-    sessions it is. No more is read than that needs."""
+    """Return the block with the session at a place, from 0, and its index in the block.
+
+    The file was checked before, and is read no further than needed.
+    """
     if format == "jsonl":
         block = next(sessions_jsonl.read_one(open_sessions, place, FileReport(), limits), None)
         return (block, 0) if block else None
+
     for block in read_sessions(open_sessions, format=format, grouped=grouped, limits=limits):
         if place < len(block.sessions):
             return block, place
         place -= len(block.sessions)
+
     return None
 
 
 def detect_format(start: bytes) -> str:
-    """Return the format that a file's first bytes show; what is neither JSON nor XML is taken for columns."""
+    """Return the format that a file's first bytes show: columns if neither JSON nor XML."""
     text = start.removeprefix(_BOM).lstrip()
-    return "jsonl" if text.startswith(b"{") else "trec-xml" if text.startswith(b"<") else "columns"
+    if text.startswith(b"{"):
+        return "jsonl"
+    return "trec-xml" if text.startswith(b"<") else "columns"
 
 
-def _choose(open_sessions: Opener, format: str | None) -> str:
+def _choose_format(open_sessions: Opener, format: str | None) -> str:
     if format is not None and format not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise UnsupportedFile(f"no session format {format!r}; known are {known}", pointer="format")
+        formats = ", ".join(FORMATS)
+        raise UnsupportedFile(
+            f"no session format {format!r}; known are {formats}", pointer="format"
+        )
+
     start = open_sessions().read(_START)
     if start.startswith(_UTF16):
         report = FileReport()
         report.problem(1, "undecodable_bytes", "the file is UTF-16; send it as UTF-8")
         report.check()
+
     return format or detect_format(start)
 
 
@@ -140,37 +157,49 @@ def _use(
     grouped: bool,
 ) -> tuple[SessionsSummary, T]:
     summary = SessionsSummary(FileReport(), name, grouped=grouped)
-    used = use(
-        _noted(FORMATS[name](open_sessions, summary.report, limits, seed, grouped), summary, limits)
+    result = use(
+        _summarized(
+            FORMATS[name](open_sessions, summary.report, limits, seed, grouped), summary, limits
+        )
     )
+
     if not summary.sessions and not summary.report.problems:
         summary.report.problem(
             0, "empty_sessions", f"the file contains no sessions (read as {name})"
         )
-    return summary, used
+
+    return summary, result
 
 
-def _noted(
+def _summarized(
     blocks: Iterator[SessionBlock], summary: SessionsSummary, limits: Limits
 ) -> Iterator[SessionBlock]:
-    """Yield the blocks, each put down in the summary before; FileTooLarge where that is to hold too much."""
-    kept = 0
+    """Yield the blocks, and add each to the summary before.
+
+    Raise FileTooLarge if the summary would take too much memory.
+    """
+    id_bytes = 0
+
     for block in blocks:
         sizes = np.diff(block.document_starts)
         summary.sessions += block.sessions
         summary.queries += np.diff(block.query_starts).tolist()
         summary.documents += int(sizes.sum())
-        kept += sum(
-            len(one.session_id)
-            + len(one.topic_id)
-            + len(one.searcher)
-            + len(one.system)
-            + len(one.attributes)
-            for one in block.sessions
+        id_bytes += sum(
+            len(session.session_id)
+            + len(session.topic_id)
+            + len(session.searcher)
+            + len(session.system)
+            + len(session.attributes)
+            for session in block.sessions
         )
-        if kept > limits.session_ids:
-            message = f"more than {limits.session_ids:,} bytes of ids of sessions, topics, searchers and systems"
-            raise FileTooLarge(message, code="too_large_at_once")
+        if id_bytes > limits.session_ids:
+            raise FileTooLarge(
+                f"more than {limits.session_ids:,} bytes of ids of sessions, topics, "
+                "searchers and systems",
+                code="too_large_at_once",
+            )
+
         summary.empty_queries += int(np.count_nonzero(sizes == 0))
         yield block
 

@@ -1,4 +1,4 @@
-"""Sessions in the XML of the TREC session track: `<session num="1"><interaction num="1"><query>...<results>...`.
+"""Sessions in the XML of the TREC session track.
 
     <session num="1" userid="7" starttime="0"><topic num="28"/>
       <interaction num="1" starttime="4.05"><query>...</query>
@@ -41,20 +41,24 @@ _SECONDS = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
 def read(
     open_sessions: Opener, report: FileReport, limits: Limits, seed: int, grouped: bool = True
 ) -> Iterator[SessionBlock]:
-    """Yield the sessions of a file in blocks; what is wrong goes to the report. DTDs and entities are refused."""
-    found = SessionList(report, limits, seed)
+    """Yield the sessions of a file in blocks; problems go to the report.
+
+    DTDs and entities are refused.
+    """
+    session_list = SessionList(report, limits, seed)
     parser = make_parser()
     parser.forbid_dtd = True
-    handler = _SessionHandler(found, parser)
+    handler = _SessionHandler(session_list, parser)
     parser.setContentHandler(handler)
     stream = open_sessions()
     try:
-        for piece in iter(lambda: stream.read(_PIECE), b""):
-            handler.count_lines(piece.count(b"\n"))
-            parser.feed(piece)
-            handler.check_length(len(piece))
+        for chunk in iter(lambda: stream.read(_PIECE), b""):
+            handler.count_lines(chunk.count(b"\n"))
+            parser.feed(chunk)
+            handler.check_length(len(chunk))
             report.stop_when_full(handler.line)
-            yield from found.take()
+            yield from session_list.take()
+
         parser.close()
     except SAXParseException as error:
         report.problem(
@@ -66,65 +70,69 @@ def read(
             "bad_xml",
             "a document type or an entity is declared; remove it",
         )
-    yield from found.take(rest=True)
+
+    yield from session_list.take(rest=True)
 
 
 class _SessionHandler(ContentHandler):
-    """Follows the parser: `path` holds the names of the open elements, `text` what the innermost said."""
+    """Collects sessions; `path` are the names of the open elements, `text` is the innermost text."""
 
-    def __init__(self, found: SessionList, locator: Any) -> None:
+    def __init__(self, session_list: SessionList, locator: Any) -> None:
         super().__init__()
-        self.found = found
+        self.session_list = session_list
         self.locator = locator
         self.session: SessionText | None = None
         self.query: QueryText | None = None
         self.path: list[str] = []
         self.text: list[str] = []
         self.length = 0
-        self.heard = False
+        self.had_event = False
         self.document: dict[str, str] = {}
-        # Where in the query's documents each rank was given first.
-        self.places: dict[int, int] = {}
-        self.lines = self.elements = 0
+
+        # The position in the query's documents at which each rank was given first.
+        self.positions: dict[int, int] = {}
+        self.line_count = self.element_count = 0
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
         self._count(1 + len(attrs))
         name = name.lower()
         self.path.append(name)
-        self.text, self.heard = [], True
+        self.text, self.had_event = [], True
+
         if len(self.path) > _DEPTH:
-            self._stop("bad_xml", f"more than {_DEPTH} elements inside each other")
+            self._refuse("bad_xml", f"more than {_DEPTH} elements inside each other")
+
         if name in ("result", "click"):
             self.document = {"rank": attrs.get("rank", "")}
         elif self.query is None:
-            self._begin(name, {key.lower(): value.strip() for key, value in attrs.items()})
+            self._start_element(name, {key.lower(): value.strip() for key, value in attrs.items()})
 
     def processingInstruction(self, target: str, data: str) -> None:
         self._count(1)
 
     def characters(self, content: str) -> None:
-        self.heard = True
+        self.had_event = True
         if self.query is not None:
             self.text.append(content)
 
     def endElement(self, name: str) -> None:
         name = self.path.pop()
         text = "".join(self.text).strip()
-        self.text, self.heard = [], True
+        self.text, self.had_event = [], True
         if self.query is not None:
             self._end_in_query(name, text, self.query)
         elif name == "session" and self.session is not None:
-            self.found.add(self.session)
+            self.session_list.add(self.session)
             self.session, self.length = None, 0
 
     def check_length(self, size: int) -> None:
-        """Refuse a session without end, and a tag without end, of which nothing is heard."""
-        self.length = 0 if self.heard and self.session is None else self.length + size
-        self.heard = False
-        if self.length > self.found.limits.session_length:
-            self._stop(
+        """Refuse a session without end, and a tag without end, which causes no events."""
+        self.length = 0 if self.had_event and self.session is None else self.length + size
+        self.had_event = False
+        if self.length > self.session_list.limits.session_length:
+            self._refuse(
                 "line_too_long",
-                f"the session has more than {self.found.limits.session_length:,} bytes",
+                f"the session has more than {self.session_list.limits.session_length:,} bytes",
             )
 
     @property
@@ -132,53 +140,59 @@ class _SessionHandler(ContentHandler):
         return self.locator.getLineNumber() or 0
 
     def count_lines(self, lines: int) -> None:
-        """Refuse more lines than any file may have."""
-        self.lines += lines
-        if self.lines > self.found.limits.lines:
+        """Raise FileTooLarge for more lines than a file may have."""
+        self.line_count += lines
+        if self.line_count > self.session_list.limits.lines:
             raise FileTooLarge(
-                f"more than {self.found.limits.lines:,} lines", code="too_many_lines"
+                f"more than {self.session_list.limits.lines:,} lines", code="too_many_lines"
             )
 
     def _count(self, parts: int) -> None:
-        """Refuse more elements and attributes than a file may have lines."""
-        self.elements += parts
-        if self.elements > self.found.limits.lines:
-            message = f"more than {self.found.limits.lines:,} elements and attributes"
+        """Raise FileTooLarge for more elements and attributes than a file may have lines."""
+        self.element_count += parts
+        if self.element_count > self.session_list.limits.lines:
+            message = f"more than {self.session_list.limits.lines:,} elements and attributes"
             raise FileTooLarge(message, code="too_many_lines")
 
-    def _stop(self, code: str, message: str) -> None:
-        self.found.report.problem(self.session.line if self.session else self.line, code, message)
-        self.found.report.check()
+    def _refuse(self, code: str, message: str) -> None:
+        self.session_list.report.problem(
+            self.session.line if self.session else self.line, code, message
+        )
+        self.session_list.report.check()
 
-    def _begin(self, name: str, given: dict[str, str]) -> None:
-        """A session, its topic or a query begins, or something that says nothing of them."""
+    def _start_element(self, name: str, attributes: dict[str, str]) -> None:
+        """Begin a session or a query, or set the topic; other elements are ignored."""
         if self.session is None:
             if name == "session":
-                self._begin_session(given)
+                self._begin_session(attributes)
         elif name in _QUERY_TAGS:
-            self.found.check_queries(len(self.session.queries) + 1)
-            self._begin_query(given)
+            self.session_list.check_queries(len(self.session.queries) + 1)
+            self._begin_query(attributes)
         elif name == "topic":
-            self.session.topic_id = given.get("num") or given.get("id") or given.get("number") or ""
+            self.session.topic_id = (
+                attributes.get("num") or attributes.get("id") or attributes.get("number") or ""
+            )
 
-    def _begin_session(self, given: dict[str, str]) -> None:
+    def _begin_session(self, attributes: dict[str, str]) -> None:
         self.session = SessionText(
             self.line,
-            session_id=given.get("num") or given.get("id", ""),
-            topic_id=given.get("topic", ""),
-            searcher=given.get("userid") or given.get("searcher", ""),
-            system=given.get("system", ""),
+            session_id=attributes.get("num") or attributes.get("id", ""),
+            topic_id=attributes.get("topic", ""),
+            searcher=attributes.get("userid") or attributes.get("searcher", ""),
+            system=attributes.get("system", ""),
         )
         self.length = 0
 
-    def _begin_query(self, given: dict[str, str]) -> None:
-        self.places = {}
-        self.query = QueryText(self.line, ranks=[], time=self._time(given.get("starttime", "")))
-        scanned = given.get("scanned", "")
+    def _begin_query(self, attributes: dict[str, str]) -> None:
+        self.positions = {}
+        self.query = QueryText(
+            self.line, ranks=[], time=self._time(attributes.get("starttime", ""))
+        )
+        scanned = attributes.get("scanned", "")
         if re.fullmatch("[0-9]{1,9}", scanned):
             self.query.scanned = int(scanned)
         elif scanned:
-            self.found.report.problem(
+            self.session_list.report.problem(
                 self.line, "bad_value", "`scanned` must be a number of documents, 0 or above"
             )
 
@@ -192,48 +206,51 @@ class _SessionHandler(ContentHandler):
         elif name == "click":
             self._add_click(query)
         elif name in _QUERY_TAGS and self.session is not None:
-            self.session.queries.append(_in_order(query))
+            self.session.queries.append(_sorted_by_rank(query))
             self.query = None
 
     def _add_document(self, query: QueryText) -> None:
-        rank, named = self.document.get("rank", ""), _id_of(self.document)
-        place = int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 10 else 0
-        if rank and not place:
-            self.found.report.problem(
+        rank, document_id = self.document.get("rank", ""), _id_of(self.document)
+        number = int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 10 else 0
+        if rank and not number:
+            self.session_list.report.problem(
                 self.line, "bad_rank", f"{rank[:40]!r} is not a rank, a whole number from 1 on"
             )
+
         ranks = query.ranks or []
-        self.places.setdefault(place or len(ranks) + 1, len(ranks))
-        query.documents.append(named)
-        ranks.append(place or len(ranks) + 1)
+        self.positions.setdefault(number or len(ranks) + 1, len(ranks))
+        query.documents.append(document_id)
+        ranks.append(number or len(ranks) + 1)
         query.ranks = ranks
-        self.found.check_documents(len(ranks))
+        self.session_list.check_documents(len(ranks))
 
     def _add_click(self, query: QueryText) -> None:
-        """A click names its document, or the rank of one above it in the file."""
-        named, rank = _id_of(self.document), self.document.get("rank", "")
-        if (
-            not named
-            and rank.isascii()
-            and rank.isdigit()
-            and (place := self.places.get(int(rank[:9]))) is not None
-        ):
-            named = query.documents[place]
-        if named:
-            query.clicked.append(named)
+        """Add a click: it names its document, or the rank of one above it in the file."""
+        document_id, rank = _id_of(self.document), self.document.get("rank", "")
+        if not document_id and rank.isascii() and rank.isdigit():
+            position = self.positions.get(int(rank[:9]))
+            if position is not None:
+                document_id = query.documents[position]
+
+        if document_id:
+            query.clicked.append(document_id)
         else:
-            self.found.report.warning(
+            self.session_list.report.warning(
                 self.line, "clicked_not_listed", "a click on no document of its query is left out"
             )
 
     def _time(self, text: str) -> float | None:
-        """Seconds, or a clock's hours, minutes and seconds."""
+        """Return the seconds of a text, or of a clock's hours, minutes and seconds."""
         if _SECONDS.fullmatch(text):
             return float(text)
         if match := _CLOCK.fullmatch(text):
             return 3600 * int(match[1] or 0) + 60 * int(match[2]) + float(match[3])
+
         if text:
-            self.found.report.warning(self.line, "bad_time", f"the time {text[:40]!r} is not read")
+            self.session_list.report.warning(
+                self.line, "bad_time", f"the time {text[:40]!r} is not read"
+            )
+
         return None
 
 
@@ -241,10 +258,10 @@ def _id_of(document: dict[str, str]) -> str:
     return next((document[tag] for tag in _ID_TAGS if document.get(tag)), "")
 
 
-def _in_order(query: QueryText) -> QueryText:
-    """Return the documents by rank, wherever in the file they stood."""
+def _sorted_by_rank(query: QueryText) -> QueryText:
+    """Return the query with its documents sorted by rank."""
     ranks = query.ranks or []
     order = sorted(range(len(ranks)), key=ranks.__getitem__)
-    query.documents = [query.documents[place] for place in order]
-    query.ranks = [ranks[place] for place in order]
+    query.documents = [query.documents[position] for position in order]
+    query.ranks = [ranks[position] for position in order]
     return query
