@@ -1,4 +1,4 @@
-"""Work on the next items of an iterator while the current one is used."""
+"""Compute the next results of an iterator while the current one is used."""
 
 from __future__ import annotations
 
@@ -19,44 +19,46 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 THREADS = min(4, CORES)
 
 
-_limit: ContextVar[int] = ContextVar("threads of a file", default=THREADS)
+_thread_limit: ContextVar[int] = ContextVar("threads of a file", default=THREADS)
 
 
 @contextmanager
 def few_threads(most: int) -> Iterator[None]:
-    """Use at most so many threads for a file within this block: other processes use the other cores."""
-    token = _limit.set(most)
+    """Use at most this many threads for a file inside the block, and leave other cores free."""
+    token = _thread_limit.set(most)
     try:
         yield
     finally:
-        _limit.reset(token)
+        _thread_limit.reset(token)
 
 
 def most_threads() -> int:
-    """Return how many threads a file may use here."""
-    return _limit.get()
+    """Return how many threads a file may use in this context."""
+    return _thread_limit.get()
 
 
-class _Step(Generic[Result]):
-    """A call that another thread makes, in the context of this one."""
+class _Call(Generic[Result]):
+    """A call of a function in another thread, in the context of this one."""
 
-    def __init__(self, function: Callable[..., Result], *given: Any) -> None:
-        self._call = copy_context().run, function, *given
-        self._made = Lock()
-        self._made.acquire()
+    def __init__(self, function: Callable[..., Result], *arguments: Any) -> None:
+        self._context = copy_context()
+        self._function = function
+        self._arguments = arguments
+        self._done = Lock()
+        self._done.acquire()
 
-    def make(self) -> None:
-        run, *given = self._call
+    def run(self) -> None:
         try:
-            self._result: Result = run(*given)
+            self._result: Result = self._context.run(self._function, *self._arguments)
             self._failure: BaseException | None = None
         except BaseException as failure:
             self._failure = failure
-        self._made.release()
+
+        self._done.release()
 
     def result(self) -> Result:
-        """Return what the call returns, or raise what it raises."""
-        with self._made:
+        """Wait for the call, and return its result or raise its error."""
+        with self._done:
             if self._failure is not None:
                 raise self._failure
             return self._result
@@ -65,49 +67,53 @@ class _Step(Generic[Result]):
 def ahead(
     function: Callable[[Item], Result], items: Iterator[Item], threads: int
 ) -> Iterator[Result]:
-    """Yield the results of a function that releases the interpreter's lock, in order, with some of them computed in
-    advance.
+    """Yield the results of a function in order, some of them computed ahead in other threads.
 
-    The items themselves are drawn in the caller's thread. If drawing one fails, the results of
-    those before it come first. Threads of this module's own, because concurrent.futures loads what
-    takes as long as a small file.
+    The function should release the interpreter's lock. The items themselves are read in the
+    caller's thread; if reading one fails, the results of those before it come first. The module has
+    threads of its own, because loading concurrent.futures takes as long as reading a small file.
     """
-    threads = min(threads, _limit.get())
+    threads = min(threads, _thread_limit.get())
     if threads == 1:
         # A thread that only waits for another one costs more than it gains.
         yield from map(function, items)
         return
-    waiting: deque[_Step[Result]] = deque()
-    steps: SimpleQueue[_Step[Result] | None] = SimpleQueue()
+
+    pending: deque[_Call[Result]] = deque()
+    calls: SimpleQueue[_Call[Result] | None] = SimpleQueue()
     workers: list[Thread] = []
     failure: Exception | None = None
 
     def work() -> None:
-        while step := steps.get():
-            step.make()
+        while call := calls.get():
+            call.run()
 
     try:
         while failure is None:
             try:
-                step = _Step(function, next(items))
+                call = _Call(function, next(items))
             except StopIteration:
                 break
             except Exception as error:
                 failure = error
             else:
-                waiting.append(step)
-                steps.put(step)
+                pending.append(call)
+                calls.put(call)
                 if len(workers) < threads:
                     workers.append(Thread(target=work))
                     workers[-1].start()
-            if len(waiting) >= threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+
+            if len(pending) >= threads:
+                yield pending.popleft().result()
+
+        while pending:
+            yield pending.popleft().result()
     finally:
         for _ in workers:
-            steps.put(None)
+            calls.put(None)
+
         for worker in workers:
             worker.join()
+
     if failure is not None:
         raise failure

@@ -1,5 +1,7 @@
-"""Read the usual lines of a qrels file in one pass, with the compiled code of
-`runs.formats.scanning.kernels.judgements`."""
+"""Read the usual lines of a qrels file in one pass of compiled code.
+
+The code is in `runs.formats.scanning.kernels.judgements`.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,12 @@ _DELETE = b"\x7f"
 
 
 def judgement_reader(seed: int) -> JudgementReader:
-    """Return what reads judgements out of lines that are usual, with all that `line_judge` asks of them."""
+    """Return a function that reads judgements from usual lines."""
 
     def read(content: bytes, size: int, first_line: int, limits: Limits) -> Judgements | None:
         if not size or _DELETE in content:
             return None
+
         data, (parts, lines) = np.frombuffer(content, np.uint8), large_parts(content, size)
         rows, starts = sum(lines), [0, *accumulate(lines[:-1])]
         doc_starts, doc_ends = np.empty((2, rows), np.int32)
@@ -44,24 +47,38 @@ def judgement_reader(seed: int) -> JudgementReader:
             own = slice(starts[part], end)
             topics = np.empty((lines[part], 3), np.int64)
             count = _READ(
-                data, *parts[part], seed, MAX_LEVEL, limits.id_length, limits.line_length,
-                np.empty(_COLUMNS, np.uint64), topics, doc_starts[own], doc_ends[own], hashes[own], levels[own],
-            )  # fmt: skip
+                data,
+                *parts[part],
+                seed,
+                MAX_LEVEL,
+                limits.id_length,
+                limits.line_length,
+                np.empty(_COLUMNS, np.uint64),
+                topics,
+                doc_starts[own],
+                doc_ends[own],
+                hashes[own],
+                levels[own],
+            )
+
             topics[:count, 2] += starts[part]
-            found: list[list[int]] = topics[:count].tolist()
-            return found
+            topics_of_part: list[list[int]] = topics[:count].tolist()
+            return topics_of_part
 
         ids, firsts = list[bytes](), list[int]()
-        for found in ahead(read_part, iter(range(len(parts))), len(parts)):
-            if not found:
+        for topics_of_part in ahead(read_part, iter(range(len(parts))), len(parts)):
+            if not topics_of_part:
                 return None
-            for begin, end, row in found:
+
+            for begin, end, row in topics_of_part:
                 # The first topic of a part may be the last one of the part before.
                 if not ids or content[begin:end] != ids[-1]:
                     ids.append(content[begin:end])
                     firsts.append(row)
+
         if len(set(ids)) < len(ids):
             return None
+
         topics = np.repeat(np.arange(len(ids)), np.diff([*firsts, rows]))
         judgements = Judgements(ids, topics, levels, data, doc_starts, doc_ends, hashes, seed)
         return judgements if are_distinct(judgements) else None

@@ -1,4 +1,7 @@
-"""Judge the lines of a run while scanning them, with the compiled code of `runs.formats.scanning.kernels.judging`."""
+"""Judge the lines of a run while scanning them, in compiled code.
+
+The code is in `runs.formats.scanning.kernels.judging`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ _JUDGE = Kernel(
     "uint64[::1], uint8[::1], int32[::1], int32[::1], "
     "uint64[::1], uint64[::1], uint8[::1], int32[::1], int32[::1], "
     "uint64[::1], uint64[::1], uint64[::1], uint64[::1], int32[::1], float64[::1], "
-    "float64[::1], int64[:, ::1], int64[::1], int64[::1], float64[::1], int64[::1], int64[::1], int64[::1])",
+    "float64[::1], int64[:, ::1], int64[::1], int64[::1], float64[::1], "
+    "int64[::1], int64[::1], int64[::1])",
 )
 KERNELS = (_FILL, _JUDGE)
 # The fewest bytes of a usual line, and the columns of one.
@@ -31,34 +35,43 @@ _DELETE = b"\x7f"
 
 
 def line_judge(judgements: Judgements, scores: ScoreType, checked: bool) -> LineJudge:
-    """Return what judges lines by some judgements; `checked` lines were found to be right before."""
+    """Return a function that judges lines by judgements; `checked` lines are known to be valid."""
     tables = judgements.derived("lines", _Tables.of)
 
     def judge(content: bytes, size: int, first_line: int, limits: Limits) -> JudgedLines | None:
         if not checked and _DELETE in content:
             return None
-        data, room = np.frombuffer(content, np.uint8), size // _SHORTEST + 1
-        ranks, row_scores, score = np.empty((3, room), np.float64)
-        topics, told = np.empty((room, 5), np.int64), np.empty(5, np.int64)
-        found = np.empty((4, room), np.int64)
+
+        data, capacity = np.frombuffer(content, np.uint8), size // _SHORTEST + 1
+        ranks, row_scores, score = np.empty((3, capacity), np.float64)
+        topics, totals = np.empty((capacity, 5), np.int64), np.empty(5, np.int64)
+        judged_columns = np.empty((4, capacity), np.int64)
         count = _JUDGE(
-            data, size, judgements.seed, scores == "float32", not checked, limits.id_length, limits.line_length,
-            tables.topics, tables.topic_data, tables.topic_starts, tables.topic_ends, tables.documents, tables.places,
-            judgements.data, tables.starts, tables.ends,
-            np.empty(_COLUMNS, np.uint64), *np.empty((3, room), np.uint64), np.empty(4 * room + 4, np.int32), ranks,
-            row_scores, topics, found[0], found[1], score, found[2], found[3], told,
+            data, size, judgements.seed, scores == "float32", not checked,
+            limits.id_length, limits.line_length,
+            tables.topics, tables.topic_data, tables.topic_starts, tables.topic_ends,
+            tables.documents, tables.places, judgements.data, tables.starts, tables.ends,
+            np.empty(_COLUMNS, np.uint64), *np.empty((3, capacity), np.uint64),
+            np.empty(4 * capacity + 4, np.int32), ranks, row_scores, topics,
+            judged_columns[0], judged_columns[1], score, judged_columns[2], judged_columns[3],
+            totals,
         )  # fmt: skip
+
         if not count:
             return None
-        rows, matched, tied, tag, tag_end = told.tolist()
+
+        rows, judged_rows, tied, tag, tag_end = totals.tolist()
         begin, end, topic_of, sizes, judged = topics[:count].T.copy()
+
         with np.errstate(over="ignore"):
             squares = np.add.reduceat(np.square(row_scores[:rows]), np.cumsum(sizes) - sizes)
+
         ids = [
             content[start:stop] for start, stop in zip(begin.tolist(), end.tolist(), strict=True)
         ]
-        # Copies, so that only what was found stays in memory.
-        rank, judgement, tie_first, tie_size = found[:, :matched].copy()
+
+        # Copies, so that only judged rows stay in memory.
+        rank, judgement, tie_first, tie_size = judged_columns[:, :judged_rows].copy()
         block = JudgedBlock(
             ids,
             topic_of,
@@ -67,7 +80,7 @@ def line_judge(judgements: Judgements, scores: ScoreType, checked: bool) -> Line
             squares,
             rank,
             judgement,
-            score[:matched].copy(),
+            score[:judged_rows].copy(),
             tie_first,
             tie_size,
         )
@@ -77,17 +90,23 @@ def line_judge(judgements: Judgements, scores: ScoreType, checked: bool) -> Line
 
 
 def are_distinct(judgements: Judgements) -> bool:
-    """Return whether no two documents of a topic have the same hash, and so none is judged twice. It takes the tables
-    that judging takes, which are kept."""
+    """Return whether the documents of each topic have different hashes: then none is judged twice.
+
+    This fills the tables for judging, which are kept.
+    """
     tables = _Tables.of(judgements, once=True)
-    if tables.whole:
+    if tables.complete:
         judgements.derived("lines", lambda _: tables)
-    return tables.whole
+    return tables.complete
 
 
 @dataclass(frozen=True)
 class _Tables:
-    """Hash tables: one of the topics, and in one array, from `places` on, one of the documents of each topic."""
+    """Hash tables: one of the topics, and one of the documents of each topic.
+
+    The tables of documents are in one array, from `places` on. `complete` says whether all
+    documents are in them.
+    """
 
     topics: Hashes
     topic_data: Bytes
@@ -97,21 +116,20 @@ class _Tables:
     places: Hashes
     starts: Positions
     ends: Positions
-    whole: bool
+    complete: bool
 
     @classmethod
     def of(cls, judgements: Judgements, once: bool = False) -> _Tables:
-        """Return the tables of some judgements; with `once` they are not whole if a topic has a hash twice."""
-        text = b"".join(judgements.topic_ids)
-        topic_ends = np.cumsum([0, *map(len, judgements.topic_ids)], dtype=np.int32)
-        topic_data, topic_starts, topic_ends = (
-            np.frombuffer(text, np.uint8),
-            topic_ends[:-1],
-            topic_ends[1:],
-        )
+        """Return the tables of judgements; with `once`, stop if a topic has a hash twice."""
+        topic_data = np.frombuffer(b"".join(judgements.topic_ids), np.uint8)
+        edges = np.cumsum([0, *map(len, judgements.topic_ids)], dtype=np.int32)
+        topic_starts, topic_ends = edges[:-1], edges[1:]
         hashes = hash_spans(topic_data, topic_starts, topic_ends, judgements.seed)
-        topics, _, _ = _filled(np.array([0, len(hashes)]), hashes, once=False)
-        documents, places, whole = _filled(judgements.topic_starts, judgements.doc_hashes, once)
+        topics, _, _ = _fill_tables(np.array([0, len(hashes)]), hashes, once=False)
+        documents, places, complete = _fill_tables(
+            judgements.topic_starts, judgements.doc_hashes, once
+        )
+
         return cls(
             topics,
             topic_data,
@@ -120,15 +138,19 @@ class _Tables:
             documents,
             places,
             *judgements.short_spans,
-            whole,
+            complete,
         )
 
 
-def _filled(starts: Ints, hashes: Hashes, once: bool) -> tuple[Hashes, Hashes, bool]:
-    """Return a table for each group of hashes, at most half full, so that one table stays in the cache; where each
-    begins; and whether all hashes are in them: with `once`, not if one is twice in a group."""
+def _fill_tables(starts: Ints, hashes: Hashes, once: bool) -> tuple[Hashes, Hashes, bool]:
+    """Return a hash table for each group of hashes, where each begins, and whether all are in them.
+
+    A table is at most half full, and small, so that it stays in the cache. With `once`, a hash that
+    is twice in a group ends the filling.
+    """
     room = 2 ** np.ceil(np.log2(np.maximum(2 * np.diff(starts), 2))).astype(np.int64)
     places = np.append(0, np.cumsum(room)).astype(np.uint64)
     table = np.zeros(int(places[-1]), np.uint64)
-    whole = _FILL(starts, hashes, table, places, once)
-    return table, places, bool(whole)
+    complete = _FILL(starts, hashes, table, places, once)
+
+    return table, places, bool(complete)

@@ -1,4 +1,7 @@
-"""What a scan notes of a row: a module of its own, because kernels are compiled again when what they import changes."""
+"""The notes of a scan on a row.
+
+They have a module of their own because kernels are compiled again when their imports change.
+"""
 
 from __future__ import annotations
 
@@ -8,5 +11,5 @@ CONTROL, HASH, LONG_ID, LONG_LINE = 32, 64, 128, 256
 NEW_TOPIC, NEW_LABEL, NO_RANK, EXTRA_NUMBER = 512, 1024, 2048, 4096
 # The column that a format lacks.
 ABSENT = 8
-# What is no longer a rank.
+# Ranks are smaller than this.
 LARGEST_RANK = 10.0**15

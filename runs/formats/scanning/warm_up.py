@@ -1,4 +1,4 @@
-"""Load the compiled code, or compile it into its files, which takes seconds once and must not delay a request."""
+"""Load the compiled code, or compile it, which takes seconds once and must not delay a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runs.formats.scanning import judgement_lines, kernel, line_judge
 
 
 def warm_up() -> None:
-    """Make every kernel ready to be called."""
+    """Load every kernel."""
     for module in (kernel, line_judge, judgement_lines, search, pair_pass, moments, standings):
-        for each in module.KERNELS:
-            each.load()
+        for kernel_function in module.KERNELS:
+            kernel_function.load()

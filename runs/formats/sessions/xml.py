@@ -75,7 +75,7 @@ def read(
 
 
 class _SessionHandler(ContentHandler):
-    """Collects sessions; `path` are the names of the open elements, `text` is the innermost text."""
+    """Collects sessions; `path` has the open elements, `text` the text of the innermost one."""
 
     def __init__(self, session_list: SessionList, locator: Any) -> None:
         super().__init__()
