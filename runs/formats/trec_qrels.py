@@ -123,7 +123,6 @@ def _valid_rows(reader: PieceReader, columns: Columns) -> Flags:
         "a number follows the level: which of the two is the level? "
         "Four columns are needed: topic 0 document level"
     )
-
     reader.add(columns.line[has_fifth_number], "ambiguous_level", message)
     reader.warn_extra_columns(columns)
     valid &= ~has_fifth_number

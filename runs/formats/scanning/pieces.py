@@ -139,30 +139,28 @@ class PieceReader:
     def _pieces(self, stream: Reader, whole: bool) -> Iterator[tuple[bytes, int, int]]:
         """Yield bytes that begin with whole topics, the size of these, and their first line."""
         keep_freed_memory()
-        guard = _LineCounter(stream, self.limits, self.report)
-        remainder, line, at_end = self._without_mark(guard.read_start(4)), 1, False
+        counter = _LineCounter(stream, self.limits, self.report)
+        remainder, line, at_end = self._without_mark(counter.read_start(4)), 1, False
         usual_size = self.limits.bytes_at_once + 1 if whole else PIECE
         target_size = usual_size
 
         while not at_end:
-            content, size, at_end = _fill(guard, remainder, max(target_size, len(remainder) + 1))
-            self._check_room(size, guard.newlines + 1 - line)
+            content, size, at_end = _fill(counter, remainder, max(target_size, len(remainder) + 1))
+            self._check_room(size, counter.newlines + 1 - line)
             cut = size if at_end else last_topic(content, size)
             if cut or at_end:
                 self._check_text(content, cut, line)
                 yield content, cut, line
                 remainder, target_size = content[cut:size], usual_size
-                line = guard.newlines + 1 - remainder.count(b"\n")
+                line = counter.newlines + 1 - remainder.count(b"\n")
             else:
                 # One topic fills the piece: read on until it ends.
                 columns = self._scan((content, content.rfind(b"\n", 0, size) + 1, line))
                 self.check_documents(int(np.count_nonzero(columns.notes & HASH == 0)))
-                remainder, target_size = (
-                    content[:size],
-                    min(2 * size, self.limits.bytes_at_once + 1),
-                )
+                remainder = content[:size]
+                target_size = min(2 * size, self.limits.bytes_at_once + 1)
 
-        self.lines = guard.lines
+        self.lines = counter.lines
 
     def _check_room(self, size: int, lines: int) -> None:
         limits = self.limits
@@ -217,15 +215,14 @@ class PieceReader:
         """Collect comments: lines that begin with #. Report those that could be data."""
         rows = np.flatnonzero(columns.notes & HASH)
         after = columns.data[np.minimum(columns.spans[rows, 0] + 1, len(columns.data) - 1)]
-        is_data = ((columns.notes[rows] & (FEW | BAD_NUMBER)) == 0) & ~np.isin(
-            after, (9, 10, 13, 32)
-        )
+        is_data = (columns.notes[rows] & (FEW | BAD_NUMBER)) == 0
+        # A # before white space always begins a comment.
+        is_data &= ~np.isin(after, (9, 10, 13, 32))
         is_data &= self.layout.ambiguous_comments
         message = (
             "a line that starts with # is a comment, but this one reads as data; "
             "rename the topic or write '# '"
         )
-
         self.add(columns.line[rows[is_data]], "ambiguous_comment", message)
         for row in rows[: _HEADER_LINES - len(self.comments)].tolist():
             self.comments.append(_line_at(columns, row).rstrip(b"\r"))
@@ -394,7 +391,7 @@ def topic_segments(columns: Columns) -> tuple[list[bytes], Ints]:
     return columns.texts(starts, TOPIC), np.append(starts, len(columns.line))
 
 
-def _fill(guard: _LineCounter, remainder: bytes, target_size: int) -> tuple[bytes, int, bool]:
+def _fill(counter: _LineCounter, remainder: bytes, target_size: int) -> tuple[bytes, int, bool]:
     """Read on until `target_size` bytes, and add PADDING.
 
     Return the remainder with these bytes, their size without the padding, and whether the file ends
@@ -402,7 +399,7 @@ def _fill(guard: _LineCounter, remainder: bytes, target_size: int) -> tuple[byte
     """
     chunks, size, at_end = [remainder], len(remainder), False
     while size < target_size and not at_end:
-        chunk = guard.read(min(PIECE, target_size - size))
+        chunk = counter.read(min(PIECE, target_size - size))
         chunks.append(chunk)
         size += len(chunk)
         at_end = not chunk

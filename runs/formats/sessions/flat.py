@@ -90,7 +90,6 @@ def _valid_rows(reader: PieceReader, columns: Columns) -> Flags:
         "the rank must be a whole number from 1 on; "
         "0 stands with document - for a query that returned nothing"
     )
-
     reader.add(columns.line[bad_rank], "bad_rank", message)
     limit = reader.limits.queries_per_session
     bad_number = valid & (_numbers(columns, limit) == 0)

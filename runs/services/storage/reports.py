@@ -93,7 +93,6 @@ def warn_where_none_matches(
         f"where ids are like {listed[0][:100]!r}; "
         f"here they are like {topics[0][:100]!r}{_explain_difference(topics, known)}"
     )
-
     report.warning(0, "no_topic_matches", message, len(topics))
     return True
 

@@ -266,7 +266,6 @@ def _warn_of_differing(upload: RunUpload, existing: Run, run: Run) -> None:
         f"the run exists with other {' and '.join(differing)}, which are kept; "
         "change them with PATCH"
     )
-
     report.warning(0, "metadata_differs", message)
     added, stored = report_as_json(report), existing.warnings
     existing.warnings = {

@@ -149,7 +149,6 @@ def _check_quota(run: Run, size: int) -> None:
             f"team {run.team} has {live / _MB:,.0f} MiB of artifacts{deleted}; "
             f"the limit is {most / _MB:,.0f} MiB. Delete some, or link to the file instead"
         )
-
         raise FileTooLarge(message, code="artifact_quota", pointer="/file")
 
 
