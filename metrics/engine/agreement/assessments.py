@@ -86,11 +86,9 @@ class Assessments:
         """Return 1 minus observed disagreement over that expected of independent assessors."""
         total = self.both.sum()
         expected = np.outer(self.both.sum(axis=1), self.both.sum(axis=0)) * weights
-        return (
-            float(1.0 - total * (self.both * weights).sum() / expected.sum())
-            if expected.any()
-            else math.nan
-        )
+        if expected.any():
+            return float(1.0 - total * (self.both * weights).sum() / expected.sum())
+        return math.nan
 
 
 def compare_assessments(first: Judgements, second: Judgements) -> Assessments:

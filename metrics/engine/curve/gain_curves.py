@@ -88,10 +88,8 @@ class GainCurves:
         """Return whether this measure's curve to this depth can be read from the set."""
         if measure.definition.name not in FAMILY or depth > self.depth:
             return False
-        parameters, requested = (
-            self.measure.parameters,
-            {"ideal": "recall_base", **measure.parameters},
-        )
+        parameters = self.measure.parameters
+        requested = {"ideal": "recall_base", **measure.parameters}
         return all(parameters[name] == value for name, value in requested.items() if name != "norm")
 
     def curve(self, measure: Measure, depth: int) -> Curve:

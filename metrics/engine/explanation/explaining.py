@@ -23,12 +23,10 @@ LEAST_RUNS = 12
 ALPHA = 0.05
 # Cramér's V from which parameters share a row, and from which a caution says so.
 TOGETHER, OFTEN_TOGETHER = 0.9, 0.5
-TOO_FEW_RUNS, NO_PARAMETERS, NO_SPREAD, NO_ASSOCIATION = (
-    "too_few_runs",
-    "no_parameters",
-    "no_spread",
-    "no_association",
-)
+TOO_FEW_RUNS = "too_few_runs"
+NO_PARAMETERS = "no_parameters"
+NO_SPREAD = "no_spread"
+NO_ASSOCIATION = "no_association"
 REASONS = (TOO_FEW_RUNS, NO_PARAMETERS, NO_SPREAD, NO_ASSOCIATION)
 
 

@@ -22,9 +22,9 @@ def precision(run: JudgedRun, *, cutoff: int, rel: int = 1, relative: bool = Fal
     Elsewhere: P(relative=True)@k is trec_eval's relative_P_k
     """
     retrieved = run.relevant(rel).count(cutoff)
-    return (
-        ratio(retrieved, np.minimum(cutoff, run.num_rel(rel))) if relative else retrieved / cutoff
-    )
+    if relative:
+        return ratio(retrieved, np.minimum(cutoff, run.num_rel(rel)))
+    return retrieved / cutoff
 
 
 def recall(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:

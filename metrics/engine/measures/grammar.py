@@ -121,9 +121,9 @@ class Measure:
         """Return whether lower values are better; a measure made of another one follows that
         one."""
         inner = self.parameters.get("of")
-        return (
-            inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
-        )
+        if isinstance(inner, Measure):
+            return inner.lower_is_better
+        return self.definition.lower_is_better
 
     def compute(self, run: JudgedRun) -> Floats:
         """Return the measure's value for every topic, NaN where it is undefined; shape

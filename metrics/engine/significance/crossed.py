@@ -64,10 +64,8 @@ class Model:
         crossed = [
             unit for unit, crosses in zip((of_searcher, of_topic), crossing, strict=True) if crosses
         ]
-        others, whole = (
-            Span.of(crossed or [np.zeros_like(of_system)]),
-            Span.of([of_system, *crossed]),
-        )
+        others = Span.of(crossed or [np.zeros_like(of_system)])
+        whole = Span.of([of_system, *crossed])
         remaining = np.stack(
             [others.rest((of_system == index).astype(np.float64)) for index in range(systems)],
             axis=1,
@@ -96,10 +94,8 @@ class Model:
         centred, scale = scaled(values)
         between, noise = self.directions.shape[1], len(values) * ROUNDING**2
         residuals = self.whole.rest(centred)
-        residual, explained = (
-            float(np.square(residuals).sum()),
-            float(np.square(self.directions.T @ centred).sum()),
-        )
+        residual = float(np.square(residuals).sum())
+        explained = float(np.square(self.directions.T @ centred).sum())
         residual, explained = (part if part > noise else 0.0 for part in (residual, explained))
 
         # A mean square by searchers and one by topics, each with its degrees of freedom.

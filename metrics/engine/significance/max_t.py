@@ -170,10 +170,8 @@ def _marker(
     reached[0] = 0.0
 
     def mark(small: Any, size: float, remaining: int, limits: Any, marks: Any) -> None:
-        low, high = (
-            np.empty((len(begins), TILE), np.float32),
-            np.empty((len(begins), TILE), np.float32),
-        )
+        low = np.empty((len(begins), TILE), np.float32)
+        high = np.empty((len(begins), TILE), np.float32)
         grouped = np.ascontiguousarray(small[:, order])
         scaled, bounds = ((part * size).astype(np.float32) for part in (factors, nearest))
         begin_maxima(grouped, remaining, rank[first], rank[second], scaled, reached, limits)

@@ -51,9 +51,7 @@ def _count(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Flo
     differences = values[first] - values[second]
     # A difference that equals the least one, but for rounding, is a tie.
     bound = (least + noise_of(values, first, second))[:, None]
-    wins, losses = (
-        np.count_nonzero(differences > bound, axis=1),
-        np.count_nonzero(differences < -bound, axis=1),
-    )
+    wins = np.count_nonzero(differences > bound, axis=1)
+    losses = np.count_nonzero(differences < -bound, axis=1)
 
     return wins.astype(np.float64), losses.astype(np.float64)

@@ -47,11 +47,9 @@ class Tiers:
             return None if len(sets) > most else _membership(sets, self.order)
 
         # The groups of a run are in ascending order.
-        return (
-            None
-            if max((groups[-1] for groups in self.groups if groups), default=0) >= most
-            else self.groups
-        )
+        if max((groups[-1] for groups in self.groups if groups), default=0) >= most:
+            return None
+        return self.groups
 
     def of(self, rows: Ints) -> Tiers:
         """Return some of the runs: with their tiers, and the groups without those that are
@@ -108,11 +106,9 @@ def letters_of(tiers: Tiers) -> list[str] | None:
     """Return each run's groups as letters, a for the best run's first, or None if there are more
     groups than small and large letters."""
     groups = tiers.few_groups(len(string.ascii_letters))
-    return (
-        None
-        if groups is None
-        else ["".join(string.ascii_letters[number] for number in numbers) for numbers in groups]
-    )
+    if groups is None:
+        return None
+    return ["".join(string.ascii_letters[number] for number in numbers) for numbers in groups]
 
 
 def _membership(sets: Sequence[Sequence[int]], order: Ints) -> Groups:

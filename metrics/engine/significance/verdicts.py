@@ -25,11 +25,9 @@ MIN_TIERED_TOPICS = 10
 VERDICTS = ("better", "worse")
 TOO_FEW_TOPICS, NO_SPREAD, OTHER_DIRECTION = "too_few_topics", "no_spread", "other_direction"
 # The reasons without a verdict that depend on the judging, not on the values.
-FEW_TOPICS_ANSWERED, NOTHING_JUDGED, DEPENDS_ON_JUDGING = (
-    "few_topics_answered",
-    "nothing_judged",
-    "depends_on_judging",
-)
+FEW_TOPICS_ANSWERED = "few_topics_answered"
+NOTHING_JUDGED = "nothing_judged"
+DEPENDS_ON_JUDGING = "depends_on_judging"
 OF_VALUES = (TOO_FEW_TOPICS, NO_SPREAD, OTHER_DIRECTION)
 OF_COVERAGE = (FEW_TOPICS_ANSWERED, NOTHING_JUDGED, DEPENDS_ON_JUDGING)
 WITHHELD = (*OF_VALUES, *OF_COVERAGE)
