@@ -63,6 +63,7 @@ class Curve:
         """Return the curve averaged over topics at every rank; shape (depth,)."""
         if self.averages is not None:
             return self.averages
+
         if self.pooled:
             above, below = self.pooled
             return ratio(above.sum(), below.sum())
@@ -84,6 +85,7 @@ class Curve:
             return ratio_band(*self.pooled, confidence)
 
         low, high = mean_band(self.actual, confidence)
+
         return self._times_worth(low), self._times_worth(high)
 
     def _times_worth(self, values: Floats) -> Floats:
@@ -274,6 +276,7 @@ def _recall_curve(run: JudgedRun, depth: int, rel: int) -> Curve:
     shares, best = (
         steps.with_value(steps.value / total[steps.topic]) for steps in (retrieved, most)
     )
+
     return Curve(shares, best, cumulates=True)
 
 

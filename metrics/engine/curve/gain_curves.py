@@ -88,6 +88,7 @@ class GainCurves:
         """Return whether this measure's curve to this depth can be read from the set."""
         if measure.definition.name not in FAMILY or depth > self.depth:
             return False
+
         parameters = self.measure.parameters
         requested = {"ideal": "recall_base", **measure.parameters}
         return all(parameters[name] == value for name, value in requested.items() if name != "norm")
@@ -110,6 +111,7 @@ class GainCurves:
             return Readings(None, missed, percent, None)
 
         needed = self.needed[FAMILY.index(measure.definition.name), :depth]
+
         return Readings(needed, missed, percent, self.horizontal_from or None)
 
     def to_bytes(self) -> bytes:
@@ -189,6 +191,7 @@ def _set_of(measure: Measure) -> Measure:
         (parameter.name, parameters.get(parameter.name, parameter.default))
         for parameter in definition.parameters
     )
+
     return Measure(definition, None, tuple(values))
 
 

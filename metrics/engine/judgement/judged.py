@@ -292,6 +292,7 @@ class JudgedRun:
         topic = self.topic[chosen]
         first = np.searchsorted(topic, np.arange(self.n_topics))
         ordinal = np.arange(len(topic)) - first[topic] + 1
+
         return Relevant(topic, self.rank[chosen], ordinal, self.n_topics)
 
     def num_nonrel(self, rel: int = 1) -> Ints:
@@ -321,6 +322,7 @@ class JudgedRun:
         gain = gains.of(self.level[rows])
         chosen = np.flatnonzero(gain > 0)
         rows = rows[chosen]
+
         return RankedGains(self.topic[rows], self.rank[rows], gain[chosen], self.n_topics)
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:

@@ -20,6 +20,7 @@ def find_measures(
         for definition in definitions
         if all(word in _text_of(definition) for word in words)
     ]
+
     return sorted(matches, key=lambda definition: _order(definition, words))
 
 
@@ -29,6 +30,7 @@ def names_of(definition: MeasureDefinition) -> list[str]:
     if definition.trec_eval:
         names.append(definition.trec_eval)
     names += [name for name, _ in definition.forms]
+
     return list(dict.fromkeys(names))
 
 

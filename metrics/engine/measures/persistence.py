@@ -96,6 +96,7 @@ def compat(
         whole = (1 - p**size) / (1 - p) + size * (upto[depth] - upto[size])
     result = np.zeros(run.n_topics)
     np.divide(overlap, whole, out=result, where=size > 0)
+
     return result
 
 

@@ -86,6 +86,7 @@ def _too_small(run: JudgedRun, values: _Values) -> Flags | bool:
     if values["missing"] in ("next", "random"):
         retrieved = retrieved + num_rel - run.relevant(values["rel"]).count()
     too_small: Flags = values["documents"] < np.maximum(retrieved, num_rel)
+
     return too_small
 
 
@@ -125,6 +126,7 @@ def _half_life(run: JudgedRun, values: _Values) -> _Reasons:
 def _against_known(run: JudgedRun, values: _Values) -> _Reasons:
     if run.known is None:
         return [("no_known_documents", True)]
+
     base = run.known.base
     num_known = base.sum_where(base.level >= values["rel"])
     return [

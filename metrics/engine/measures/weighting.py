@@ -49,4 +49,5 @@ def weighted_gain(ranked: RankedGains, weight: Floats, *, stops: bool) -> Floats
     reached = np.cumsum(weight)
     expected = sum_by_topic(topic, reach * gain * weight[index], ranked.n_topics)
     unseen = sum_by_topic(topic, reach * gain * (reached[-1] - reached[index]), ranked.n_topics)
+
     return ratio(expected, reached[-1] - unseen)

@@ -84,6 +84,7 @@ def skewed_differences(skewed: Flags, topics: int, kind: str = "significant") ->
     pairs = _some_of(skewed, kind, ("has", "have"))
     if not pairs:
         return []
+
     message = f"{pairs} skewed differences for {topics} topics: p is approximate"
     return [Caution("skewed_differences", message)]
 
@@ -93,6 +94,7 @@ def heavy_ties(tied: Flags) -> list[Caution]:
     pairs = _some_of(tied, "significant", ("ties", "tie"))
     if not pairs:
         return []
+
     message = f"{pairs} on more than half of the topics: only a few topics decide"
     return [Caution("heavy_ties", message)]
 
@@ -112,10 +114,12 @@ def _some_of(flags: Flags, kind: str, verbs: tuple[str, str]) -> str:
 def ties_lost_to_rounding(number: int) -> list[Caution]:
     if not number:
         return []
+
     message = (
         f"in {pairs_in_words(number)} some differences are unequal only by rounding: "
         "ties='rounded' treats them as tied"
     )
+
     return [Caution("ties_lost_to_rounding", message)]
 
 
@@ -128,6 +132,7 @@ def few_resamples(options: Options, pairs: int, drawn: bool) -> list[Caution]:
         f"{options.resamples:,} resamples cannot give a p below {smallest:.2g}, too large for "
         f"0.05 over {pairs:,} pairs by Bonferroni or Holm; use more resamples"
     )
+
     return [Caution("few_resamples", message)]
 
 
@@ -136,6 +141,7 @@ def unpaired() -> list[Caution]:
         "the test is unpaired: differences between topics count as noise, so it can miss "
         "differences"
     )
+
     return [Caution("unpaired", message)]
 
 
@@ -156,6 +162,7 @@ def uneven_spread(residuals: Matrix) -> list[Caution]:
         "the runs have unequal variances (Brown and Forsythe, p < 0.01), and the test assumes "
         "one: some p are too small; t_and_tukey holds each pair to its own variance, too"
     )
+
     return [Caution("uneven_spread", message)]
 
 

@@ -46,6 +46,7 @@ def statistics(values: Matrix, first: Ints, second: Ints) -> Statistics:
     mean, error = means_and_errors(values, first, second)
     statistic = statistic_of(mean, error)
     cautions = (*few_topics(values.shape[1], FEW_FOR_SPREAD), *untested(statistic, CONSTANT))
+
     return Statistics(mean, error, statistic, cautions)
 
 
