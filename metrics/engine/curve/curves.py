@@ -176,17 +176,13 @@ def _dcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: flo
     return Curve(*_raw_and_ideal(run, depth, gains, by=(dis, b)), cumulates=True)
 
 
-def _ideal_cg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal) -> Curve:
-    return _ideal_gains(run, depth, gains, ideal)
-
-
 def _ideal_dcg_curve(
     run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal
 ) -> Curve:
-    return _ideal_gains(run, depth, gains, ideal, (dis, b))
+    return _ideal_cg_curve(run, depth, gains, ideal, (dis, b))
 
 
-def _ideal_gains(
+def _ideal_cg_curve(
     run: JudgedRun,
     depth: int,
     gains: GainMap,
@@ -199,17 +195,13 @@ def _ideal_gains(
     return Curve(actual, best, cumulates=True)
 
 
-def _ncg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: Norm) -> Curve:
-    return _normalised_gains(run, depth, gains, ideal, norm)
-
-
 def _ndcg_curve(
     run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm
 ) -> Curve:
-    return _normalised_gains(run, depth, gains, ideal, norm, (dis, b))
+    return _ncg_curve(run, depth, gains, ideal, norm, (dis, b))
 
 
-def _normalised_gains(
+def _ncg_curve(
     run: JudgedRun,
     depth: int,
     gains: GainMap,
@@ -224,6 +216,7 @@ def _normalised_gains(
 
 
 def normalised(raw: Steps, ideal: Steps, rows: SameRows, norm: Norm = "topic") -> Curve:
+    """Return the curve of `raw` as a share of `ideal`, both on these rows."""
     above, below = rows.of(raw, ideal)
     topics = ideal.topic[ideal.rank == 1]
     ones = np.ones(len(topics))

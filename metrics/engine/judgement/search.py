@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from metrics.engine.arrays import Floats, Ints, Positions
@@ -25,19 +27,29 @@ KERNELS = (_FILL, *_SEARCH.values())
 _FREE = -1
 
 
+class _Tables(NamedTuple):
+    """A hash table of the judgements of each topic in `table`, which begins at one of `starts`; and
+    the spans of the documents."""
+
+    table: Ints
+    starts: Ints
+    doc_starts: Positions
+    doc_ends: Positions
+
+
 def search_compiled(
     block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints
 ) -> Matches:
     """Return the same as `metrics.engine.judgement.judging.search`."""
-    table, table_starts, starts, ends = judgements.derived("tables", _tables)
+    tables = judgements.derived("tables", _tables)
     capacity = int(np.diff(block.topic_starts)[topic_of >= 0].sum())
     rows, judgement_rows, first, size = (np.empty(capacity, np.int64) for _ in range(4))
     descends = np.empty(1, np.uint8)
     count = _SEARCH[scores.dtype.name](
         block.data, block.topic_starts, scores, block.doc_starts.astype(np.int32, copy=False),
         block.doc_ends.astype(np.int32, copy=False), block.doc_hashes,
-        topic_of, judgements.data, starts, ends, judgements.doc_hashes, table, table_starts,
-        rows, judgement_rows, first, size, descends,
+        topic_of, judgements.data, tables.doc_starts, tables.doc_ends, judgements.doc_hashes,
+        tables.table, tables.starts, rows, judgement_rows, first, size, descends,
     )  # fmt: skip
 
     # Copies, so that only the matches of a block stay in memory.
@@ -47,13 +59,12 @@ def search_compiled(
     return Matches(rows, judgement_rows, (first, size) if descends[0] else None)
 
 
-def _tables(judgements: Judgements) -> tuple[Ints, Ints, Positions, Positions]:
-    """Return a hash table of its judgements for every topic, at most half full, so that one topic's
-    stays in the cache; and where the documents begin and end."""
+def _tables(judgements: Judgements) -> _Tables:
+    """Return the hash tables of all topics. A table is at most half full, and fits into a cache."""
     sizes = np.bincount(judgements.topics, minlength=len(judgements.topic_ids))
     capacities = 2 ** np.ceil(np.log2(np.maximum(2 * sizes, 2))).astype(np.int64)
     starts = np.append(0, np.cumsum(capacities))
     table = np.full(starts[-1], _FREE, np.int64)
     _FILL(judgements.topics, judgements.doc_hashes, table, starts)
 
-    return table, starts, *judgements.short_spans
+    return _Tables(table, starts, *judgements.short_spans)

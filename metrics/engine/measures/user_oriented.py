@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from metrics.engine.arrays import Flags, Floats, Ints
@@ -85,26 +87,32 @@ def total(
     return np.where(answered, weight * pleased + (1 - weight) * (1 - annoyed), pleased)
 
 
-def _listed(
-    run: JudgedRun, cutoff: int | None, rel: int, gains: GainMap
-) -> tuple[Ints, Ints, Ints, Floats, Flags]:
-    """Return the length of each topic's list, and of its judged documents the topic, rank, scaled
-    gain, and whether they are relevant."""
+class _Listed(NamedTuple):
+    """The length of each topic's list, and its judged documents with their scaled gain."""
+
+    size: Ints
+    topic: Ints
+    rank: Ints
+    gain: Floats
+    relevant: Flags
+
+
+def _listed(run: JudgedRun, cutoff: int | None, rel: int, gains: GainMap) -> _Listed:
     size = run.num_ret if cutoff is None else np.minimum(run.num_ret, cutoff)
     rows = run.rank <= size[run.topic]
     level = run.level[rows]
     largest = gains.of(run.recall_base.level).max(initial=0.0) or 1.0
-    return size, run.topic[rows], run.rank[rows], gains.of(level) / largest, level >= rel
+    return _Listed(size, run.topic[rows], run.rank[rows], gains.of(level) / largest, level >= rel)
 
 
 def _earliness(run: JudgedRun, size: Ints, topic: Ints, rank: Ints, worth: Floats) -> Floats:
-    """Sum of (n + 1 - i) times worth per topic; shape (topics,)."""
+    """Return the sum of (n + 1 - i) times worth per topic; shape (topics,)."""
     return sum_by_topic(topic, (size[topic] + 1 - rank) * worth, run.n_topics)
 
 
 def _worst_credit(run: JudgedRun, size: Ints, others: Ints, topic: Ints, s: Floats) -> Floats:
-    """Return what partly relevant documents take off the worst order, where they end the
-    non-relevant ones."""
+    """Return the part of the worst order that partly relevant documents take away, which come last
+    of the non-relevant ones."""
     ascending = s[np.lexsort((s, topic))]
     partly = np.bincount(topic, minlength=run.n_topics)
     rank = (others - partly)[topic] + place(topic) + 1

@@ -59,19 +59,15 @@ def analyse(values: Matrix) -> OmnibusResult:
     sphericity = _sphericity(by_run.statistic, parts)
 
     explained = parts.runs + parts.residual
+    epsilon = sphericity.greenhouse_geisser if sphericity else 1.0
     return OmnibusResult(
-        by_run.statistic,
-        (runs - 1, parts.freedom),
-        _p_value(
-            by_run.statistic,
-            runs - 1,
-            parts.freedom,
-            sphericity.greenhouse_geisser if sphericity else 1.0,
-        ),
-        parts.runs / explained if explained else 0.0,
-        sources,
-        tuple(few_topics(topics)),
-        sphericity,
+        statistic=by_run.statistic,
+        freedom=(runs - 1, parts.freedom),
+        p_value=_p_value(by_run.statistic, runs - 1, parts.freedom, epsilon),
+        effect=parts.runs / explained if explained else 0.0,
+        sources=sources,
+        cautions=tuple(few_topics(topics)),
+        sphericity=sphericity,
     )
 
 

@@ -57,15 +57,14 @@ class Model:
         systems are confounded with searchers or topics, or there are too few of either."""
         of_system, of_topic, of_searcher = levels_of(system, topic, searcher)
         systems = int(of_system.max()) + 1
-        crossing = [
-            len(np.unique(unit * systems + of_system)) > unit.max() + 1
-            for unit in (of_searcher, of_topic)
-        ]
-        crossed = [
-            unit for unit, crosses in zip((of_searcher, of_topic), crossing, strict=True) if crosses
-        ]
+        # A factor is crossed with the systems if some of its levels have several of them.
+        units = (of_searcher, of_topic)
+        crossing = [len(np.unique(unit * systems + of_system)) > unit.max() + 1 for unit in units]
+        crossed = [unit for unit, crosses in zip(units, crossing, strict=True) if crosses]
         others = Span.of(crossed or [np.zeros_like(of_system)])
         whole = Span.of([of_system, *crossed])
+
+        # The directions of the systems that the other factors do not explain.
         remaining = np.stack(
             [others.rest((of_system == index).astype(np.float64)) for index in range(systems)],
             axis=1,
@@ -78,14 +77,10 @@ class Model:
             )
 
         directions = (remaining @ vectors[:, 1:]) / np.sqrt(sizes[1:])
-        strata = [
-            _strata(
-                directions, unit, np.zeros_like(of_system) if crosses else of_system, whole, name
-            )
-            for unit, crosses, name in zip(
-                (of_searcher, of_topic), crossing, ("searchers", "topics"), strict=True
-            )
-        ]
+        strata = []
+        for unit, crosses, name in zip(units, crossing, ("searchers", "topics"), strict=True):
+            stratum = np.zeros_like(of_system) if crosses else of_system
+            strata.append(_strata(directions, unit, stratum, whole, name))
 
         return cls(directions, whole, remaining[:, 0], (strata[0], strata[1]))
 
@@ -114,12 +109,12 @@ class Model:
             sources.append(Source(name, size * n, n, size, *_ratio(mean_square, error, between, n)))
 
         return OmnibusResult(
-            statistic,
-            (between, freedom),
-            float("nan") if p_value is None else p_value,
-            explained / (explained + residual) if explained else 0.0,
-            tuple(sources),
-            tuple(few_degrees(round(freedom))),
+            statistic=statistic,
+            freedom=(between, freedom),
+            p_value=float("nan") if p_value is None else p_value,
+            effect=explained / (explained + residual) if explained else 0.0,
+            sources=tuple(sources),
+            cautions=tuple(few_degrees(round(freedom))),
         )
 
     def compare(self, values: Floats, confidence: float) -> Contrast:

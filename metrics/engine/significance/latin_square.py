@@ -77,12 +77,12 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
 
     explained = systems.squares + residual
     return OmnibusResult(
-        systems.statistic,
-        (systems.freedom, freedom),
-        float("nan") if systems.p_value is None else systems.p_value,
-        systems.squares / explained if explained else 0.0,
-        (*sources, Source("residual", residual, freedom, residual / freedom)),
-        tuple(few_degrees(freedom)),
+        statistic=systems.statistic,
+        freedom=(systems.freedom, freedom),
+        p_value=float("nan") if systems.p_value is None else systems.p_value,
+        effect=systems.squares / explained if explained else 0.0,
+        sources=(*sources, Source("residual", residual, freedom, residual / freedom)),
+        cautions=tuple(few_degrees(freedom)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -44,23 +45,27 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     """
     check(values, "Wilcoxon's test")
     parts = [_compare(values, *chunk, options) for chunk in chunks(first, second, values.shape[1])]
-    statistic, leaning, p_value, exact, lost_ties = (
-        np.concatenate(part) for part in zip(*parts, strict=True)
-    )
+    ranked = _Ranked(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     interval = mean_interval(values, first, second, options.confidence)
     few = few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1])))
-    cautions = (*few, *ties_lost_to_rounding(int(lost_ties.sum())))
+    cautions = (*few, *ties_lost_to_rounding(int(ranked.lost_ties.sum())))
 
-    return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions, leaning)
+    return PairedResult(
+        *interval, ranked.statistic, ranked.p_value, ranked.exact, cautions, ranked.direction
+    )
 
 
-def _compare(
-    values: Matrix, first: Ints, second: Ints, options: Options
-) -> tuple[Floats, Floats, Floats, Flags, Flags]:
-    """Return the statistic, its direction, p, whether p is exact, and whether ties are lost.
+class _Ranked(NamedTuple):
+    """One entry per pair; ties are lost if differences are unequal by rounding only."""
 
-    A tie is lost if the differences are unequal by rounding only.
-    """
+    statistic: Floats
+    direction: Floats
+    p_value: Floats
+    exact: Flags
+    lost_ties: Flags
+
+
+def _compare(values: Matrix, first: Ints, second: Ints, options: Options) -> _Ranked:
     topics, pratt = values.shape[1], options.zeros == "pratt"
     noise, differences = noise_of(values, first, second), values[first] - values[second]
     if options.ties == "rounded":
@@ -77,23 +82,24 @@ def _compare(
 
     remaining = topics - zeros
     skipped = zeros if pratt else np.zeros_like(zeros)
-    total = (
-        (topics * (topics + 1) - skipped * (skipped + 1)) / 2
-        if pratt
-        else remaining * (remaining + 1) / 2
-    )
+    if pratt:
+        total = (topics * (topics + 1) - skipped * (skipped + 1)) / 2
+    else:
+        total = remaining * (remaining + 1) / 2
     statistic = np.minimum(negative_sum, total - negative_sum)
     p_value = _normal(statistic, topics if pratt else remaining, skipped, ties)
-    clean = (ties == 0) & (zeros == 0) & (topics <= _TABLE)
 
+    # Exact p take the place of those by the normal distribution.
+    clean = (ties == 0) & (zeros == 0) & (topics <= _TABLE)
     if clean.any():
         p_value[clean] = _table(topics)[statistic[clean].astype(np.int64)]
+
     # Zeros come before all others, and have no sign to try.
     few = ~clean & (remaining <= _EVERY_SIGN)
     if few.any():
         p_value[few] = _every_sign(ranks[few, -_EVERY_SIGN:], statistic[few])
 
-    return statistic, total - 2 * negative_sum, p_value, clean | few, lost_ties
+    return _Ranked(statistic, total - 2 * negative_sum, p_value, clean | few, lost_ties)
 
 
 def _sorted(differences: Matrix) -> tuple[Matrix, Matrix]:
