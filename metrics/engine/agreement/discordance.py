@@ -35,8 +35,10 @@ def discordance(values: Matrix, ranks: Floats) -> Floats:
     place = _dense(np.where(has_value, cost, np.inf))
     overall = np.unique(ranks[ranked], return_inverse=True)[1].reshape(1, -1)
 
-    # Systems in the order of their ranks, those that tie in the order of the topic; those without a
-    # value last.
+    # Systems in the order of their ranks; within a tie in the order of the topic; those without a
+    # value come last.
+
+    # One number for both orders of a system: its overall rank, then its place on the topic.
     base = systems + 1
     keys = np.sort(np.where(has_value, overall * base + place, systems * base + systems), axis=1)
     is_counted = np.arange(systems) < has_value.sum(axis=1, keepdims=True)

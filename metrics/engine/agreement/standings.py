@@ -118,8 +118,8 @@ def comparable(
     """Return which systems have comparable means: over the same topics, and over the most.
 
     `topics` counts the topics of each system's mean, out of those `judged`. Where none has them
-    all, `topics_of` says for some systems which topics they are. Of several sets of that size the
-    one of most systems counts, or that of the first system.
+    all, `topics_of` says for some systems which topics they are. Among several sets of that
+    size the one of most systems counts, or that of the first system.
     """
     most = max(topics, default=0)
     widest = [place for place, number in enumerate(topics) if number == most > 0]

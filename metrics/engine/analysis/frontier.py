@@ -41,7 +41,8 @@ class Frontier:
 def frontier(
     values: Matrix, costs: Costs, groups: Ints, *, lower_is_better: bool = False
 ) -> Frontier:
-    """Return which runs are on the frontier of effectiveness against cost, and which are dominated.
+    """Which runs are on the frontier of effectiveness against cost, which are surely dominated, and
+    which perhaps.
 
     Groups: a run is surely dominated if another one is not dearer, with intervals apart where there
     are any, and better: the one-sided p of `paired_t` is below 0.05, by Holm over all pairs of

@@ -20,7 +20,7 @@ from metrics.engine.measures import MEASURES
 from metrics.engine.measures.cumulated_gain import best_gains, discount
 from metrics.engine.measures.grammar import Measure, parse_measure
 
-# The curves of one set, in the order of `GainCurves.means`.
+# The curves of a set, in the order of `GainCurves.means`.
 FAMILY = ("CG", "DCG", "nCG", "nDCG")
 
 

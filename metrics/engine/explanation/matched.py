@@ -39,7 +39,8 @@ class Change:
 def changes_of(
     values: Matrix, settings: Sequence[Setting], others: Sequence[Setting]
 ) -> list[Change]:
-    """Return every change of a value for which there are pairs of runs with equal other settings.
+    """Every change of a value for which there are pairs of runs that are equal in every other
+    setting.
 
     Formula: d, the difference averaged over the pairs; t = d / sqrt(V1 + V2), so that t^2 = min F'
     of runs and topics, with (V1 + V2)^2 / (V1^2 / n1 + V2^2 / n2) degrees of freedom; Holm over all

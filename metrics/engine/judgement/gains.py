@@ -36,7 +36,7 @@ class GainMap:
 
     def __str__(self) -> str:
         if self.name == "scheme":
-            # Without an exponent, whose minus would be read as a separator of the list.
+            # Without an exponent: its minus would be read as a separator of the list.
             return "-".join(np.format_float_positional(gain, trim="-") for _, gain in self.pairs)
         return ",".join(f"{level}:{gain:.15g}" for level, gain in self.pairs) or self.name
 

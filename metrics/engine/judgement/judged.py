@@ -141,8 +141,8 @@ class RankedGains:
 
 @dataclass(frozen=True)
 class Relevant:
-    """The relevant documents a run retrieved; `ordinal` counts those of the topic from 1, in the
-    order of rank."""
+    """The relevant documents a run retrieved; `ordinal` numbers them from 1 within their
+    topic, in the order of rank."""
 
     topic: Ints
     rank: Ints
@@ -242,8 +242,8 @@ class JudgedRun:
         )
 
     def of_level(self, level: int) -> Self:
-        """Return the same with documents of this level as relevant ones, at level 1, and those of
-        any other at 0."""
+        """Return the run with documents of this level as relevant ones, at level 1, and all others
+        at 0."""
         return self.once(("of level", level), lambda: self._of_level(level))
 
     def _of_level(self, level: int) -> Self:
@@ -261,8 +261,8 @@ class JudgedRun:
         )
 
     def of_topics(self, chosen: Flags) -> Self:
-        """Return the same with empty recall bases for the other topics, so that these drop out of
-        every sum over topics."""
+        """Return the run with empty recall bases for the other topics, which then count in no sum
+        over topics."""
         base = self.recall_base
         rows = chosen[base.topic]
         return replace(

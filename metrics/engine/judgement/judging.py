@@ -52,6 +52,7 @@ class Judgements:
 
     @cached_property
     def topic_index(self) -> dict[bytes, int]:
+        """Return the number of each topic by its id."""
         return {topic_id: index for index, topic_id in enumerate(self.topic_ids)}
 
     @cached_property
@@ -115,6 +116,7 @@ class Judgements:
         A hash only proposes a match: every match is compared byte by byte, and a wrong one is
         looked up exactly.
         """
+        # A filter of the keys' first bits excludes most rows.
         sizes = np.diff(block.topic_starts)
         keys = np.repeat(_topic_keys(topic_of), sizes)
         keys ^= block.doc_hashes
@@ -263,6 +265,8 @@ class _Rows(NamedTuple):
 
 
 def _take_judged(block: JudgedBlock, num_ret: Ints, squares: Floats) -> _Rows:
+    """Return the rows of a block that is judged already, and count it in `num_ret` and
+    `squares`."""
     is_judged = block.topic_of >= 0
     num_ret[block.topic_of[is_judged]] += block.sizes[is_judged]
     squares[block.topic_of[is_judged]] += block.squares[is_judged]
@@ -279,6 +283,7 @@ def _judge_block(
     num_ret: Ints,
     squares: Floats,
 ) -> _Rows:
+    """Return the judged rows of a block, and count it in `num_ret` and `squares`."""
     index = judgements.topic_index
     topic_of = np.array([index.get(topic_id, -1) for topic_id in block.topic_ids], np.int64)
     is_judged = topic_of >= 0
@@ -290,6 +295,7 @@ def _judge_block(
             np.square(block.scores), block.topic_starts[:-1]
         )[is_judged]
 
+    # The rank of a document without a tie is its position in the order of scores.
     matches = search(block, scores, judgements, topic_of)
     rows = matches.rows
     topics = block.topics_of(rows)
@@ -297,6 +303,7 @@ def _judge_block(
     position = score_order.positions_of(rows)
     first, size = matches.ties or score_order.tie_groups(block, position, topics)
 
+    # Within a tie, document ids decide.
     rank = position.copy()
     tied = np.flatnonzero(size > 1)
     if len(tied):
@@ -343,8 +350,7 @@ class _ScoreOrder:
     def tie_groups(self, block: RankedBlock, positions: Ints, topics: Ints) -> tuple[Ints, Ints]:
         """Return first position and size of the tie group of each position.
 
-        Most documents tie with no other: only the topics of documents whose neighbour has their
-        score are examined.
+        Few documents tie: only topics with a document that has its neighbour's score are examined.
         """
         first, size = positions.copy(), np.ones_like(positions)
         begin, end = block.topic_starts[topics], block.topic_starts[topics + 1]
@@ -407,6 +413,7 @@ def _rank_in_ties(
 
 
 def _order_by_id(block: RankedBlock, rows: Ints, group: Ints) -> Ints:
+    """Return the order of the rows by group, and by document id descending within it."""
     starts, ends = block.doc_starts[rows], block.doc_ends[rows]
     if int((ends - starts).max()) > _LONG_ID:
         text = block.data.tobytes()

@@ -55,11 +55,13 @@ def rbp_residual(run: JudgedRun, *, cutoff: int | None = None, p: float = 0.8) -
 
 
 def _binary(run: JudgedRun, rel: int) -> RankedGains:
+    """Return the relevant documents with a gain of 1."""
     relevant = run.relevant(rel)
     return RankedGains(relevant.topic, relevant.rank, np.ones(len(relevant.rank)), run.n_topics)
 
 
 def _graded(run: JudgedRun, gains: GainMap) -> RankedGains:
+    """Return the gains divided by the largest gain of the topic, or by 1 if that is less."""
     ranked, base = run.gains(gains), run.recall_base
     largest = np.ones(run.n_topics)
     np.maximum.at(largest, base.topic, gains.of(base.level))
@@ -103,10 +105,13 @@ def compat(
 def _ideal_rank(run: JudgedRun) -> Ints:
     """Return where the ideal ranking of Compat has each retrieved judged document; same shape as
     `run.level`."""
+    # How many judged documents of the topic are at a better level, retrieved or not.
     base = run.recall_base
     levels, code = np.unique(base.level, return_inverse=True)
     better = np.cumsum(base.counts) - base.counts
     better -= better[np.searchsorted(base.topic, base.topic)]
+
+    # How many retrieved documents of the same level come before each.
     group = run.topic * len(levels) - np.searchsorted(levels, run.level)
     order = np.argsort(group, kind="stable")
     within = np.empty(len(order), np.int64)

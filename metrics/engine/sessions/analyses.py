@@ -90,11 +90,10 @@ def mean_session_curves(
     """Return the mean curve of each group of sessions; a session stays constant after its end.
 
     `group` has shape (sessions,), -1 for sessions that take no part. Sessions of fewer than `least`
-    queries take none, nor do those that nobody judged and, where normalised, those without anything
-    to gain. With norm='average' the mean of the raw vectors is divided by the mean of their ideals.
-    `length` is the longest session's where left out, whatever its group. Source: Järvelin et al.,
-    ECIR 2008, figures 2 and 3, and appendix, equations 4 and 5.
-    """
+    queries take no part, nor do sessions that are not judged and, if normalised, those without a
+    gain to find. With norm='average' the mean of the raw vectors is divided by the mean of their
+    ideals. `length` is the longest session's where left out, whatever its group. Source: Järvelin
+    et al., ECIR 2008, figures 2 and 3, and appendix, equations 4 and 5."""
 
     def vectors_of(part: JudgedSessions) -> SessionVectors:
         if normalised is None or normalised[1] == "average":

@@ -73,7 +73,7 @@ class Crossing:
 
     `searchers` and `topics` are the numbers taken, `searchers_left_out` and `topics_left_out` the
     others. `fewest` is the smaller number of both, counted for each system where they have one;
-    `fewest_are` says of which."""
+    `fewest_are` says which."""
 
     sessions: Ints
     searchers_cross: bool
@@ -98,6 +98,7 @@ def crossing_of(values: Floats, factors: Factors) -> Crossing:
     if min(unit[taken].min(initial=0) for unit in units.values()) < 0:
         raise _not_crossed("it needs the topic and the searcher of every session")
 
+    # To leave out a searcher can leave a topic without some system, and the other way round.
     total = {name: len(np.unique(unit[taken])) for name, unit in units.items()}
     crosses: dict[str, bool] = {}
     previous = len(taken) + 1

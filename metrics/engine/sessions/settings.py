@@ -24,14 +24,13 @@ Form = Literal["source", "shifted"]
 class Setting:
     """The discount of gains and the length to which lists are read.
 
-    `depth` is X, the documents of each query that count; with scan='recorded' it only bounds the
-    number that was recorded, and stands in where none was. `short` says what becomes of a list of
-    fewer: 'pad' it with zeros, take it 'asis', or pad it to m documents ('min:m'). `duplicates`
-    says whether a document found by several queries of a session gains every time or the first
-    time. `bq` None leaves the query's position out. `half_life` is the time in seconds after which
-    a gain counts half, None for one that counts the same at any time. `form` 'source' divides by 1
-    + log_b r and 1 + log_bq q, 'shifted' by log_b(r + b - 1) and log_bq(q + bq - 1).
-    """
+    `depth` is X, the documents of each query that count; with scan='recorded' it bounds the
+    recorded number, or replaces a missing one. `short` says how a shorter list is treated: 'pad' it
+    with zeros, take it 'asis', or pad it to m documents ('min:m'). `duplicates` says whether a
+    document found by several queries of a session gains every time or the first time. `bq` None
+    leaves the query's position out. `half_life` is the time in seconds after which a gain counts
+    half, None for one that counts the same at any time. `form` 'source' divides by 1 + log_b r and
+    1 + log_bq q, 'shifted' by log_b(r + b - 1) and log_bq(q + bq - 1)."""
 
     gains: GainMap = LINEAR
     depth: int = DEFAULT_DEPTH

@@ -115,7 +115,7 @@ def normalised_vectors(
 
 
 def stretches(view: JudgedSessions, setting: Setting) -> Iterator[JudgedSessions]:
-    """Yield the sessions in stretches whose vectors fit into memory together."""
+    """Yield the sessions in stretches, each with vectors that fit into memory."""
     starts, begin = slots_of(view, setting).starts, 0
     if starts[-1] <= _COMPONENTS_AT_ONCE:
         yield view
@@ -153,8 +153,8 @@ def _repeated(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _once(view: JudgedSessions, setting: Setting) -> Floats:
-    """Return the discounted gain of every slot, with each document once. Of slots with equal
-    weights the first one has the better document."""
+    """Return the discounted gain of every slot, with each document once. Among slots with
+    equal weights the first one has the better document."""
     if (view.session_topic == -2).any():
         message = (
             "ideal='once' needs one set of judgements for a session: by topic or by session, not "

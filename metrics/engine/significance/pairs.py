@@ -76,7 +76,7 @@ class PairedResult:
     """One entry per pair: mean difference, bounds of its interval, test statistic, p value.
 
     Statistic and p are NaN where differences without spread leave nothing to test with, and so are
-    bounds of an interval that would have no width. `exact` marks the pairs whose p is of the exact
+    bounds of an interval that would have no width. `exact` marks the pairs with p of the exact
     distribution under the null hypothesis, not of an approximation or a sample of it. The interval
     is always one of the mean difference: Student's, where the test has none of its own. `direction`
     is of the test's own statistic: above 0 where it says that the first run's values are higher,
@@ -138,17 +138,15 @@ Correction = Callable[[Floats], Floats]
 class SignificanceTest:
     """An entry of TESTS.
 
-    `simultaneous` marks tests whose p values already count for all pairs of the runs given: no
-    correction belongs on top; `of_given_pairs` those of them that count for the pairs that are
-    compared and no others; `joint_intervals` those whose intervals hold for all these pairs as
-    well. `draws` marks those that read `resamples` and `seed`, `ranks` those that ask about ranks
-    or signs and not about means, and `normal` those that skewed differences of a pair mislead;
-    `omnibus` names the test of all runs at once that a post-hoc test goes with, and
-    `assumes_omnibus` marks one that assumes its finding. `compare_samples` is the same test of
-    samples of unequal sizes; None for a test of pairs of values. `separate` finds the significant
-    pairs by a critical value, under Holm's correction where p does not count for all pairs; None
-    for a test that needs the p of each.
-    """
+    `simultaneous` marks tests with p values that already count for all pairs of the runs: they take
+    no correction. `of_given_pairs` marks those of them that count for the compared pairs only, and
+    `joint_intervals` those with intervals that hold for all these pairs, too. `draws` marks those
+    that read `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about
+    means, and `normal` those that skewed differences of a pair mislead; `omnibus` names the test of
+    all runs at once that a post-hoc test goes with, and `assumes_omnibus` marks one that assumes
+    its finding. `compare_samples` is the same test of samples of unequal sizes; None for a test of
+    pairs of values. `separate` finds the significant pairs by a critical value, under Holm's
+    correction where p does not count for all pairs; None for a test that needs the p of each."""
 
     compare: PairedTest
     paired: bool = True

@@ -55,7 +55,7 @@ def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -
     """Return the p that `holm` gives some of the pairs of a family; `tail` is p, which falls with
     the statistic.
 
-    A pair whose statistic is NaN counts as one with p = 1, and stays NaN. As the adjusted p is the
+    A pair with the statistic NaN counts as one with p = 1, and stays NaN. As the adjusted p is the
     largest product up to a pair's place, p is computed for the chosen pairs, and for others in
     their order only where their product may be larger.
     """
@@ -72,6 +72,7 @@ def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -
     below = products < 1
     np.minimum.at(least, places[below] // _STRETCH, products[below])
 
+    # Compute p in the stretches with products that may exceed a later one of a chosen pair.
     needed = most > np.minimum.accumulate(least[::-1])[::-1]
     computed = np.flatnonzero(np.repeat(needed, _STRETCH)[: len(descending)])
     largest = np.zeros(len(descending))
