@@ -81,19 +81,19 @@ def change_campaign(
     Raise Conflict for an archived one.
     """
     with transaction.atomic():
-        found = locked(campaign)
-        if found.state == _State.ARCHIVED:
+        campaign = locked(campaign)
+        if campaign.state == _State.ARCHIVED:
             raise Conflict(
-                f"campaign {found} is archived; it stays as it is", code="campaign_archived"
+                f"campaign {campaign} is archived; it stays as it is", code="campaign_archived"
             )
-        before, after = changed(found, changes)
-        _check_names(found, after)
-        Campaign.objects.filter(pk=found.pk).update(**after)
+        before, after = changed(campaign, changes)
+        _check_names(campaign, after)
+        Campaign.objects.filter(pk=campaign.pk).update(**after)
         if "anonymous_until" in after:
-            veil_again(found)
+            veil_again(campaign)
         if after:
             record(
-                origin, _Action.CAMPAIGN_CHANGED, found, before=_told(before), after=_told(after)
+                origin, _Action.CAMPAIGN_CHANGED, campaign, before=_told(before), after=_told(after)
             )
 
 
@@ -120,37 +120,37 @@ def _check_names(campaign: Campaign, after: Mapping[str, Any]) -> None:
 def publish_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
     """Show a draft to everybody. Raise Conflict if it is none, or has no phase."""
     with transaction.atomic():
-        found = locked(campaign)
-        if found.state != _State.DRAFT:
-            raise Conflict(f"campaign {found} is {found.state}", code="not_a_draft")
-        if not found.phases.exists():
-            raise Conflict(f"campaign {found} has no phase yet; add one first", code="no_phases")
-        _move(found, _State.PUBLISHED, _Action.CAMPAIGN_PUBLISHED, origin)
+        campaign = locked(campaign)
+        if campaign.state != _State.DRAFT:
+            raise Conflict(f"campaign {campaign} is {campaign.state}", code="not_a_draft")
+        if not campaign.phases.exists():
+            raise Conflict(f"campaign {campaign} has no phase yet; add one first", code="no_phases")
+        _move(campaign, _State.PUBLISHED, _Action.CAMPAIGN_PUBLISHED, origin)
 
 
 def archive_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
     """End a published campaign: it stays readable, and nothing enters it any more. Raise Conflict for another."""
     with transaction.atomic():
-        found = locked(campaign)
-        if found.state != _State.PUBLISHED:
+        campaign = locked(campaign)
+        if campaign.state != _State.PUBLISHED:
             raise Conflict(
-                f"campaign {found} is {found.state}; only a published one is archived",
+                f"campaign {campaign} is {campaign.state}; only a published one is archived",
                 code="not_published",
             )
-        _move(found, _State.ARCHIVED, _Action.CAMPAIGN_ARCHIVED, origin)
+        _move(campaign, _State.ARCHIVED, _Action.CAMPAIGN_ARCHIVED, origin)
 
 
 def delete_draft(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
     """Delete a draft with its phases and agreements. Raise Conflict for a campaign that was published."""
     with transaction.atomic():
-        found = locked(campaign)
-        if found.state != _State.DRAFT:
+        campaign = locked(campaign)
+        if campaign.state != _State.DRAFT:
             raise Conflict(
-                f"campaign {found} is {found.state}; only a draft can be deleted",
+                f"campaign {campaign} is {campaign.state}; only a draft can be deleted",
                 code="not_a_draft",
             )
-        record(origin, _Action.CAMPAIGN_DELETED, found, before={"name": found.name})
-        found.delete()
+        record(origin, _Action.CAMPAIGN_DELETED, campaign, before={"name": campaign.name})
+        campaign.delete()
 
 
 def add_agreement(
@@ -160,21 +160,21 @@ def add_agreement(
     already, or the campaign has too many."""
     sha256 = hashlib.sha256(f"{title}\n\n{text}".encode()).hexdigest()
     with transaction.atomic():
-        found = locked(campaign)
-        if found.state == _State.ARCHIVED:
+        campaign = locked(campaign)
+        if campaign.state == _State.ARCHIVED:
             raise Conflict(
-                f"campaign {found} is archived; it stays as it is", code="campaign_archived"
+                f"campaign {campaign} is archived; it stays as it is", code="campaign_archived"
             )
-        if found.agreements.filter(sha256=sha256).exists():
+        if campaign.agreements.filter(sha256=sha256).exists():
             raise Conflict(
-                f"campaign {found} has this agreement already", code="conflict", pointer="/text"
+                f"campaign {campaign} has this agreement already", code="conflict", pointer="/text"
             )
-        if found.agreements.count() >= MAX_AGREEMENTS:
+        if campaign.agreements.count() >= MAX_AGREEMENTS:
             raise Conflict(
-                f"campaign {found} has {MAX_AGREEMENTS} agreements", code="too_many_agreements"
+                f"campaign {campaign} has {MAX_AGREEMENTS} agreements", code="too_many_agreements"
             )
         made = Agreement.objects.create(
-            campaign=found, title=title, text=text, sha256=sha256, required_of=required_of
+            campaign=campaign, title=title, text=text, sha256=sha256, required_of=required_of
         )
         after = {"sha256": sha256, "required_of": required_of}
         record(origin, _Action.AGREEMENT_MADE, made, after=after)
@@ -186,13 +186,17 @@ def post_notice(
 ) -> CampaignNotice:
     """Post a notice, and tell the teams. Return it. Raise Conflict for a draft, and for a campaign with too many."""
     with transaction.atomic():
-        found = locked(campaign)
-        if found.state == _State.DRAFT:
-            raise Conflict(f"campaign {found} is a draft; publish it first", code="not_published")
-        if found.notices.count() >= MAX_NOTICES:
-            raise Conflict(f"campaign {found} has {MAX_NOTICES} notices", code="too_many_notices")
+        campaign = locked(campaign)
+        if campaign.state == _State.DRAFT:
+            raise Conflict(
+                f"campaign {campaign} is a draft; publish it first", code="not_published"
+            )
+        if campaign.notices.count() >= MAX_NOTICES:
+            raise Conflict(
+                f"campaign {campaign} has {MAX_NOTICES} notices", code="too_many_notices"
+            )
         fields = {"title": title, "text": text, "audience": audience}
-        made = CampaignNotice.objects.create(campaign=found, posted_by=user, **fields)
+        made = CampaignNotice.objects.create(campaign=campaign, posted_by=user, **fields)
         record(origin, _Action.NOTICE_POSTED, made, after={"title": title, "audience": audience})
         tell_posted(made)
     return made

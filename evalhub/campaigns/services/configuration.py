@@ -55,10 +55,10 @@ def apply_config(
     place in the file.
     """
     with transaction.atomic():
-        found = locked(campaign)
-        changes = _of_campaign(found, wanted.campaign or {}, origin)
-        changes += _of_agreements(found, wanted.agreements, origin)
-        changes += _of_phases(found, wanted.phases, user, origin)
+        campaign = locked(campaign)
+        changes = _of_campaign(campaign, wanted.campaign or {}, origin)
+        changes += _of_agreements(campaign, wanted.agreements, origin)
+        changes += _of_phases(campaign, wanted.phases, user, origin)
         refused = next((change for change in changes if change.refused), None)
         if dry_run:
             transaction.set_rollback(True)

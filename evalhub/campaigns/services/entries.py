@@ -84,20 +84,20 @@ def withdraw_entry(*, entry: Entry, user: User, reason: str = "", origin: Origin
     Conflict (`not_withdrawable`) for what is not entered.
     """
     with transaction.atomic():
-        found = locked_entry(entry)
-        check_may_withdraw(found, user, clock.database_now())
-        if found.state != _State.ENTERED:
-            raise Conflict(f"entry {found.number} is {found.state}", code="not_withdrawable")
-        _end(found, _State.WITHDRAWN, reason, origin)
+        entry = locked_entry(entry)
+        check_may_withdraw(entry, user, clock.database_now())
+        if entry.state != _State.ENTERED:
+            raise Conflict(f"entry {entry.number} is {entry.state}", code="not_withdrawable")
+        _end(entry, _State.WITHDRAWN, reason, origin)
 
 
 def disqualify_entry(*, entry: Entry, reason: str, origin: Origin = SYSTEM) -> None:
     """Disqualify an entry, for a reason that everybody who sees it reads. Raise Conflict if it is not entered."""
     with transaction.atomic():
-        found = locked_entry(entry)
-        if found.state != _State.ENTERED:
-            raise Conflict(f"entry {found.number} is {found.state}", code="conflict")
-        _end(found, _State.DISQUALIFIED, reason, origin)
+        entry = locked_entry(entry)
+        if entry.state != _State.ENTERED:
+            raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
+        _end(entry, _State.DISQUALIFIED, reason, origin)
 
 
 def end_entries(
@@ -122,9 +122,9 @@ def order_priorities(
     """
     with transaction.atomic():
         Participation.objects.select_for_update().get(pk=participation.pk)
-        found = locked_phase(phase)
-        check_open(found, participation, clock.database_now())
-        rows = list(ordered(found, participation).select_related("run"))
+        phase = locked_phase(phase)
+        check_open(phase, participation, clock.database_now())
+        rows = list(ordered(phase, participation).select_related("run"))
         by_tag = {entry.run.tag: entry for entry in rows}
         if sorted(tags) != sorted(by_tag):
             message = f"name each entry once: {', '.join(by_tag) or 'there is none'}"
@@ -135,7 +135,7 @@ def order_priorities(
         # No two have the same at any time: first the numbers below zero, then their opposites.
         for place, tag in enumerate(tags, 1):
             Entry.objects.filter(pk=by_tag[tag].pk).update(priority=-place)
-        ordered(found, participation).update(priority=-F("priority"))
+        ordered(phase, participation).update(priority=-F("priority"))
         target = by_tag[tags[0]]
         record(
             origin,
@@ -151,34 +151,34 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
     unless it is entered and its phase open, or if the team has chosen as many as it may;
     Unprocessable for answers that do not fit the form, and for what its tag contradicts."""
     with transaction.atomic():
-        found = locked_entry(entry)
-        check_open(found.phase, found.participation, clock.database_now())
-        if found.state != _State.ENTERED:
-            raise Conflict(f"entry {found.number} is {found.state}", code="conflict")
+        entry = locked_entry(entry)
+        check_open(entry.phase, entry.participation, clock.database_now())
+        if entry.state != _State.ENTERED:
+            raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
         wanted = dict(changes)
         if "answers" in wanted:
-            wanted["answers"] = read_answers(found.phase.form, wanted["answers"])
+            wanted["answers"] = read_answers(entry.phase.form, wanted["answers"])
         if "run_type" in wanted:
-            wanted["run_type"] = read_run_type(found.phase.run_types, wanted["run_type"])
-        if wanted.get("chosen") and not found.chosen:
-            _check_choice(found)
-        before, after = changed(found, wanted)
+            wanted["run_type"] = read_run_type(entry.phase.run_types, wanted["run_type"])
+        if wanted.get("chosen") and not entry.chosen:
+            _check_choice(entry)
+        before, after = changed(entry, wanted)
         if (
             {"answers", "run_type"} & set(after)
-            and found.participation
-            and found.role == _Role.COMPETING
+            and entry.participation
+            and entry.role == _Role.COMPETING
         ):
             check_tag_named(
-                found.phase,
-                found.run.tag,
-                team=found.participation.team.slug,
-                run_type=wanted.get("run_type", found.run_type),
+                entry.phase,
+                entry.run.tag,
+                team=entry.participation.team.slug,
+                run_type=wanted.get("run_type", entry.run_type),
                 priority=None,
-                answers=wanted.get("answers", found.answers),
+                answers=wanted.get("answers", entry.answers),
             )
-        Entry.objects.filter(pk=found.pk).update(**after)
+        Entry.objects.filter(pk=entry.pk).update(**after)
         if after:
-            record(origin, _Action.ENTRY_CHANGED, found, before=before, after=after)
+            record(origin, _Action.ENTRY_CHANGED, entry, before=before, after=after)
 
 
 def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
@@ -188,23 +188,23 @@ def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
     of phase, Conflict unless it is entered.
     """
     with transaction.atomic():
-        found = locked_entry(entry)
+        entry = locked_entry(entry)
         own = CampaignMember.objects.filter(
-            participation=found.participation_id, user=user, left_at=None
+            participation=entry.participation_id, user=user, left_at=None
         )
-        if found.participation_id is None or not own.exists():
+        if entry.participation_id is None or not own.exists():
             raise NotAllowed("only members of its team can publish an entry")
-        if found.phase.kind != Phase.Kind.AFTERWARDS:
-            say = f"phase {found.phase.slug} is not of kind afterwards: its results come out with a release"
+        if entry.phase.kind != Phase.Kind.AFTERWARDS:
+            say = f"phase {entry.phase.slug} is not of kind afterwards: its results come out with a release"
             raise InvalidInput(say, pointer="/published")
-        if found.state != _State.ENTERED:
-            raise Conflict(f"entry {found.number} is {found.state}", code="conflict")
-        if not found.published:
-            Entry.objects.filter(pk=found.pk).update(published=True)
+        if entry.state != _State.ENTERED:
+            raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
+        if not entry.published:
+            Entry.objects.filter(pk=entry.pk).update(published=True)
             record(
                 origin,
                 _Action.ENTRY_CHANGED,
-                found,
+                entry,
                 before={"published": False},
                 after={"published": True},
             )

@@ -36,12 +36,12 @@ def exclude_topics(
         # A release of the collection locks its row, too: of both, the second one sees the first
         # one's effect.
         collection = Collection.objects.select_for_update().get(pk=phase.collection_id)
-        found = locked_phase(phase)
+        phase = locked_phase(phase)
         if not Collection.objects.managed_by(user).filter(pk=collection.pk).exists():
             raise NotAllowed(f"only organisers of collection {collection} can exclude its topics")
-        if found.campaign.state == Campaign.State.ARCHIVED:
+        if phase.campaign.state == Campaign.State.ARCHIVED:
             raise Conflict(
-                f"campaign {found.campaign} is archived; it stays as it is",
+                f"campaign {phase.campaign} is archived; it stays as it is",
                 code="campaign_archived",
             )
         wanted = list(dict.fromkeys(topics))
@@ -49,7 +49,7 @@ def exclude_topics(
             "excluded_topics": wanted or None,
             "excluded_reason": reason if wanted else "",
         }
-        before, after = changed(found, fields)
+        before, after = changed(phase, fields)
         if not after:
             return
         if collection.disclosure != Disclosure.ORGANISERS:
@@ -69,11 +69,11 @@ def exclude_topics(
         if unknown := [topic for topic in wanted if topic not in known]:
             message = f"collection {collection} has no topic {unknown[0][:60]!r}"
             raise InvalidInput(message, code="unknown_topic", pointer="/excluded_topics")
-        Phase.objects.filter(pk=found.pk).update(**fields)
+        Phase.objects.filter(pk=phase.pk).update(**fields)
         record(
             origin,
             AuditEvent.Action.PHASE_CHANGED,
-            found,
+            phase,
             collection=collection,
             before=before,
             after=after,

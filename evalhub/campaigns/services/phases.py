@@ -72,15 +72,20 @@ def create_phase(
     slug = fields["slug"]
     try:
         with transaction.atomic():
-            found = locked(campaign)
-            if found.state == Campaign.State.ARCHIVED:
+            campaign = locked(campaign)
+            if campaign.state == Campaign.State.ARCHIVED:
                 raise Conflict(
-                    f"campaign {found} is archived; it stays as it is", code="campaign_archived"
+                    f"campaign {campaign} is archived; it stays as it is", code="campaign_archived"
                 )
-            if found.phases.count() >= MAX_PHASES:
-                raise Conflict(f"campaign {found} has {MAX_PHASES} phases", code="too_many_phases")
-            phase = Phase(campaign=found, **{**fields, **_read(fields)})
-            if found.state == Campaign.State.PUBLISHED and phase.opens_at <= clock.database_now():
+            if campaign.phases.count() >= MAX_PHASES:
+                raise Conflict(
+                    f"campaign {campaign} has {MAX_PHASES} phases", code="too_many_phases"
+                )
+            phase = Phase(campaign=campaign, **{**fields, **_read(fields)})
+            if (
+                campaign.state == Campaign.State.PUBLISHED
+                and phase.opens_at <= clock.database_now()
+            ):
                 say = "a phase of a published campaign opens in the future"
                 raise InvalidInput(say, pointer="/opens_at")
             _check(phase, user)
@@ -106,29 +111,29 @@ def change_phase(
     """Change a phase. Of a draft everything may change; of a published campaign no time moves earlier, and an end moves
     later by `extend_phase` alone. Raise the errors of `create_phase`, and of `check_far_away`."""
     with transaction.atomic():
-        found = locked_phase(phase)
-        before, after = changed(found, {**changes, **_read(changes)})
-        if found.campaign.state == Campaign.State.ARCHIVED and after:
+        phase = locked_phase(phase)
+        before, after = changed(phase, {**changes, **_read(changes)})
+        if phase.campaign.state == Campaign.State.ARCHIVED and after:
             raise Conflict(
-                f"campaign {found.campaign} is archived; it stays as it is",
+                f"campaign {phase.campaign} is archived; it stays as it is",
                 code="campaign_archived",
             )
-        if found.campaign.state != Campaign.State.DRAFT:
-            _check_published(found, after)
+        if phase.campaign.state != Campaign.State.DRAFT:
+            _check_published(phase, after)
             for name in ("opens_at", "late_closes_at"):
                 if after.get(name):
                     check_far_away(name, after[name], confirm)
-        if set(_OF_ENTRIES) & set(after) and found.entries.exists():
+        if set(_OF_ENTRIES) & set(after) and phase.entries.exists():
             raise Conflict(
-                f"phase {found.slug} has entries, which answered its form", code="phase_has_entries"
+                f"phase {phase.slug} has entries, which answered its form", code="phase_has_entries"
             )
         for name, value in after.items():
-            setattr(found, name, value)
-        _check(found, user)
-        found.save(update_fields=list(after))
+            setattr(phase, name, value)
+        _check(phase, user)
+        phase.save(update_fields=list(after))
         if after:
             told = {"before": _told(before), "after": _told(after)}
-            record(origin, _Action.PHASE_CHANGED, found, collection=found.collection, **told)
+            record(origin, _Action.PHASE_CHANGED, phase, collection=phase.collection, **told)
 
 
 def extend_phase(
@@ -151,40 +156,40 @@ def extend_phase(
         # A release of the collection locks its row, too: of both, the second one sees the first
         # one's effect.
         collection = Collection.objects.select_for_update().get(pk=phase.collection_id)
-        found, now = locked_phase(phase), clock.database_now()
-        state, old = phase_state(found, participation, now), closing_time(found, participation)
-        if found.campaign.state == Campaign.State.DRAFT:
-            message = f"campaign {found.campaign} is a draft: change closes_at of the phase instead"
+        phase, now = locked_phase(phase), clock.database_now()
+        state, old = phase_state(phase, participation, now), closing_time(phase, participation)
+        if phase.campaign.state == Campaign.State.DRAFT:
+            message = f"campaign {phase.campaign} is a draft: change closes_at of the phase instead"
             raise Conflict(message, code="not_published")
-        if found.campaign.state == Campaign.State.ARCHIVED or state == PhaseState.CLOSED:
+        if phase.campaign.state == Campaign.State.ARCHIVED or state == PhaseState.CLOSED:
             raise Conflict(
-                f"phase {found.slug} is closed and cannot be extended", code="phase_closed"
+                f"phase {phase.slug} is closed and cannot be extended", code="phase_closed"
             )
-        if found.kind == Phase.Kind.EVALUATION and collection.disclosure != Disclosure.ORGANISERS:
+        if phase.kind == Phase.Kind.EVALUATION and collection.disclosure != Disclosure.ORGANISERS:
             raise Conflict(f"results on {collection} are disclosed", code="evaluation_needs_blind")
         if until <= old:
-            message = f"phase {found.slug} closes at {said(old)}; an extension is later than that"
+            message = f"phase {phase.slug} closes at {said(old)}; an extension is later than that"
             raise Conflict(message, code="deadline_only_moves_later", pointer="/closes_at")
         check_far_away("closes_at", until, confirm)
         fields = {"old": old, "new": until, "reason": reason, "announced_at": now, "actor": user}
-        fields["values_seen_since"] = values_seen_since(found)
+        fields["values_seen_since"] = values_seen_since(phase)
         if participation is None:
-            fields["old_late"] = found.late_closes_at
-        made = Extension.objects.create(phase=found, participation=participation, **fields)
+            fields["old_late"] = phase.late_closes_at
+        made = Extension.objects.create(phase=phase, participation=participation, **fields)
         if participation is None:
-            late = found.late_closes_at and max(found.late_closes_at, until)
-            Phase.objects.filter(pk=found.pk).update(closes_at=until, late_closes_at=late)
+            late = phase.late_closes_at and max(phase.late_closes_at, until)
+            Phase.objects.filter(pk=phase.pk).update(closes_at=until, late_closes_at=late)
         team = {"team": participation.team.slug} if participation else {}
         after = {"closes_at": until, "reason": reason, **team}
         record(
             origin,
             _Action.PHASE_EXTENDED,
-            found,
+            phase,
             collection=collection,
             before={"closes_at": old},
             after=after,
         )
-        tell_extended(made, found, notice_given(made))
+        tell_extended(made, phase, notice_given(made))
     return made
 
 
@@ -218,12 +223,12 @@ def cancel_extension(
     request cancels no other one, and (`deadline_has_passed`) once the old end has passed.
     """
     with transaction.atomic():
-        found, now = locked_phase(phase), clock.database_now()
-        extension = last_extension(found, participation)
+        phase, now = locked_phase(phase), clock.database_now()
+        extension = last_extension(phase, participation)
         whom = f"team {participation.team}" if participation else "all teams"
         if extension is None or extension.new != until:
             message = (
-                f"the last extension of phase {found.slug} for {whom} is not until {said(until)}"
+                f"the last extension of phase {phase.slug} for {whom} is not until {said(until)}"
             )
             raise Conflict(message, code="no_extension")
         if now >= extension.old:
@@ -232,18 +237,18 @@ def cancel_extension(
             )
             raise Conflict(message, code="deadline_has_passed")
         if participation is None:
-            late = extension.old_late or found.late_closes_at
-            Phase.objects.filter(pk=found.pk).update(closes_at=extension.old, late_closes_at=late)
+            late = extension.old_late or phase.late_closes_at
+            Phase.objects.filter(pk=phase.pk).update(closes_at=extension.old, late_closes_at=late)
         team = {"team": participation.team.slug} if participation else {}
         record(
             origin,
             _Action.PHASE_EXTENSION_CANCELLED,
-            found,
-            collection=found.collection,
+            phase,
+            collection=phase.collection,
             before={"closes_at": extension.new},
             after={"closes_at": extension.old, "reason": reason, **team},
         )
-        tell_extension_cancelled(extension, found, reason)
+        tell_extension_cancelled(extension, phase, reason)
         extension.delete()
 
 
@@ -288,43 +293,43 @@ def notice_between(announced: datetime, end: datetime) -> str:
 def pause_phase(*, phase: Phase, reason: str, origin: Origin = SYSTEM) -> None:
     """Take no entries until the phase is resumed; its times stay as they are. Raise Conflict unless it is open."""
     with transaction.atomic():
-        found, now = locked_phase(phase), clock.database_now()
+        phase, now = locked_phase(phase), clock.database_now()
         if (
-            found.campaign.state != Campaign.State.PUBLISHED
-            or phase_state(found, None, now) != PhaseState.OPEN
+            phase.campaign.state != Campaign.State.PUBLISHED
+            or phase_state(phase, None, now) != PhaseState.OPEN
         ):
             raise Conflict(
-                f"phase {found.slug} is not open, so it cannot be paused", code="phase_not_open"
+                f"phase {phase.slug} is not open, so it cannot be paused", code="phase_not_open"
             )
-        Phase.objects.filter(pk=found.pk).update(paused_at=now, paused_reason=reason)
+        Phase.objects.filter(pk=phase.pk).update(paused_at=now, paused_reason=reason)
         record(
             origin,
             _Action.PHASE_PAUSED,
-            found,
-            collection=found.collection,
+            phase,
+            collection=phase.collection,
             after={"reason": reason},
         )
-        tell_paused(found, reason)
+        tell_paused(phase, reason)
 
 
 def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
     """Take entries again. Raise Conflict if the phase is not paused."""
     with transaction.atomic():
-        found, now = locked_phase(phase), clock.database_now()
-        if found.paused_at is None:
-            raise Conflict(f"phase {found.slug} is not paused", code="phase_not_paused")
-        before = {"paused_at": found.paused_at, "reason": found.paused_reason}
-        Phase.objects.filter(pk=found.pk).update(paused_at=None, paused_reason="")
+        phase, now = locked_phase(phase), clock.database_now()
+        if phase.paused_at is None:
+            raise Conflict(f"phase {phase.slug} is not paused", code="phase_not_paused")
+        before = {"paused_at": phase.paused_at, "reason": phase.paused_reason}
+        Phase.objects.filter(pk=phase.pk).update(paused_at=None, paused_reason="")
         after = {"resumed_at": now}
         record(
             origin,
             _Action.PHASE_RESUMED,
-            found,
-            collection=found.collection,
+            phase,
+            collection=phase.collection,
             before=before,
             after=after,
         )
-        tell_resumed(found)
+        tell_resumed(phase)
 
 
 @dataclass(frozen=True)

@@ -37,39 +37,39 @@ def plan_release(
     other judgements than these or the active ones.
     """
     with transaction.atomic():
-        found, now = locked_phase(phase), clock.database_now()
-        check_releaser(found, user)
-        if found.campaign.state != Campaign.State.PUBLISHED:
+        phase, now = locked_phase(phase), clock.database_now()
+        check_releaser(phase, user)
+        if phase.campaign.state != Campaign.State.PUBLISHED:
             message = (
-                f"campaign {found.campaign} is {found.campaign.state}; a published one has releases"
+                f"campaign {phase.campaign} is {phase.campaign.state}; a published one has releases"
             )
             raise Conflict(message, code="not_published")
         version = None
         if qrels is not None:
-            version = found.collection.qrels.filter(version=qrels).first()
+            version = phase.collection.qrels.filter(version=qrels).first()
             if version is None:
-                message = f"collection {found.collection} has no judgements of version {qrels}"
+                message = f"collection {phase.collection} has no judgements of version {qrels}"
                 raise InvalidInput(message, pointer="/qrels")
         if at is not None and at <= now:
             message = f"{said(at)} is past; leave `at` out and POST to now/, or give a later time"
             raise Conflict(message, code="release_in_the_past", pointer="/at")
-        over = last_closing_time(found)
-        if at is not None and at < over and found.kind == Phase.Kind.EVALUATION:
+        over = last_closing_time(phase)
+        if at is not None and at < over and phase.kind == Phase.Kind.EVALUATION:
             message = (
-                f"phase {found.slug} closes at {said(over)}; its results are released then or later"
+                f"phase {phase.slug} closes at {said(over)}; its results are released then or later"
             )
             raise Conflict(message, code="phase_not_over", pointer="/at")
-        _check_new(found, audience, version or found.collection.active_qrels)
+        _check_new(phase, audience, version or phase.collection.active_qrels)
         fields = {
             "planned_at": at,
             "qrels": version,
             "with_run_files": with_run_files,
             "note": note,
         }
-        made = Release.objects.create(phase=found, audience=audience, planned_by=user, **fields)
+        made = Release.objects.create(phase=phase, audience=audience, planned_by=user, **fields)
         after = {"planned_at": at, "qrels": qrels, "with_run_files": with_run_files}
         told = {name: value for name, value in after.items() if value is not None}
-        record(origin, _Action.RELEASE_PLANNED, made, collection=found.collection, after=told)
+        record(origin, _Action.RELEASE_PLANNED, made, collection=phase.collection, after=told)
     return made
 
 

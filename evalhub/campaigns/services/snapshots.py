@@ -36,21 +36,21 @@ def keep_snapshot(
     same content is one snapshot. Raise Conflict if the campaign has too many."""
     sha256 = hashlib.sha256(manifest).hexdigest()
     with transaction.atomic():
-        found = locked(campaign)
+        campaign = locked(campaign)
         same = Snapshot.objects.filter(sha256=sha256).first()
         if same:
             return same, False
-        others = Snapshot.objects.filter(campaign=found)
+        others = Snapshot.objects.filter(campaign=campaign)
         if others.count() >= MAX_SNAPSHOTS:
             raise Conflict(
-                f"campaign {found} has {MAX_SNAPSHOTS} snapshots", code="too_many_snapshots"
+                f"campaign {campaign} has {MAX_SNAPSHOTS} snapshots", code="too_many_snapshots"
             )
         length = CODE
         while Snapshot.objects.filter(code=sha256[:length]).exists():
             length += 1
         before = others.filter(phase=phase, withdrawn_at=None).order_by("-number").first()
         made = Snapshot(
-            campaign=found,
+            campaign=campaign,
             phase=phase,
             number=(others.aggregate(most=Max("number"))["most"] or 0) + 1,
             code=sha256[:length],

@@ -73,23 +73,23 @@ def register_team(
             "type your name to sign the agreements", code="required", pointer="/typed_name"
         )
     with transaction.atomic():
-        found, now = locked(campaign), clock.database_now()
-        if refusal := why_no_registrations(found, now):
+        campaign, now = locked(campaign), clock.database_now()
+        if refusal := why_no_registrations(campaign, now):
             raise Conflict(refusal, code="registration_closed")
         if not Team.objects.led_by(user).filter(pk=team.pk).exists():
             raise NotAllowed(f"only owners of team {team} can register it")
-        if found.participations.filter(team=team).exists():
+        if campaign.participations.filter(team=team).exists():
             raise Conflict(
                 f"team {team} is registered already", code="already_registered", pointer="/team"
             )
-        accepted = found.registration == Campaign.Registration.OPEN
+        accepted = campaign.registration == Campaign.Registration.OPEN
         made = Participation.objects.create(
-            campaign=found,
+            campaign=campaign,
             team=team,
             state=_State.ACCEPTED if accepted else _State.REQUESTED,
             requested_at=now,
             accepted_at=now if accepted else None,
-            pseudonym=draw_pseudonym(found) if accepted else None,
+            pseudonym=draw_pseudonym(campaign) if accepted else None,
             name=name or team.name,
             affiliation=affiliation,
         )
@@ -210,17 +210,19 @@ def rename(
     """Change the shown name or affiliation of a team. Once results are disclosed to teams, a new name has the one that
     it had then beside it. Raise NotAllowed for anybody but its owners and organisers."""
     with transaction.atomic():
-        found = locked_participation(participation)
-        if not (_leads(user, found.team) or is_organiser(found.campaign, user)):
-            raise NotAllowed(f"only owners of team {found.team} can do this")
+        participation = locked_participation(participation)
+        if not (_leads(user, participation.team) or is_organiser(participation.campaign, user)):
+            raise NotAllowed(f"only owners of team {participation.team} can do this")
         wanted = dict(changes)
-        if "name" in wanted and (found.former_name or _read_by_teams(found.campaign)):
-            known = found.former_name or found.name
+        if "name" in wanted and (
+            participation.former_name or _read_by_teams(participation.campaign)
+        ):
+            known = participation.former_name or participation.name
             wanted["former_name"] = "" if wanted["name"] == known else known
-        before, after = changed(found, wanted)
-        Participation.objects.filter(pk=found.pk).update(**after)
+        before, after = changed(participation, wanted)
+        Participation.objects.filter(pk=participation.pk).update(**after)
         if after:
-            record(origin, _Action.PARTICIPATION_CHANGED, found, before=before, after=after)
+            record(origin, _Action.PARTICIPATION_CHANGED, participation, before=before, after=after)
 
 
 def _read_by_teams(campaign: Campaign) -> bool:
@@ -236,16 +238,16 @@ def move_anonymity(
 ) -> None:
     """Change until when the name of a team is hidden. Raise the errors of `_check_move`."""
     with transaction.atomic():
-        found = locked_participation(participation)
-        later = _check_move(found, until, user, clock.database_now())
-        fields = {"anonymous_until": until, "prolonged": found.prolonged or later}
-        before = {"anonymous_until": hidden_until(found)}
-        Participation.objects.filter(pk=found.pk).update(**fields)
-        veil_again(found.campaign)
+        participation = locked_participation(participation)
+        later = _check_move(participation, until, user, clock.database_now())
+        fields = {"anonymous_until": until, "prolonged": participation.prolonged or later}
+        before = {"anonymous_until": hidden_until(participation)}
+        Participation.objects.filter(pk=participation.pk).update(**fields)
+        veil_again(participation.campaign)
         record(
             origin,
             _Action.PARTICIPATION_CHANGED,
-            found,
+            participation,
             before=before,
             after={"anonymous_until": until},
         )
@@ -286,23 +288,23 @@ def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -
     another team of the campaign, when the team is full, and when teams can no longer change.
     """
     with transaction.atomic():
-        found = locked_participation(participation)
-        campaign = found.campaign
-        if not Membership.objects.filter(team=found.team, user=user).exists():
+        participation = locked_participation(participation)
+        campaign = participation.campaign
+        if not Membership.objects.filter(team=participation.team, user=user).exists():
             raise NotAllowed(
-                f"only members of team {found.team} can join it in a campaign; ask its owners first"
+                f"only members of team {participation.team} can join it in a campaign; ask its owners first"
             )
         there = CampaignMember.objects.filter(campaign=campaign, user=user).first()
-        if there and (there.participation_id != found.pk or there.left_at is None):
-            where = "this team" if there.participation_id == found.pk else "a team"
+        if there and (there.participation_id != participation.pk or there.left_at is None):
+            where = "this team" if there.participation_id == participation.pk else "a team"
             raise Conflict(
                 f"you are in {where} of campaign {campaign} already", code="already_in_campaign"
             )
-        check_may_join(found, user)
+        check_may_join(participation, user)
         try:
             with transaction.atomic():
                 fields = {
-                    "participation": found,
+                    "participation": participation,
                     "joined_at": clock.database_now(),
                     "left_at": None,
                 }
@@ -312,7 +314,7 @@ def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -
         except IntegrityError as error:
             message = f"you are in a team of campaign {campaign} already"
             raise Conflict(message, code="already_in_campaign") from error
-        record(origin, _Action.PARTICIPANT_JOINED, found, after={"user": user.username})
+        record(origin, _Action.PARTICIPANT_JOINED, participation, after={"user": user.username})
     return member
 
 
@@ -370,27 +372,25 @@ def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origi
     without that reason.
     """
     with transaction.atomic():
-        found = locked_participation(member.participation)
-        organiser = is_organiser(found.campaign, user)
-        if not (organiser or member.user_id == user.pk or _leads(user, found.team)):
-            raise NotAllowed(f"only owners of team {found.team} can remove others")
-        there = found.members.filter(pk=member.pk)
-        entered = found.entries.exists()
+        participation = locked_participation(member.participation)
+        organiser = is_organiser(participation.campaign, user)
+        if not (organiser or member.user_id == user.pk or _leads(user, participation.team)):
+            raise NotAllowed(f"only owners of team {participation.team} can remove others")
+        there = participation.members.filter(pk=member.pk)
+        entered = participation.entries.exists()
         if entered and not organiser:
-            _check_roster(found.campaign)
+            _check_roster(participation.campaign)
             there.update(left_at=clock.database_now())
         else:
             if entered and not reason:
-                message = (
-                    f"say why {member.user} may join another team: team {found.team} has entries"
-                )
+                message = f"say why {member.user} may join another team: team {participation.team} has entries"
                 raise InvalidInput(message, code="required", pointer="reason")
             there.delete()
         why = {"reason": reason} if reason else {}
         record(
             origin,
             _Action.PARTICIPANT_LEFT,
-            found,
+            participation,
             before={"user": member.user.username},
             after=why,
         )
