@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Histogram, disable_created_metr
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from evalhub.serving.processes import FIGURES_VARIABLE
+from evalhub.serving.processes import COUNTERS_VARIABLE
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ def count_request(view: str, method: str, status: int, seconds: float) -> None:
 
 def request_figures() -> bytes:
     """Return the requests of all processes of this web server, in Prometheus' text format."""
-    folder = os.environ.get(FIGURES_VARIABLE)
+    folder = os.environ.get(COUNTERS_VARIABLE)
     if not folder:
         return generate_latest(_own)
 

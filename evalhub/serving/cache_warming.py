@@ -1,9 +1,8 @@
-"""Warm the cache with the answers that readers of a large collection ask for first, as a request
-would make them.
+"""Warm the cache with the answers that readers of a large collection request first.
 
-The pages are asked for as by a reader of the collection, and what is kept of them
-(metrics/questions/answer_cache.py) is there when somebody comes. Nothing depends on it: a task that
-fails, is killed or never comes leaves the work to the first request.
+Pages are requested as by a reader of the collection, and their parts are kept in the cache
+(metrics/questions/answer_cache.py). Nothing depends on it: if a task fails, is killed or never
+runs, the first request does the work.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from runs.attention import attention
 from runs.models import Collection, Membership, Run
 
 logger = logging.getLogger(__name__)
-# Answers about fewer runs are made while their reader waits.
+# Answers about fewer runs are computed while their reader waits.
 LEAST_RUNS = 200
-# The leaderboard with its statistics first: its page asks for it.
+# First the leaderboard with its statistics, which its page requests.
 PAGES = (
     "board-piece",
     "comparison-page",
@@ -41,47 +40,47 @@ PAGES = (
     "importance-page",
     "what-if-page",
 )
-MOST_SECONDS = 20.0
+MAX_SECONDS = 20.0
 
 
-@shared_task(name="evalhub.warm_cache", soft_time_limit=int(2 * MOST_SECONDS), ignore_result=True)
+@shared_task(name="evalhub.warm_cache", soft_time_limit=int(2 * MAX_SECONDS), ignore_result=True)
 def warm_cache(*, collection_id: int) -> int:
-    """Make the answers about a collection for the cache. Return how many were made.
+    """Compute the answers about a collection for the cache, and return how many pages were requested.
 
-    Blind collections have none: which runs their readers see depends on the reader, and every
-    reading is recorded.
+    Blind collections have none: their readers see different runs, and every reading is recorded.
     """
     collection = Collection.objects.filter(pk=collection_id, blind=False).first()
-    if (
-        collection is None
-        or Run.objects.filter(collection=collection, deleted_at=None).count() < LEAST_RUNS
-    ):
+    runs = Run.objects.filter(collection=collection, deleted_at=None)
+    if collection is None or runs.count() < LEAST_RUNS:
         return 0
 
-    count, ends = 0, time.monotonic() + MOST_SECONDS
+    count, deadline = 0, time.monotonic() + MAX_SECONDS
     try:
         for reader, name in product(_readers(collection), PAGES):
-            # Evaluations of the collection would make the rest useless; their end is another mark.
-            moves = Evaluation.objects.filter(
+            # Evaluations of the collection would outdate the rest, and their end starts this again.
+            evaluations = Evaluation.objects.filter(
                 run__collection=collection, state__in=(Job.QUEUED, Evaluation.HELD)
             )
-            shown = Collection.objects.filter(pk=collection.pk, blind=False)
-            if time.monotonic() > ends or moves.exists() or not shown.exists():
+            still_open = Collection.objects.filter(pk=collection.pk, blind=False)
+            if time.monotonic() > deadline or evaluations.exists() or not still_open.exists():
                 break
 
-            count += _ask(reverse(name, args=[collection.slug]), reader) == HTTPStatus.OK
+            count += _request(reverse(name, args=[collection.slug]), reader) == HTTPStatus.OK
     except SoftTimeLimitExceeded:
         logger.warning("answers about %s took longer than their time limit", collection.slug)
     except Exception:
-        # Whoever asks for the page will be told; here nobody waits.
+        # A reader who requests the page will see the error; here nobody waits.
         logger.exception("answers about %s could not be cached", collection.slug)
 
     return count
 
 
 def _readers(collection: Collection) -> list[Any]:
-    """Return readers for whom the pages differ: somebody without an account or, where these see
-    nothing, a member of the team, who sees nothing of a private collection; and an organiser."""
+    """Return readers for whom the pages differ: a visitor or a member of the team, and an organiser.
+
+    The visitor has no account. A team collection is shown to members only, a private one to
+    organisers only.
+    """
     team = Membership.objects.filter(team=collection.team, user__is_active=True)
     members = team.select_related("user").order_by("pk")
     organiser = members.filter(role=Membership.Role.OWNER).first()
@@ -97,8 +96,8 @@ def _readers(collection: Collection) -> list[Any]:
     return [user for user in (reader, organiser and organiser.user) if user is not None]
 
 
-def _ask(address: str, reader: Any) -> int:
-    """Ask for a page and return its status."""
+def _request(address: str, reader: Any) -> int:
+    """Request a page and return its status."""
     host = (
         urlsplit(settings.EVALHUB_URL).netloc
         or settings.ALLOWED_HOSTS[0].lstrip(".*")
@@ -114,11 +113,11 @@ def _ask(address: str, reader: Any) -> int:
 
     request: Any = WSGIRequest(environ)
     request.user = reader
-    # Pages mark their own name among their links.
+    # Pages mark the link to themselves.
     request.resolver_match = resolve(address)
-    view, _, names = request.resolver_match
+    view, _, parameters = request.resolver_match
 
-    own = ("warming the cache", "warming the cache")
-    with ExitStack() as places, attention(MOST_SECONDS, bool), limited_work(lambda: own, places):
-        status: int = view(request, **names).status_code
+    owner = ("warming the cache", "warming the cache")
+    with ExitStack() as stack, attention(MAX_SECONDS, bool), limited_work(lambda: owner, stack):
+        status: int = view(request, **parameters).status_code
         return status

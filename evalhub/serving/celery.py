@@ -1,5 +1,7 @@
-"""The Celery application. Messages only announce work: the database is the queue, and every worker runs a
-dispatcher."""
+"""The Celery application.
+
+Messages only announce work: the database is the queue, and every worker runs a dispatcher.
+"""
 
 import os
 import sys
@@ -10,20 +12,19 @@ from celery import Celery, signals
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
-# Celery's Django part would load every page to check it; the worker's own step checks what matters
-# to it.
+# Celery's checks of Django would load every page; the worker checks what it needs itself.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 
 app = Celery("evalhub")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["metrics"])
 # Otherwise Celery closes the connection to the database before and after each task: to open one
-# takes PostgreSQL longer than to store a run. The worker closes those that are old or broken
+# takes PostgreSQL longer than to store a run. The worker closes old and broken connections
 # (evalhub/serving/worker.py).
 app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
 
 
 @signals.setup_logging.connect
 def set_up_logging(**options: Any) -> None:
-    """Configure the service's own log in the worker and in each process of its pool, instead of Celery's."""
+    """Configure the log of the service instead of Celery's, in each process of a worker."""
     dictConfig(settings.LOGGING)

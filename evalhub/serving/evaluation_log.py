@@ -1,4 +1,4 @@
-"""A worker's log: every line names its evaluation or comparison, and each that ends has a line."""
+"""Log jobs in a worker: lines name their evaluation or comparison, and each end has a line."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from metrics.tasks import compare, evaluate, evaluate_batch, evaluate_sessions, 
 
 _log = logging.getLogger("evalhub.evaluation")
 # A process of the pool works on one task at a time.
-_began = {"at": 0.0}
+_start = {"seconds": 0.0}
 
 
 @dataclass(frozen=True)
-class _Logged:
-    """A kind of job in the log; `about` is the column of the object that it is about."""
+class _LoggedJob:
+    """A kind of job in the log; `subject` is the column of the run or session set, if any."""
 
     kind: type[Job]
     noun: str
     begin: Callable[[Any], None]
-    about: str = ""
+    subject: str = ""
 
 
-# By the argument of the task.
+# Kinds of jobs by the argument of their task.
 _JOBS = {
-    "evaluation_id": _Logged(Evaluation, "evaluation", begin_evaluation, "run_id"),
-    "session_evaluation_id": _Logged(
+    "evaluation_id": _LoggedJob(Evaluation, "evaluation", begin_evaluation, "run_id"),
+    "session_evaluation_id": _LoggedJob(
         SessionEvaluation, "session evaluation", begin_session_evaluation, "session_set_id"
     ),
-    "qrels_id": _Logged(VectorUpdate, "vectors", begin_vectors),
-    "comparison_id": _Logged(Comparison, "comparison", begin_comparison),
+    "qrels_id": _LoggedJob(VectorUpdate, "vectors", begin_vectors),
+    "comparison_id": _LoggedJob(Comparison, "comparison", begin_comparison),
 }
 
 
-# Of the batch in hand, what was begun.
+# The evaluations of the present batch that have begun.
 _batch: list[int] = []
 
 
@@ -66,16 +66,16 @@ def connect() -> None:
 def _begin(kwargs: dict[str, Any], **signal: Any) -> None:
     key, pk = next(iter(kwargs.items()))
     _JOBS[key].begin(pk)
-    _began["at"] = time.perf_counter()
+    _start["seconds"] = time.perf_counter()
 
 
 def _end(kwargs: dict[str, Any], **signal: Any) -> None:
     """Log the state of the job, if it can be read."""
     if _log.isEnabledFor(logging.INFO):
-        seconds = round(time.perf_counter() - _began["at"], 4)
+        seconds = round(time.perf_counter() - _start["seconds"], 4)
         key, pk = next(iter(kwargs.items()))
         with contextlib.suppress(DatabaseError):
-            _log.info(_JOBS[key].noun, extra={"seconds": seconds, **_standing(_JOBS[key], pk)})
+            _log.info(_JOBS[key].noun, extra={"seconds": seconds, **_state_of(_JOBS[key], pk)})
 
 
 def _begin_batch(**signal: Any) -> None:
@@ -92,24 +92,20 @@ def _end_batch(**signal: Any) -> None:
     if _batch and _log.isEnabledFor(logging.INFO):
         columns = ("pk", "run_id", "state", "attempts", "error_code", "seconds")
         with contextlib.suppress(DatabaseError):
-            ended = Evaluation.objects.filter(pk__in=_batch).values_list(*columns)
-            for pk, run, state, attempts, code, seconds in ended:
+            rows = Evaluation.objects.filter(pk__in=_batch).values_list(*columns)
+            for pk, run, state, attempts, code, seconds in rows:
                 begin_evaluation(pk)
-                took = {} if seconds is None else {"seconds": round(seconds, 4)}
-                about = {"run": str(run), "state": state, "attempts": attempts, "code": code}
-                _log.info("evaluation", extra={**took, **about})
+                fields = {"run": str(run), "state": state, "attempts": attempts, "code": code}
+                duration = {} if seconds is None else {"seconds": round(seconds, 4)}
+                _log.info("evaluation", extra={**duration, **fields})
 
 
-def _standing(job: _Logged, pk: Any) -> dict[str, Any]:
-    about = [job.about] if job.about else []
-    row = (
-        job.kind._default_manager.filter(pk=pk)
-        .values(*about, "state", "attempts", "error_code")
-        .first()
-    )
-
+def _state_of(job: _LoggedJob, pk: Any) -> dict[str, Any]:
+    subjects = [job.subject] if job.subject else []
+    columns = (*subjects, "state", "attempts", "error_code")
+    row = job.kind._default_manager.filter(pk=pk).values(*columns).first()
     if row is None:
         return {}
 
-    named = {name.removesuffix("_id"): str(row[name]) for name in about}
-    return {**named, "state": row["state"], "attempts": row["attempts"], "code": row["error_code"]}
+    fields = {name.removesuffix("_id"): str(row[name]) for name in subjects}
+    return {**fields, "state": row["state"], "attempts": row["attempts"], "code": row["error_code"]}

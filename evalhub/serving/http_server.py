@@ -1,10 +1,10 @@
-"""The connections of a web process: one thread receives complete requests, answers probes, and sends answers.
+"""The HTTP server of a web process: one thread receives requests and sends answers.
 
 Threads that compute never wait for a network. They get a request when its last byte has arrived (a
-large body is in a file by then). Their answers go to memory or to a file, from which this thread
-sends them as fast as the client reads. waitress does this; this module adds the limits: how slowly
-a client may send and read, how many connections and large transfers an address may have, and which
-connection is closed when there are too many.
+large body is in a file by then). Their answers go to memory or to a file, from which the I/O thread
+sends them as fast as the client reads; it answers probes itself. waitress does this; this module
+adds the limits: how slowly a client may send and read, how many connections and large transfers an
+address may have, and which connection is closed when there are too many.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from waitress.task import WSGITask
 
 from evalhub.serving.requests import (
     LARGE,
-    AliveTask,
+    LivenessTask,
     Refusal,
     RefusalTask,
     Request,
@@ -43,23 +43,26 @@ KEEP_ALIVE_SECONDS = 30.0
 # How long a refused client may continue to send before the connection ends: ending it immediately
 # would lose the answer.
 _LINGER_SECONDS = 3.0
-# How long a process with more work than another one leaves it a new connection.
+# How long a process leaves a new connection to another process with less work.
 _YIELD_SECONDS = 0.02
 _LOOP_SECONDS = 0.5
-_LAST_SECONDS = 1.0
+_FIRST_REQUEST_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 _access = logging.getLogger("evalhub.access")
 
 
 class Progress:
-    """Check whether bytes make progress: in each EVALHUB_PATIENCE_SECONDS at least a kilobyte per second."""
+    """Check that a kilobyte per second arrives, on average over EVALHUB_PATIENCE_SECONDS."""
 
     def __init__(self) -> None:
         self.since, self._count = time.monotonic(), 0
 
     def is_too_slow(self, count: int) -> bool:
-        """Record the number of bytes since the beginning, and return whether they are too slow. Called every second."""
+        """Record the number of bytes so far, and return whether they are too slow.
+
+        Called every second.
+        """
         now, patience = time.monotonic(), settings.EVALHUB_PATIENCE_SECONDS
         if now - self.since < patience:
             return False
@@ -80,11 +83,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         now = time.monotonic()
         # The client: the address of the connection, or the one that a proxy names.
         self.network = self.client = network_of(str(addr[0]))
-        # The progress of the request that arrives, and of the answer if one is being sent.
-        self.receiving, self.came, self.began = Progress(), 0, now
+        # The progress of the request that arrives: its bytes, and when it began.
+        self.receiving, self.received_bytes, self.request_began = Progress(), 0, now
+        # The progress of the answer, if one is being sent.
         self.sending: Progress | None = None
-        self.sent = 0
-        self.last_moment = now
+        self.sent_bytes = 0
+        self.last_activity = now
         self.served = self.lingers = False
         self.lingers_until = 0.0
         # The client sends nothing more: it closed its half of the connection, or has left.
@@ -130,9 +134,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def _end_input(self) -> None:
         """Answer what has arrived completely, then close.
 
-        A client that closed its half of the connection looks like one that has left until something
-        is sent to it. An interim answer, which every client of HTTP/1.1 ignores, makes the system
-        of one that has left reset the connection; `check` looks for that.
+        Until something is sent, a client that closed its half of the connection looks like one that
+        has left. An interim answer, which every client of HTTP/1.1 ignores, makes the system of a
+        client that has left reset the connection; `check` looks for that.
         """
         with self.requests_lock:
             self.input_ended = True
@@ -146,20 +150,24 @@ class Connection(HTTPChannel):  # type: ignore[misc]
                 self.socket.send(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def received(self, data: bytes) -> bool:
-        self.last_moment = time.monotonic()
+        self.last_activity = time.monotonic()
         if self.request is None:
-            self.receiving, self.came, self.began = Progress(), 0, self.last_moment
+            self.receiving, self.received_bytes, self.request_began = (
+                Progress(),
+                0,
+                self.last_activity,
+            )
 
-        self.came += len(data)
-        taken: bool = super().received(data)
-        if self.request is not None and self.request.large and not self.request.counted:
+        self.received_bytes += len(data)
+        complete: bool = super().received(data)
+        if self.request is not None and self.request.large and not self.request.is_transfer:
             self.client = self.server.client_of(self, self.request)
-            self.request.counted = True
+            self.request.is_transfer = True
             if not self.server.may_transfer(self):
                 self.refuse(too_many_transfers())
 
-        self.server.answer_own(self)
-        return taken
+        self.server.answer_pending(self)
+        return complete
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer the request that is arriving without waiting for the rest of it."""
@@ -175,15 +183,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def service(self) -> None:
         request = self.requests[0]
-        if (
-            not request.error
-            and not request.counted
-            and not request.asks_alive
-            and not self.server.may_transfer(self)
-        ):
+        # The answer may be a large transfer, too.
+        is_exempt = request.error or request.is_transfer or request.is_liveness_probe
+        if not is_exempt and not self.server.may_transfer(self):
             request.error = too_many_transfers()
 
-        self.task_class = AliveTask if request.asks_alive else WSGITask
+        self.task_class = LivenessTask if request.is_liveness_probe else WSGITask
         self.served, self.lingers = True, bool(request.error)
         self.server.answered += 1
         super().service()
@@ -197,8 +202,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def write_soon(self, data: Any) -> int:
         with self.outbuf_lock:
             self.answering = True
-            written: int = super().write_soon(data)
-        return written
+            count: int = super().write_soon(data)
+        return count
 
     def handle_write(self) -> None:
         lingering = self.lingers and not self.lingers_until and not self.input_ended
@@ -211,7 +216,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         super().handle_write()
 
     def _begin_lingering(self) -> None:
-        """End the answer, but continue to read for a moment, so that the client can read the answer."""
+        """End the answer, but read for a moment, so that the client can receive the answer."""
         self.close_when_flushed = False
         self.lingers_until = time.monotonic() + _LINGER_SECONDS
 
@@ -221,16 +226,19 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.will_close = True
 
     def send(self, data: bytes, do_close: bool = True) -> int:
-        sent: int = super().send(data, do_close=do_close)
-        if sent:
-            self.sent += sent
-            self.last_moment = time.monotonic()
-        return sent
+        count: int = super().send(data, do_close=do_close)
+        if count:
+            self.sent_bytes += count
+            self.last_activity = time.monotonic()
+        return count
 
     # Limits
 
     def check(self, now: float) -> None:
-        """Disconnect a client that sends or reads too slowly, or is silent for too long. Called every second."""
+        """Disconnect a client that sends or reads too slowly, or is silent for too long.
+
+        Called every second.
+        """
         if self.lingers_until:
             if now > self.lingers_until:
                 self.handle_close()
@@ -242,36 +250,34 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
         if self.total_outbufs_len:
             if self.sending is None:
-                self.sending, self.sent = Progress(), 0
-            elif self.sending.is_too_slow(self.sent - self._unread()):
+                self.sending, self.sent_bytes = Progress(), 0
+            elif self.sending.is_too_slow(self.sent_bytes - self._unread()):
                 _access.info("a client that reads too slowly was cut off")
-                # Immediately: `will_close` is only checked when the client reads more, which may
-                # never happen.
+                # `will_close` is only checked when the client reads more, which it may never do.
                 self.handle_close()
 
             return
 
         self.sending = None
         if self.request is not None:
-            if self.receiving.is_too_slow(self.came):
+            if self.receiving.is_too_slow(self.received_bytes):
                 self.refuse(Refusal(408, "body_too_slow", "the request did not arrive in time"))
-                self.server.answer_own(self)
+                self.server.answer_pending(self)
         elif not self.requests:
             patience = KEEP_ALIVE_SECONDS if self.served else settings.EVALHUB_PATIENCE_SECONDS
-            if now - self.last_moment > patience:
+            if now - self.last_activity > patience:
                 self.handle_close()
 
     def _unread(self) -> int:
-        """Return how many of the sent bytes are still in the kernel, which buffers megabytes that the client does not
-        read."""
+        """Return how many of the sent bytes are still in the kernel, which buffers megabytes."""
         waiting = array.array("i", [0])
         with contextlib.suppress(OSError):
             fcntl.ioctl(self.socket.fileno(), termios.TIOCOUTQ, waiting)
         return waiting[0]
 
     @property
-    def pace(self) -> tuple[int, float]:
-        """Return how soon this connection is closed for a new one; the smallest value comes first.
+    def closing_order(self) -> tuple[int, float]:
+        """A key for which connection is closed for a new one: the smallest comes first.
 
         The order is: silent clients, clients that have not sent a complete head, the slowest
         senders of a body, the slowest readers of an answer. A connection whose answer is being
@@ -281,18 +287,16 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         if self.requests:
             return (4, 0.0)
         if self.total_outbufs_len:
-            return (3, float(self.sent))
+            return (3, float(self.sent_bytes))
         if self.request is not None:
-            return (
-                2 if self.request.headers_finished else 1,
-                self.came / max(now - self.began, 0.001),
-            )
+            rate = self.received_bytes / max(now - self.request_began, 0.001)
+            return (2 if self.request.headers_finished else 1, rate)
 
-        return (0, self.last_moment)
+        return (0, self.last_activity)
 
 
-class Front(TcpWSGIServer):  # type: ignore[misc]
-    """The connections of one web process."""
+class HttpServer(TcpWSGIServer):  # type: ignore[misc]
+    """The HTTP server of one web process."""
 
     channel_class = Connection
 
@@ -300,7 +304,7 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
         self, listening: socket.socket, application: Any, adj: Any, threads: FairThreads
     ) -> None:
         self._io_thread = 0
-        self._own: list[Connection] = []
+        self._pending: list[Connection] = []
         # One thread for probes: they are answered even while all others wait for a database.
         self._probes = FairThreads("probe", 1, 1)
         self._yielding_until = 0.0
@@ -334,7 +338,7 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
 
     @property
     def at_rest(self) -> bool:
-        """Return whether no request is in progress: none arrives, is computed or has an answer that is being sent."""
+        """Return whether no request is arriving or computed, and no answer is being sent."""
         return all(channel.idle for channel in self.active_channels.values())
 
     def readable(self) -> bool:
@@ -347,19 +351,24 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
         network = network_of(str(addr[0]))
         # Behind a proxy all connections have its address, and the proxy has limits of its own.
         if not settings.EVALHUB_PROXIES:
-            same = [one for one in self.active_channels.values() if one.network == network]
-            if len(same) >= settings.EVALHUB_ADDRESS_CONNECTIONS:
-                self._make_room(same)
+            neighbours = [
+                connection
+                for connection in self.active_channels.values()
+                if connection.network == network
+            ]
+            if len(neighbours) >= settings.EVALHUB_ADDRESS_CONNECTIONS:
+                self._make_room(neighbours)
 
         if len(self.active_channels) >= self.adj.connection_limit:
             self._make_room([*self.active_channels.values()])
 
         return addr
 
-    def _make_room(self, among: list[Connection]) -> None:
-        slowest = min(among, key=lambda one: one.pace)
-        if slowest.pace[0] < 4:
-            slowest.handle_close()
+    def _make_room(self, connections: list[Connection]) -> None:
+        """Close the first connection in closing order, unless all wait for their answers."""
+        first = min(connections, key=lambda connection: connection.closing_order)
+        if first.closing_order[0] < 4:
+            first.handle_close()
 
     # Requests
 
@@ -367,42 +376,44 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
         """Give a request to a thread, unless this thread answers it."""
         request = channel.requests[0]
         channel.client = self.client_of(channel, request)
-        if (request.error or request.asks_alive) and threading.get_ident() == self._io_thread:
-            self._own.append(channel)
+        if (
+            request.error or request.is_liveness_probe
+        ) and threading.get_ident() == self._io_thread:
+            self._pending.append(channel)
         elif not request.error and request.path in ("/readyz", "/metrics"):
             self._probes.add_task(channel)
         else:
             self.task_dispatcher.add_task(channel)
 
     def client_of(self, channel: Connection, request: Request) -> str:
-        """Return the client of a request: the connection's address, or the one that the proxies name."""
-        said = request.headers.get("X_FORWARDED_FOR", "")
-        return network_of(sender_in({"REMOTE_ADDR": channel.addr[0], "HTTP_X_FORWARDED_FOR": said}))
+        """Return the client of a request: the address of the connection, or the proxies' client."""
+        forwarded_for = request.headers.get("X_FORWARDED_FOR", "")
+        environ = {"REMOTE_ADDR": channel.addr[0], "HTTP_X_FORWARDED_FOR": forwarded_for}
+        return network_of(sender_in(environ))
 
-    def answer_own(self, channel: Connection) -> None:
-        """Answer the requests that `add_task` kept for this thread; the channel's lock is free again."""
-        while channel in self._own:
-            self._own.remove(channel)
+    def answer_pending(self, channel: Connection) -> None:
+        """Answer the requests that `add_task` left to this thread, after the channel's lock is free."""
+        while channel in self._pending:
+            self._pending.remove(channel)
             channel.service()
 
     def may_transfer(self, channel: Connection) -> bool:
-        """Return whether the client of a connection has fewer large transfers than an address may have."""
-        others = (
-            one
-            for one in [*self.active_channels.values()]
-            if one is not channel and one.client == channel.client
-        )
+        """Return whether a client has fewer large transfers than an address may have."""
+        transfers = 0
+        for connection in [*self.active_channels.values()]:
+            if connection is channel or connection.client != channel.client:
+                continue
 
-        transfers = sum(
-            one.total_outbufs_len > LARGE or (one.request is not None and one.request.counted)
-            for one in others
-        )
+            arriving = connection.request
+            uploads = arriving is not None and arriving.is_transfer
+            transfers += uploads or connection.total_outbufs_len > LARGE
+
         return bool(transfers < settings.EVALHUB_ADDRESS_TRANSFERS)
 
     # The loop
 
     def pull_trigger(self) -> None:
-        """Wake the loop, from any thread. It may already be gone if the server has just ended."""
+        """Wake the loop, from any thread, unless it has just ended."""
         if self._map:
             with contextlib.suppress(OSError):
                 super().pull_trigger()
@@ -416,25 +427,26 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
                 channel.handle_close()
 
     def run_until_stopped(self, grace: float) -> None:
-        """Serve until `stopping` is set, then finish the requests in progress, for `grace` seconds at most."""
+        """Serve until `stopping` is set, then finish requests for at most `grace` seconds."""
         self._io_thread = threading.get_ident()
-        checked, ends = 0.0, 0.0
+        last_check, deadline = 0.0, 0.0
         while True:
-            wasyncore.loop(
-                timeout=_YIELD_SECONDS if self._yielding_until else 0.1 if self.stopping else _LOOP_SECONDS,
-                map=self._map, use_poll=True, count=1,
-            )  # fmt: skip
+            timeout = 0.1 if self.stopping else _LOOP_SECONDS
+            if self._yielding_until:
+                timeout = _YIELD_SECONDS
+            wasyncore.loop(timeout=timeout, map=self._map, use_poll=True, count=1)
+
             now = time.monotonic()
-            if now - checked >= 1.0:
-                checked = now
+            if now - last_check >= 1.0:
+                last_check = now
                 self.beat()
                 self.maintenance(now)
 
             if not self.stopping:
                 continue
 
-            if not ends:
-                ends = now + grace
+            if not deadline:
+                deadline = now + grace
                 # The kernel gives the waiting connections to the other processes.
                 self.accepting = False
                 self.del_channel()
@@ -442,9 +454,11 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
 
             for channel in [*self.active_channels.values()]:
                 # A connection that was just accepted may be about to send a request.
-                if channel.idle and (channel.served or now - channel.began > _LAST_SECONDS):
+                if channel.idle and (
+                    channel.served or now - channel.request_began > _FIRST_REQUEST_SECONDS
+                ):
                     channel.handle_close()
 
-            if now > ends or not self.active_channels:
+            if now > deadline or not self.active_channels:
                 wasyncore.close_all(self._map)
                 return

@@ -1,4 +1,4 @@
-"""Requests while they arrive, what is refused before a thread has seen it, and the one that no thread needs to see."""
+"""Requests while they arrive, early refusals, and the probe that the I/O thread answers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from evalhub.problems import PROBLEM_TYPE, problem
 
 # A body or an unread answer of more than this counts as a transfer.
 LARGE = 1024 * 1024
-# Addresses name the runs that are compared: 170 ids and the rest.
-LONGEST_ADDRESS = 8190
+# An address may name 170 runs that are compared, and have other parameters.
+MAX_ADDRESS = 8190
 _ALIVE = b'{"alive": true}'
 _FRESH = "max-age=0, no-cache, no-store, must-revalidate, private"
 
@@ -47,7 +47,7 @@ class Refusal:
         return f"{self.code} {HTTPStatus(self.code).phrase}", headers, body
 
 
-# Of what waitress refuses by itself.
+# Codes for errors of waitress.
 _NAMES = {
     400: "bad_request",
     413: "file_too_large",
@@ -62,35 +62,38 @@ def too_large() -> Refusal:
 
 
 class Request(HTTPRequestParser):  # type: ignore[misc]
-    """A request while it arrives. What is wrong with its head is answered before its body is read."""
+    """A request while it arrives. A bad head is refused before the body is read."""
 
     error: Any = None
-    # What waitress sets when it has read the head.
+    # waitress sets these when it has read the head.
     command = path = query = request_uri = ""
-    # Whether this large body counts as one of its client's transfers already.
-    counted = False
+    # Whether this large body counts as one of its client's transfers.
+    is_transfer = False
 
     def received(self, data: bytes) -> int:
         in_head = not self.headers_finished
         try:
-            taken: int = super().received(data)
+            consumed: int = super().received(data)
         except OSError as error:
             _log.error("a request body was not kept: %s", error)
             outage = outage_of(error) or STORAGE_BROKEN
             self.error = Refusal(outage.status, outage.code, outage.detail, outage.wait)
-            self.completed, taken = True, len(data)
+            self.completed, consumed = True, len(data)
 
         if in_head and self.headers_finished and not self.error:
-            self.error = self._wrong_head()
+            self.error = self._check_head()
 
         if self.error:
-            # Nothing that follows is another request: the connection ends with the answer.
-            self.completed, self.expect_continue, taken = True, False, len(data)
+            # The rest is not another request: the connection ends with the answer.
+            self.completed, self.expect_continue, consumed = True, False, len(data)
 
-        return taken
+        return consumed
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Refuse what two servers may read as different requests: RFC 9112, sections 5.2, 6.1 and 6.3."""
+        """Refuse ambiguous heads, which another server may read differently.
+
+        See RFC 9112, sections 5.2, 6.1 and 6.3.
+        """
         super().parse_header(header_plus)
         if _FOLDED.search(header_plus):
             raise ParsingError("a header is continued on a second line; send it on one")
@@ -101,12 +104,12 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
         if b"transfer-encoding" in names and self.version != "1.1":
             raise ParsingError("Transfer-Encoding needs HTTP/1.1; send Content-Length")
 
-    def _wrong_head(self) -> Refusal | None:
+    def _check_head(self) -> Refusal | None:
         if self.empty:
             return None
-        if len(self.request_uri) > LONGEST_ADDRESS:
+        if len(self.request_uri) > MAX_ADDRESS:
             return Refusal(
-                414, "address_too_long", f"an address has at most {LONGEST_ADDRESS:,} characters"
+                414, "address_too_long", f"an address has at most {MAX_ADDRESS:,} characters"
             )
 
         if self.large and not ("AUTHORIZATION" in self.headers or "COOKIE" in self.headers):
@@ -119,18 +122,18 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
 
     @property
     def large(self) -> bool:
-        """Whether the body is a transfer: it is announced as large, or has become so without being announced."""
+        """Whether the body is large by its announced length, or by what has arrived."""
         return bool(self.content_length > LARGE or self.body_bytes_received > LARGE)
 
     @property
-    def asks_alive(self) -> bool:
-        """Whether it is what the I/O thread answers by itself: a plain GET or HEAD of /healthz."""
+    def is_liveness_probe(self) -> bool:
+        """Whether the I/O thread answers it: a plain GET or HEAD of /healthz."""
         plain = self.command in ("GET", "HEAD") and not self.query and self.body_rcv is None
         return plain and self.path == "/healthz" and not self.error
 
 
 class RefusalTask(ErrorTask):  # type: ignore[misc]
-    """Sends a refusal, waitress's own ones too, and writes its line into the log."""
+    """Send a refusal, including those of waitress, and log it."""
 
     def execute(self) -> None:
         error = self.request.error
@@ -143,8 +146,8 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
         super().execute()
 
 
-class AliveTask(Task):  # type: ignore[misc]
-    """Answers /healthz, which asks whether this process is alive."""
+class LivenessTask(Task):  # type: ignore[misc]
+    """Answer /healthz, which asks whether this process is alive."""
 
     complete = True
 
@@ -156,9 +159,9 @@ class AliveTask(Task):  # type: ignore[misc]
 
 
 def too_many_transfers() -> Refusal:
-    most = settings.EVALHUB_ADDRESS_TRANSFERS
+    limit = settings.EVALHUB_ADDRESS_TRANSFERS
     detail = (
-        f"this address has {most} large uploads and unread answers already; finish some of them "
+        f"this address has {limit} large uploads and unread answers already; finish some of them "
         "first"
     )
     return Refusal(429, "too_many_transfers", detail, 5)

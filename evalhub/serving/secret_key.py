@@ -1,5 +1,4 @@
-"""The secret key of an install without EVALHUB_SECRET_KEY: the first web server makes it and keeps it beside its
-data."""
+"""The secret key of an install without EVALHUB_SECRET_KEY, which the first web server stores."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ from pathlib import Path
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-_NAME = "secret.key"
-LEAST_KEY = 32
+_FILE = "secret.key"
+MIN_KEY_LENGTH = 32
 
 
 def new_key() -> str:
@@ -22,44 +21,44 @@ def new_key() -> str:
 
 
 def read_key(folder: Path) -> str:
-    """Return the key in a data folder; empty if it has none, or does not exist."""
+    """Return the key in a data folder, or "" if there is none."""
     try:
-        return (folder / _NAME).read_text().strip()
+        return (folder / _FILE).read_text().strip()
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except UnicodeDecodeError:
-        # `keep_key` refuses it where it would be used.
+        # `keep_key` refuses it when it is needed.
         return ""
 
 
 def damaged_key() -> str:
-    """Return what is wrong with the key in the data folder, and what to do; empty if nothing is, or nothing reads it."""
-    path = settings.EVALHUB_DATA / _NAME
+    """Return why the key in the data folder is damaged and what to do, or "" if it is not."""
+    path = settings.EVALHUB_DATA / _FILE
     if settings.EVALHUB_SECRET_KEY or not path.exists():
         return ""
-    if len(read_key(settings.EVALHUB_DATA)) >= LEAST_KEY:
+    if len(read_key(settings.EVALHUB_DATA)) >= MIN_KEY_LENGTH:
         return ""
 
     return (
-        f"the secret key in {path} is damaged: it needs {LEAST_KEY} characters of text. "
-        "Copy it back from where it is kept, or delete the file: a new one is made, and everybody logs in again"
+        f"the secret key in {path} is damaged: it needs {MIN_KEY_LENGTH} characters of text. "
+        "Copy it back from where it is kept, or delete the file: a new one is made, and everybody "
+        "logs in again"
     )
 
 
 def keep_key() -> None:
-    """Keep this process's key in the data folder, or use the one kept there; a key in the environment takes precedence.
+    """Store this process's key in the data folder, or use the one stored there.
 
-    The web server calls this before it serves: only its processes sign data that others must
-    verify.
+    A key in the environment takes precedence. The web server calls this before it serves: only its
+    processes sign data that others must verify.
     """
     if settings.EVALHUB_SECRET_KEY:
         return
 
     folder: Path = settings.EVALHUB_DATA
-    if not (folder / _NAME).exists():
+    if not (folder / _FILE).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        # Written aside and linked: if several processes start at once, all use the key of the first
-        # one.
+        # A temporary file is linked: if several processes start at once, all use the first key.
         with (
             tempfile.NamedTemporaryFile("w", dir=folder) as file,
             contextlib.suppress(FileExistsError),
@@ -68,7 +67,7 @@ def keep_key() -> None:
             file.flush()
             # A power cut must not leave an empty key.
             os.fsync(file.fileno())
-            os.link(file.name, folder / _NAME)
+            os.link(file.name, folder / _FILE)
 
     if message := damaged_key():
         raise ImproperlyConfigured(message)

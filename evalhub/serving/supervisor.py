@@ -34,8 +34,10 @@ class AlreadyServed(Exception):
 
 @contextlib.contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold the data folder's lock. Raise AlreadyServed if another process does. The kernel frees it when the process
-    dies."""
+    """Hold the lock of the data folder, which the kernel frees when the process dies.
+
+    Raise AlreadyServed if another process holds it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "serve.lock").open("w") as lock:
         try:
@@ -50,29 +52,33 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 @dataclass
 class Child:
-    """A forked process: its exit code is negative where a signal killed it, and None while it lives."""
+    """A forked process: its exit code is negative after a signal, and None while it lives."""
 
     pid: int
     code: int | None = None
 
     def poll(self) -> int | None:
-        if self.code is None and (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
-            self.code = os.waitstatus_to_exitcode(ended[1])
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
         return self.code
 
 
 class Supervisor:
     """Start the children, restart a worker that dies, and stop everything when the web server ends."""
 
-    def __init__(self, parts: dict[str, Callable[[], int]]) -> None:
-        """`parts` are "worker" and, where there is one, "web": what each runs in a process of its own, to its exit
-        code. What they need is loaded before they start."""
-        self._parts = parts
+    def __init__(self, functions: dict[str, Callable[[], int]]) -> None:
+        """Take the functions that the processes "worker" and perhaps "web" run to their exit code.
+
+        The code that they need is loaded before they start.
+        """
+        self._functions = functions
         self._children: dict[str, Child] = {}
         self._stopping = False
 
     def start(self) -> None:
-        for name in self._parts:
+        for name in self._functions:
             self._start(name)
 
     def wait(self) -> int:
@@ -95,16 +101,15 @@ class Supervisor:
         return 0
 
     def stop(self) -> None:
-        """End the children: with SIGTERM first, by force after ten seconds."""
+        """End the children by SIGTERM, or by SIGKILL after ten seconds."""
         self._stopping = True
         for child in self._children.values():
             if child.poll() is None:
                 os.kill(child.pid, signal.SIGTERM)
 
         deadline = time.monotonic() + _STOP_SECONDS
-        while (
-            any(child.poll() is None for child in self._children.values())
-            and time.monotonic() < deadline
+        while time.monotonic() < deadline and any(
+            child.poll() is None for child in self._children.values()
         ):
             time.sleep(0.02)
 
@@ -113,13 +118,12 @@ class Supervisor:
                 os.killpg(child.pid, signal.SIGKILL)
 
     def _start(self, name: str) -> None:
-        # Two processes cannot share a connection, and what is not yet written would be written
-        # twice.
+        # Processes cannot share a connection, and both would write buffered output.
         connections.close_all()
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
-        # A signal to the new process waits until it knows what to do with it.
+        # The new process gets signals only after it has set their handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
 
         pid = os.fork()
@@ -136,7 +140,7 @@ class Supervisor:
             die_with(parent)
             name_process(f"evalhub {name}")
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
-            code = self._parts[name]()
+            code = self._functions[name]()
         except BaseException:
             logger.exception("the process %s broke", name)
         finally:
@@ -148,14 +152,16 @@ class Supervisor:
 
 
 def die_with(parent: int) -> None:
-    """In the child: lead a process group, and end with the supervisor, so that no child continues unnoticed."""
+    """In a child: lead a process group, and end with the supervisor."""
     os.setpgrp()
     end_with(parent)
 
 
 def name_process(name: str) -> None:
-    """Name this process in up to 15 characters, for `ps -o comm` and `top` (Linux): its command is that of the process
-    that it was forked from."""
+    """Name this process in up to 15 characters, for `ps -o comm` and `top` (Linux).
+
+    Its command line is that of the process that it was forked from.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_NAME, name.encode())
 
@@ -164,6 +170,6 @@ def end_with(parent: int) -> None:
     """In a child: tell the kernel to send SIGTERM when its parent dies (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
-    # The parent may have died before this call: then there is no signal to come.
+    # If the parent died before this call, no signal will come.
     if os.getppid() != parent:
         os._exit(1)

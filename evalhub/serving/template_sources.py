@@ -1,8 +1,7 @@
 """Templates as they were when the web server started, each compiled at its first use.
 
-To compile all of them takes a tenth of a start, and most processes show few pages. Their texts are
-read at once, so that a server whose files are replaced under it, by an upgrade, goes on showing the
-pages that its code knows.
+To compile all of them takes a tenth of the start, and most processes show few pages. All texts are
+read at once, so that a server shows the pages of its own code while an upgrade replaces the files.
 """
 
 from __future__ import annotations
@@ -11,16 +10,14 @@ from pathlib import Path
 
 from django.apps import apps
 
-# By name: the settings give them to Django's loader of templates in memory.
+# Texts by name, which the settings pass to Django's loader of templates in memory.
 TEXTS: dict[str, str] = {}
 
 
 def own_templates() -> list[tuple[str, Path]]:
     """Return name and path of each template of EvalHub."""
-    folders = [
-        Path(apps.get_app_config(label).path, "templates")
-        for label in ("evalhub", "runs", "metrics")
-    ]
+    labels = ("evalhub", "runs", "metrics")
+    folders = [Path(apps.get_app_config(label).path, "templates") for label in labels]
     return [
         (page.relative_to(folder).as_posix(), page)
         for folder in folders

@@ -21,20 +21,20 @@ class Task(Protocol):
 
 
 class FairThreads:
-    """A fixed number of threads. Clients take turns, and no client has more than `share` of the threads at once.
+    """A fixed number of threads, of which a client has no more than `share` at once.
 
-    A client that sends a hundred expensive requests waits for them, and another client's single
-    request is next. The interface is that of waitress's task dispatcher, as far as its server uses
-    it.
+    Clients take turns: a client that sends a hundred expensive requests waits for them, and another
+    client's single request is next. The interface is that of waitress's task dispatcher, as far as
+    its server uses it. `report` gets the number of busy threads.
     """
 
     def __init__(
-        self, name: str, count: int, share: int, tell: Callable[[int], None] | None = None
+        self, name: str, count: int, share: int, report: Callable[[int], None] | None = None
     ) -> None:
         self._share = share
-        self._tell = tell
+        self._report = report
         self._changed = threading.Condition()
-        # By client, in the order of their turns.
+        # Tasks by client, in the order of their turns.
         self._waiting: dict[str, deque[Task]] = {}
         self._running: Counter[str] = Counter()
         self.busy = 0
@@ -50,17 +50,17 @@ class FairThreads:
     def _work(self) -> None:
         while True:
             with self._changed:
-                while (found := self._next()) is None:
+                while (next_task := self._next()) is None:
                     self._changed.wait()
 
-            client, task = found
+            client, task = next_task
             try:
                 task.service()
             except BaseException:
                 _log.exception("a request was not answered")
 
-            # Otherwise it would live until this thread has another one.
-            del task, found
+            # Free the request now, and not with the next one.
+            del task, next_task
             with self._changed:
                 self._running[client] -= 1
                 if not self._running[client]:
@@ -84,7 +84,7 @@ class FairThreads:
 
         return None
 
-    def _count(self, more: int) -> None:
-        self.busy += more
-        if self._tell:
-            self._tell(self.busy)
+    def _count(self, change: int) -> None:
+        self.busy += change
+        if self._report:
+            self._report(self.busy)

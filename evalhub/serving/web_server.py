@@ -1,9 +1,8 @@
 """The web server: a process that listens, and others, forked from it, that serve what it has loaded.
 
-`evalhub web` is this server, and `evalhub serve` forks it from itself. The first process starts
-another one for each that ends or hangs. SIGTERM and SIGINT end all of them after the requests in
-hand; SIGHUP replaces them by processes of the code that is installed then, without a moment in
-which nobody listens.
+`evalhub web` is this server, and `evalhub serve` forks it from itself. The first process replaces
+each one that ends or hangs. SIGTERM and SIGINT end all of them after the requests in progress;
+SIGHUP replaces them by processes of the presently installed code, and the port stays open.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from waitress.adjustments import Adjustments
 
 from evalhub.operating.request_counters import fold_ended_process
 from evalhub.serving.database_limits import limit_statements
-from evalhub.serving.http_server import Front
+from evalhub.serving.http_server import HttpServer
 from evalhub.serving.processes import (
-    FIGURES_VARIABLE,
+    COUNTERS_VARIABLE,
     INHERITED,
     limit_arenas,
     parse_address,
@@ -47,20 +46,19 @@ from runs.errors import StorageUnavailable
 from runs.services.storage.install_marker import read_marker
 
 THREADS = 4
-# One client's share of them: the others are for somebody else.
+# A client's share of them: the others are left to other clients.
 SHARE = 3
 GRACE_SECONDS = 25.0
-# A process whose loop does not come round for so long is replaced.
+# A process with a loop that is silent for this long is replaced.
 _HUNG_SECONDS = 120.0
-# A process that leaks is replaced before it matters; not all of them at once.
-_MOST_REQUESTS, _SPREAD = 20_000, 2_000
+# A process is replaced after many requests, as it may leak memory; not all at once.
+_MAX_REQUESTS, _SPREAD = 20_000, 2_000
 _CONNECTIONS = 1000
 _OPEN_FILES = 65_536
-# Threads that compute give way ten times more often than Python would let them: under load this
-# halves the slowest answers of the thread that receives requests, and took nothing from the others
-# (docs/security.md).
+# Threads that compute yield ten times more often than by default: under load this halves the slowest
+# answers of the thread that receives requests, and costs the others nothing (docs/security.md).
 _SWITCH_SECONDS = 0.0005
-# What a form may hold beside its file.
+# The size of a form without its file.
 _FORM_ROOM = 1024 * 1024 + 1
 _RESTART_SECONDS = 1.0
 
@@ -68,7 +66,7 @@ _log = logging.getLogger(__name__)
 
 
 class Shared:
-    """Memory of all processes: when the loop of each last came round, and how many requests it has."""
+    """Memory that processes share: the time of each loop's last beat, and the requests of each."""
 
     def __init__(self, processes: int) -> None:
         memory = mmap.mmap(-1, 16 * processes)
@@ -94,14 +92,14 @@ class WebServer:
     processes: int
     # What it becomes to replace its processes.
     command: list[str]
-    # Of a server that was here before: they go on until ours serve.
+    # Processes of a server that this one replaces: they serve until the new ones do.
     predecessors: list[int] = field(default_factory=list)
     _children: dict[int, int] = field(default_factory=dict)
     _stopping: bool = False
     _replacing: bool = False
 
     def run(self) -> int:
-        """Serve until a signal; returns the exit code."""
+        """Serve until a signal, and return the exit code."""
         # It loads every page.
         from evalhub.serving.wsgi import application
 
@@ -111,8 +109,7 @@ class WebServer:
             signal.signal(signal_number, self._on_stop)
 
         signal.signal(signal.SIGHUP, self._on_replace)
-        # Connections to a database cannot be shared, and what is collected here would be copied by
-        # every process.
+        # Processes cannot share connections, and each would copy memory that is collected here.
         connections.close_all()
         gc.collect()
         gc.freeze()
@@ -124,12 +121,12 @@ class WebServer:
 
         while not self._stopping:
             time.sleep(0.1)
-            self._look_after()
+            self._replace_ended()
             if self._replacing:
-                self._become_another()
+                self._replace_itself()
 
         self._end()
-        if folder := os.environ.get(FIGURES_VARIABLE):
+        if folder := os.environ.get(COUNTERS_VARIABLE):
             shutil.rmtree(folder, ignore_errors=True)
 
         return 0
@@ -137,7 +134,7 @@ class WebServer:
     def _fork(self, number: int) -> None:
         self._shared.beats[number], self._shared.loads[number] = time.monotonic(), 0
         parent = os.getpid()
-        # A signal to the new process waits until it knows what to do with it.
+        # The new process gets signals only after it has set their handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 
         pid = os.fork()
@@ -156,10 +153,10 @@ class WebServer:
             logging.shutdown()
             os._exit(code)
 
-    def _look_after(self) -> None:
+    def _replace_ended(self) -> None:
         """Replace the processes that ended, and end those that hang."""
-        for pid, code in _ended():
-            _fold(pid)
+        for pid, code in _reap():
+            _fold_counters(pid)
             number = self._children.pop(pid, None)
             if number is None or self._stopping:
                 continue
@@ -178,24 +175,24 @@ class WebServer:
                 _signal(pid, signal.SIGKILL)
 
     def _end(self) -> None:
-        """End the processes: politely first, by force when their time is over."""
+        """End the processes by SIGTERM, or by SIGKILL after their time."""
         deadline = time.monotonic() + GRACE_SECONDS + 1
         for pid in [*self._children]:
             _signal(pid, signal.SIGTERM)
 
         while self._children and time.monotonic() < deadline:
             time.sleep(0.02)
-            for pid, _ in _ended():
+            for pid, _ in _reap():
                 self._children.pop(pid, None)
 
         for pid in self._children:
             _signal(pid, signal.SIGKILL)
 
-    def _become_another(self) -> None:
-        """Start this program anew in this process. The listening socket and the processes stay until it serves."""
+    def _replace_itself(self) -> None:
+        """Start this program again in this process, with the listening socket and the processes."""
         os.set_inheritable(self.listening.fileno(), True)
-        handed = ":".join(map(str, [self.listening.fileno(), *self._children]))
-        os.execve(sys.executable, self.command, {**os.environ, INHERITED: handed})  # noqa: S606 no shell
+        inherited = ":".join(map(str, [self.listening.fileno(), *self._children]))
+        os.execve(sys.executable, self.command, {**os.environ, INHERITED: inherited})  # noqa: S606 no shell
 
     def _on_stop(self, number: int, frame: object) -> None:
         self._stopping = True
@@ -206,29 +203,30 @@ class WebServer:
 
 def adjustments(*listening: socket.socket) -> Adjustments:
     """Return waitress's settings, the same for every installation."""
-    made = Adjustments(
+    adjustments = Adjustments(
         sockets=listening, threads=THREADS, connection_limit=_CONNECTIONS, ident="evalhub",
-        max_request_header_size=65_536, max_request_body_size=settings.EVALHUB_MAX_UPLOAD_BYTES + _FORM_ROOM,
-        # What is larger goes to a file; however large an answer is, no thread waits until it is
-        # read.
-        inbuf_overflow=262_144, outbuf_overflow=LARGE, outbuf_high_watermark=1 << 40, recv_bytes=262_144,
-        # So that a client that goes away is noticed.
+        max_request_header_size=65_536,
+        max_request_body_size=settings.EVALHUB_MAX_UPLOAD_BYTES + _FORM_ROOM,
+        # Larger bodies and answers go to a file; no thread waits until an answer is read.
+        inbuf_overflow=262_144, outbuf_overflow=LARGE, outbuf_high_watermark=1 << 40,
+        recv_bytes=262_144,
+        # With this, a client that goes away is noticed.
         channel_request_lookahead=1,
-        # Headers of proxies are Django's to read, where the settings say that there are any.
+        # Django reads the headers of proxies, if the settings name any.
         clear_untrusted_proxy_headers=False,
     )  # fmt: skip
 
-    # Answers are sent by the thread that makes them, as far as the network takes them at once; as a
-    # parameter it warns.
-    made.send_bytes = 1
-    return made
+    # The thread that computes an answer sends as much as the network accepts at once. As a parameter
+    # this causes a warning.
+    adjustments.send_bytes = 1
+    return adjustments
 
 
 def serve(number: int, listening: socket.socket, application: Any, shared: Shared) -> int:
-    """Serve in a process of its own, the one of this number, until SIGTERM; returns its exit code."""
-    # Large bodies and answers wait beside the store: the system's folder for temporary files is
-    # often small, and in memory. The database is not asked, and a store that is away for now is no
-    # reason not to start: requests that need the folder are refused until it is back.
+    """Serve in this process, with its number, until SIGTERM; return its exit code."""
+    # Large bodies and answers wait next to the store: the system's folder for temporary files is
+    # often small, or in memory. The database is not needed, and the process starts without the store:
+    # requests that need the folder are refused until it is back.
     uploads: Path = settings.EVALHUB_DATA / "uploads"
     with contextlib.suppress(OSError, StorageUnavailable):
         if settings.EVALHUB_FILES or read_marker():
@@ -239,26 +237,22 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
     sys.setswitchinterval(_SWITCH_SECONDS)
     loads = shared.loads
 
-    def tell(busy: int) -> None:
+    def report(busy: int) -> None:
         loads[number] = busy
 
-    server = Front(
-        listening, application, adjustments(listening), FairThreads("web", THREADS, SHARE, tell)
+    server = HttpServer(
+        listening, application, adjustments(listening), FairThreads("web", THREADS, SHARE, report)
     )
-    most = _MOST_REQUESTS + random.randrange(_SPREAD)  # noqa: S311 nothing secret
+    max_requests = _MAX_REQUESTS + random.randrange(_SPREAD)  # noqa: S311 nothing secret
     parent = os.getppid()
 
     def beat() -> None:
         shared.beats[number] = time.monotonic()
         # Reading the largest files leaves several hundred megabytes behind.
-        grown = (
-            settings.EVALHUB_WEB_MEMORY_MB
-            and server.at_rest
-            and _own_megabytes() > settings.EVALHUB_WEB_MEMORY_MB
-        )
-        server.stopping = (
-            server.stopping or server.answered > most or os.getppid() != parent or bool(grown)
-        )
+        limit = settings.EVALHUB_WEB_MEMORY_MB
+        has_grown = limit and server.at_rest and _own_megabytes() > limit
+        is_used_up = server.answered > max_requests or bool(has_grown)
+        server.stopping = server.stopping or is_used_up or os.getppid() != parent
 
     def stop(signal_number: int, frame: object) -> None:
         server.stopping = True
@@ -266,7 +260,7 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
     server.beat = beat
     server.others_are_free = lambda: min(loads) < loads[number]
     signal.signal(signal.SIGTERM, stop)
-    # The first process hears Ctrl-C and SIGHUP too.
+    # The first process handles Ctrl-C and SIGHUP.
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
 
@@ -276,7 +270,7 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
 
 
 def _own_megabytes() -> int:
-    """Return how much memory this process has that is not a file's; 0 where the system does not say."""
+    """Return the memory of this process without files in megabytes, or 0 if unknown."""
     with contextlib.suppress(OSError), open("/proc/self/status") as status:
         for line in status:
             if line.startswith("RssAnon:"):
@@ -284,17 +278,21 @@ def _own_megabytes() -> int:
     return 0
 
 
-def _ended() -> list[tuple[int, int]]:
-    """Return the processes that ended since the last look, each with its exit code."""
-    found = []
+def _reap() -> list[tuple[int, int]]:
+    """Return the child processes that have ended since the last call, with their exit codes."""
+    children = []
     with contextlib.suppress(ChildProcessError):
-        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            found.append((ended[0], os.waitstatus_to_exitcode(ended[1])))
-    return found
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                break
+            children.append((pid, os.waitstatus_to_exitcode(status)))
+
+    return children
 
 
-def _fold(pid: int) -> None:
-    if folder := os.environ.get(FIGURES_VARIABLE):
+def _fold_counters(pid: int) -> None:
+    if folder := os.environ.get(COUNTERS_VARIABLE):
         fold_ended_process(Path(folder), pid)
 
 
@@ -304,14 +302,15 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def run_web_server(bind: str, processes: int) -> int:
-    """Serve at `bind`, HOST:PORT, until a signal; returns the exit code."""
+    """Serve at `bind`, HOST:PORT, until a signal, and return the exit code."""
     name_process("evalhub web")
     limit_arenas()
     command = web_command(bind, processes)
-    # A connection and the file of its body are two of them.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    enough = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (enough, most))
+    # Each connection needs a file descriptor, and another one for its body in a file.
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = hard_limit == resource.RLIM_INFINITY
+    limit = _OPEN_FILES if unlimited else min(hard_limit, _OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard_limit))
 
     if inherited := os.environ.pop(INHERITED, ""):
         descriptor, *pids = map(int, inherited.split(":"))

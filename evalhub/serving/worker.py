@@ -1,4 +1,4 @@
-"""A Celery worker, its dispatcher and other steps. Every worker loads this module through CELERY_IMPORTS."""
+"""A Celery worker with its dispatcher. Every worker loads this module through CELERY_IMPORTS."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from runs.services.storage.installs import WrongPlace, require_place
 
 logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.2
-_LEAVE_SECONDS = 8.5
+_FINISH_SECONDS = 8.5
 _GIVE_BACK_SECONDS = 1.0
 
 
@@ -60,8 +60,8 @@ def publish_warming(collection_id: int) -> None:
     warm_cache.apply_async(kwargs={"collection_id": collection_id})
 
 
-def waiting() -> int:
-    """Return how many messages the broker holds that no worker has taken yet."""
+def count_messages() -> int:
+    """Return how many messages no worker has received yet."""
     with app.pool.acquire(block=True) as connection:
         channel: Any = connection.default_channel  # type: ignore[attr-defined]
         count: int = channel.queue_declare(app.conf.task_default_queue).message_count
@@ -69,31 +69,31 @@ def waiting() -> int:
 
 
 class CheckStep(bootsteps.StartStopStep):
-    """Refuse to start with settings that would lose runs: Celery itself ignores the results of checks."""
+    """Refuse to start with settings that would lose runs, as Celery ignores failed checks."""
 
     def create(self, worker: Any) -> Any:
-        found = checks.run_checks(tags=OWN_CHECKS)
+        messages = checks.run_checks(tags=OWN_CHECKS)
         if not settings.EVALHUB_EMBEDDED:
-            found += check_redis(settings.EVALHUB_REDIS_URL)
+            messages += check_redis(settings.EVALHUB_REDIS_URL)
 
-        for message in found:
+        for message in messages:
             logger.log(message.level, "%s", message)
 
-        if any(message.is_serious() for message in found):
+        if any(message.is_serious() for message in messages):
             raise ImproperlyConfigured("the worker did not start; see the reason above")
 
         try:
-            self._check_place()
+            self._check_install()
         except WrongPlace as error:
             raise ImproperlyConfigured(str(error)) from error
         except DatabaseError as error:
-            # Every reading and every sweep of the store checks again.
+            # Reading and sweeping the store check it again.
             logger.warning("the database does not answer yet: %s", error)
         finally:
             # The pool forks next, and no process may inherit a connection.
             connections.close_all()
 
-    def _check_place(self) -> None:
+    def _check_install(self) -> None:
         install = Install.objects.first()
         if install is None:
             raise WrongPlace(
@@ -103,7 +103,7 @@ class CheckStep(bootsteps.StartStopStep):
 
         require_place()
         if settings.EVALHUB_WEBHOOKS:
-            # What the web server sealed must open here.
+            # Secrets that the web server sealed must be readable here.
             keep_key()
 
         if not settings.EVALHUB_EMBEDDED:
@@ -111,14 +111,14 @@ class CheckStep(bootsteps.StartStopStep):
 
 
 class DispatcherStep(bootsteps.StartStopStep):
-    """Run the dispatcher as a thread of the worker's main process, beside its consumer."""
+    """Run the dispatcher as a thread of the worker's main process."""
 
     requires = ("celery.worker.components:Pool",)
 
     def create(self, worker: Any) -> Any:
         dispatcher = Dispatcher(
             publish,
-            waiting,
+            count_messages,
             publish_batch=publish_batch,
             publish_sessions=publish_sessions,
             publish_vectors=publish_vectors,
@@ -126,7 +126,7 @@ class DispatcherStep(bootsteps.StartStopStep):
             publish_warming=publish_warming,
         )
 
-        # The pool forks a new process for each that has ended.
+        # The pool forks a new process for each one that has ended.
         os.register_at_fork(
             before=dispatcher.rest,
             after_in_parent=dispatcher.go_on,
@@ -136,19 +136,19 @@ class DispatcherStep(bootsteps.StartStopStep):
 
 
 class PoolWatch(threading.Thread):
-    """End an embedded worker with all its children, on request or when a signal killed one of its pool's processes.
+    """End an embedded worker with its children, on request or when a signal killed one of its pool.
 
-    The pool's processes share one queue under a lock. A process killed while it holds the lock
-    leaves the others waiting for ever, so the supervisor must start all of them again; the leases
-    return their work to the queue.
+    The processes of the pool share one queue under a lock. A process that is killed while it holds
+    the lock leaves the others waiting forever, so the supervisor must start all of them again; the
+    leases return their work to the queue.
     """
 
     def __init__(self, worker: Any) -> None:
         super().__init__(name="pool watch", daemon=True)
         self._pool = worker.pool
-        self._seen: dict[int, Any] = {}
+        self._processes: dict[int, Any] = {}
         self._ending = threading.Event()
-        # A worker that ends kills its pool's processes itself.
+        # A worker that ends kills the processes of its pool itself.
         signals.worker_shutting_down.connect(self._end)
 
     def run(self) -> None:
@@ -157,28 +157,24 @@ class PoolWatch(threading.Thread):
             and state.should_terminate is None
             and not self._ending.wait(_WATCH_SECONDS)
         ):
-            self._seen.update({process.pid: process for process in self._pool._pool._pool})
-            ended = {
-                pid: process.exitcode
-                for pid, process in self._seen.items()
-                if process.exitcode is not None
-            }
-
+            self._processes.update({process.pid: process for process in self._pool._pool._pool})
+            codes = {pid: process.exitcode for pid, process in self._processes.items()}
+            ended = {pid: code for pid, code in codes.items() if code is not None}
             if any(code < 0 for code in ended.values()) and not self._ending.is_set():
                 logger.error("a pool process was killed; the worker ends to be started anew")
                 os.killpg(0, signal.SIGKILL)
 
             for pid in ended:
-                del self._seen[pid]
+                del self._processes[pid]
 
-        self._leave()
+        self._finish()
 
-    def _leave(self) -> None:
-        """Let the running evaluations finish or be given back, then end.
+    def _finish(self) -> None:
+        """Let running evaluations finish or return to the queue, then end.
 
         Celery would take five seconds more to wake and join idle threads.
         """
-        busy, deadline = bool(state.reserved_requests), time.monotonic() + _LEAVE_SECONDS
+        busy, deadline = bool(state.reserved_requests), time.monotonic() + _FINISH_SECONDS
         while state.reserved_requests and time.monotonic() < deadline:
             time.sleep(_WATCH_SECONDS)
 
@@ -205,23 +201,23 @@ class PoolWatchStep(bootsteps.StartStopStep):
 
 
 def keep_connections(**signal: Any) -> None:
-    """Keep the connection of the task before, unless it is old or broken, as web processes do between requests."""
+    """Close the connection of the last task if it is old or broken, as between requests."""
     close_old_connections()
 
 
 @signals.celeryd_init.connect
-def begin(**started: Any) -> None:
-    """Make this process a worker, before it has a connection. A supervisor loads the module and is none."""
+def prepare_worker(**signal: Any) -> None:
+    """Prepare this process as a worker; a supervisor loads the module, too, and is not one."""
     signals.task_prerun.connect(keep_connections)
 
 
 def run_worker(processes: int) -> int:
-    """Run a worker with so many processes until a signal; returns the exit code."""
+    """Run a worker with this number of processes until a signal, and return the exit code."""
     # Celery writes its own messages there; the important ones are in the log.
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
+    with open(os.devnull, "wb") as null:
+        os.dup2(null.fileno(), 1)
 
-    silence()
+    ignore_warnings()
     worker = app.Worker(
         concurrency=processes,
         loglevel=settings.EVALHUB_LOG_LEVEL,
@@ -234,11 +230,13 @@ def run_worker(processes: int) -> int:
     return worker.exitcode or 0
 
 
-def silence() -> None:
-    """Warn of nothing that concerns pickled messages, which a worker does not read. Containers run users without a
-    name."""
-    for said in ("You're running the worker", "An entry for the specified gid"):
-        warnings.filterwarnings("ignore", said)
+def ignore_warnings() -> None:
+    """Ignore warnings about pickled messages, which a worker does not read, and missing users.
+
+    Containers run users without a name.
+    """
+    for message in ("You're running the worker", "An entry for the specified gid"):
+        warnings.filterwarnings("ignore", message)
 
 
 # Before the pool forks, so that its processes share the compiled kernels.

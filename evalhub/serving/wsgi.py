@@ -21,15 +21,15 @@ read_templates()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Any:
-    """Answer a request with Django, which reads every request as UTF-8: a charset that the client names is ignored.
+    """Answer a request with Django, which reads every request as UTF-8, whatever its charset.
 
     Python has codecs, such as zlib, that raise on any text, and Django would apply them before a
     view could answer.
     """
     content_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
-    kept = [
+    others = [
         part for part in parameters.split(";") if not part.strip().lower().startswith("charset")
     ]
-    environ["CONTENT_TYPE"] = ";".join([content_type, *kept]).rstrip(";")
+    environ["CONTENT_TYPE"] = ";".join([content_type, *others]).rstrip(";")
 
     return _django(environ, start_response)

@@ -69,10 +69,10 @@ def test_the_broker_is_asked_only_when_something_is_due(db: None) -> None:
 def test_messages_that_wait_are_counted() -> None:
     with app.pool.acquire(block=True) as connection:
         connection.default_channel.queue_purge(app.conf.task_default_queue)
-    assert worker.waiting() == 0
+    assert worker.count_messages() == 0
     for _ in range(3):
         worker.publish(1)
-    assert worker.waiting() == 3
+    assert worker.count_messages() == 3
     with app.pool.acquire(block=True) as connection:
         connection.default_channel.queue_purge(app.conf.task_default_queue)
 

@@ -151,9 +151,9 @@ def test_a_worker_that_celery_starts_refuses_what_was_never_settled(
 ) -> None:
     settings.EVALHUB_REDIS_URL, settings.EVALHUB_EMBEDDED = "", True
     with pytest.raises(WrongPlace, match="evalhub adopt"):
-        CheckStep._check_place(object.__new__(CheckStep))
+        CheckStep._check_install(object.__new__(CheckStep))
     settle()
-    CheckStep._check_place(object.__new__(CheckStep))
+    CheckStep._check_install(object.__new__(CheckStep))
 
 
 @pytest.fixture(scope="module")

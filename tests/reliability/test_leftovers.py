@@ -26,7 +26,7 @@ import os, sys
 from evalhub.serving import processes
 processes.SHARED_MEMORY = sys.argv[1]
 environment = processes.web_environment()
-print(environment[processes.FIGURES_VARIABLE], flush=True)
+print(environment[processes.COUNTERS_VARIABLE], flush=True)
 os.execve("/bin/sleep", ["sleep", "60"], environment)
 """
 
@@ -217,7 +217,7 @@ def test_a_worker_of_a_user_without_a_name_starts_in_silence(tmp_path: Path) -> 
     )
     loud = run(["-W", "error", "-c", nameless])
     assert "An entry for the specified gid" in loud.stderr
-    silenced = f"import django; django.setup(); from evalhub.serving.worker import silence; silence()\n{nameless}"
+    silenced = f"import django; django.setup(); from evalhub.serving.worker import ignore_warnings; ignore_warnings()\n{nameless}"
     environment = {**clean_environment(tmp_path), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
     silent = run(["-W", "error", "-c", silenced], env=environment, cwd=ROOT)
     assert (silent.returncode, silent.stderr) == (0, "")

@@ -15,7 +15,7 @@ import httpx
 import psutil
 import pytest
 
-from evalhub.serving.http_server import Front
+from evalhub.serving.http_server import HttpServer
 from evalhub.serving.threads import FairThreads
 from evalhub.serving.web_server import adjustments, listen
 from tests.reliability.servers import (
@@ -241,8 +241,8 @@ def test_the_computation_of_a_client_that_has_left_ends(settings: Any, proxies: 
         return []
 
     listening = listen("127.0.0.1:0")
-    front = Front(listening, compute, adjustments(listening), FairThreads("web", 1, 1))
-    serving = threading.Thread(target=front.run_until_stopped, args=(0.0,))
+    server = HttpServer(listening, compute, adjustments(listening), FairThreads("web", 1, 1))
+    serving = threading.Thread(target=server.run_until_stopped, args=(0.0,))
     serving.start()
     try:
         with socket.create_connection(listening.getsockname()) as connection:
@@ -251,5 +251,5 @@ def test_the_computation_of_a_client_that_has_left_ends(settings: Any, proxies: 
             assert started.wait(60)
         assert left.wait(60)
     finally:
-        front.stopping = True
+        server.stopping = True
         serving.join()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evalhub.serving.http_server import Front
+from evalhub.serving.http_server import HttpServer
 from evalhub.serving.threads import FairThreads
 from evalhub.serving.web_server import adjustments, listen
 
@@ -22,7 +22,7 @@ OTHER = "127.0.0.2"
 
 
 class Served:
-    """A front with four threads, whose application waits where it is asked for /wait/."""
+    """A server with four threads; its application waits at /wait/."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
@@ -30,10 +30,10 @@ class Served:
         self.bodies: list[bytes] = []
         listening = listen("0.0.0.0:0")
         self.port = listening.getsockname()[1]
-        self.front = Front(
+        self.server = HttpServer(
             listening, self.answer, adjustments(listening), FairThreads("test", 4, 3)
         )
-        self.thread = threading.Thread(target=self.front.run_until_stopped, args=(0.5,))
+        self.thread = threading.Thread(target=self.server.run_until_stopped, args=(0.5,))
         self.thread.start()
 
     def answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -75,8 +75,8 @@ def served(settings: Any) -> Iterator[Served]:
     one = Served()
     yield one
     one.go_on.set()
-    one.front.stopping = True
-    one.front.pull_trigger()
+    one.server.stopping = True
+    one.server.pull_trigger()
     one.thread.join()
 
 
@@ -142,7 +142,7 @@ def test_a_slow_reader_is_cut_off_and_a_steady_one_is_not(served: Served, settin
         assert read > LARGE_ANSWER
         until(
             lambda: (
-                not any(one.total_outbufs_len for one in [*served.front.active_channels.values()])
+                not any(one.total_outbufs_len for one in [*served.server.active_channels.values()])
             )
         )
         with contextlib.suppress(ConnectionError):
@@ -156,7 +156,7 @@ def test_an_address_has_only_so_many_large_answers_waiting_for_it(
     with served.begin("/large/", room=4096), served.begin("/large/", room=4096):
         until(
             lambda: (
-                sum(one.total_outbufs_len > 0 for one in [*served.front.active_channels.values()])
+                sum(one.total_outbufs_len > 0 for one in [*served.server.active_channels.values()])
                 == 2
             )
         )
@@ -177,7 +177,7 @@ def test_an_address_has_only_so_many_large_uploads_on_the_way(
         two.sendall(head)
         until(
             lambda: (
-                sum(bool(channel.request) for channel in [*served.front.active_channels.values()])
+                sum(bool(channel.request) for channel in [*served.server.active_channels.values()])
                 == 2
             )
         )
@@ -192,7 +192,7 @@ def test_the_most_silent_connection_gives_way_to_a_new_one(served: Served, setti
     with served.begin("/wait/") as busy, served.connect() as silent, served.connect() as begun:
         assert served.waiting.acquire(timeout=10)
         begun.sendall(b"GET / HT")
-        until(lambda: any(channel.request for channel in [*served.front.active_channels.values()]))
+        until(lambda: any(channel.request for channel in [*served.server.active_channels.values()]))
         assert served.ask("GET / HTTP/1.1") == (200, b"xx")
         assert silent.recv(1) == b""
         begun.sendall(b"TP/1.1\r\n\r\n")
@@ -204,7 +204,7 @@ def test_the_most_silent_connection_gives_way_to_a_new_one(served: Served, setti
 def test_too_large_a_body_is_refused_at_once_and_the_client_reads_why(
     served: Served, settings: Any
 ) -> None:
-    served.front.adj.max_request_body_size = 3_000_000
+    served.server.adj.max_request_body_size = 3_000_000
     head = "POST / HTTP/1.1\r\nAuthorization: Bearer x\r\nContent-Length: 8000000"
     code, content = served.ask(head, b"x" * 8_000_000)
     assert (code, code_in(content)) == (413, "file_too_large")
