@@ -7,7 +7,7 @@ import os
 import sys
 from importlib import import_module
 
-# Where each command's function is; named as text, so that none pays for what another one imports.
+# The function of each command, as text: commands import only their own modules.
 _LOCAL: dict[str, str] = {
     "eval": "evalhub.local.start:main",
     "verify-snapshot": "evalhub.local.verify_snapshot:main",
@@ -58,7 +58,7 @@ def main() -> None:
         return
 
     if command in _SERVERS:
-        # Nothing of what these load first is garbage. They collect when all is loaded.
+        # The first modules that these load are not garbage; collection begins when all are loaded.
         gc.disable()
         # A curve or a comparison of many runs takes a dozen arrays of a megabyte, again and again.
         from runs.formats.scanning.memory import keep_freed_memory
@@ -66,21 +66,21 @@ def main() -> None:
         keep_freed_memory()
 
     if command not in _LOCAL:
-        # Digests of passwords, sessions and blind judgements are in the files of the service:
-        # nobody else reads them.
+        # Files of the service have digests of passwords, sessions and blind judgements: nobody else
+        # may read them.
         os.umask(0o077)
 
     module, _, function = _LOCAL.get(command, _SERVICE).partition(":")
     try:
         getattr(import_module(module), function)(sys.argv)
     except Exception as error:
-        if sentence := _sentence(error):
-            sys.exit(sentence)
+        if message := _explain(error):
+            sys.exit(message)
         raise
 
 
-def _sentence(error: Exception) -> str | None:
-    """Return what to do about an incomplete installation, or None if only a traceback helps."""
+def _explain(error: Exception) -> str | None:
+    """Return what to do about an error of the installation, or None for other errors."""
     from django import db
     from django.conf import settings
     from django.core.exceptions import ImproperlyConfigured
@@ -92,8 +92,8 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, ImproperlyConfigured):
         return f"evalhub: {text}"
 
-    # As SQLite says it of a file cut short or overwritten, of one that never was a database, and of
-    # a damaged schema. For every other error Django has a class below DatabaseError.
+    # SQLite raises this for a truncated or overwritten file, for one that never was a database, and
+    # for a damaged schema. For all other errors Django has a class below DatabaseError.
     damaged = type(error) is db.DatabaseError or says_damaged(error)
     if damaged and not settings.EVALHUB_DATABASE_URL:
         return damaged_database(text)
@@ -104,13 +104,13 @@ def _sentence(error: Exception) -> str | None:
         )
 
     if isinstance(error, db.DatabaseError | db.InterfaceError):
-        return _of_database(error, text)
+        return _explain_database(error, text)
 
     return None
 
 
-def _of_database(error: Exception, text: str) -> str | None:
-    """Say what to do about a database that is not there, not migrated, read-only or silent."""
+def _explain_database(error: Exception, text: str) -> str | None:
+    """Return what to do about a database that is missing, not migrated, read-only or silent."""
     from django import db
     from django.conf import settings
 
@@ -136,16 +136,16 @@ def _of_database(error: Exception, text: str) -> str | None:
     if not isinstance(error, db.OperationalError | db.InterfaceError):
         return None
 
-    where = "EVALHUB_DATABASE_URL" if settings.EVALHUB_DATABASE_URL else name
-    # psycopg tries with TLS and without, and says the same of both.
+    address = "EVALHUB_DATABASE_URL" if settings.EVALHUB_DATABASE_URL else name
+    # psycopg tries with TLS and without, and its message has the reason twice.
     reason = " ".join(" ".join(dict.fromkeys(text.splitlines())).split())
     problem = "refuses the connection" if "FATAL:" in text else "does not answer"
 
-    return f"evalhub: the database {problem} ({reason}). Check {where}."
+    return f"evalhub: the database {problem} ({reason}). Check {address}."
 
 
 def damaged_database(reason: str) -> str:
-    """Say what to do where the SQLite file is damaged."""
+    """Return what to do about a damaged SQLite file."""
     from django.conf import settings
 
     path = settings.DATABASES["default"]["NAME"]

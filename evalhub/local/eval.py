@@ -1,10 +1,11 @@
-"""`evalhub eval`: trec_eval's command line with EvalHub's engine, for files and without a server."""
+"""`evalhub eval`: trec_eval's command line with EvalHub's engine, on files, without a server."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,9 +34,9 @@ from runs.formats.zscores import read_zscores
 
 _FAILED, _WRONG_USE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
 _SCORES: dict[Version, ScoreType] = {"10": "float64", "9.0.8": "float32"}
-# Below this a second thread takes more time, and memory of its own, than it saves.
-_SMALL = 8 * 1024**2
-# Only the user names these files: of the service's limits only those of memory apply.
+# For smaller files a second thread takes more time and memory than it saves.
+_MIN_SIZE_OF_THREADS = 8 * 1024**2
+# The user chooses these files, so that only the limits of memory apply.
 _LIMITS = Limits(
     bytes_in=8 * 1024**3, bytes_out=64 * 1024**3, lines=1_000_000_000, topics=10_000_000,
 )  # fmt: skip
@@ -47,8 +48,7 @@ def main(argv: list[str]) -> None:
         status = _parse_and_run(argv[2:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of the output has closed it: print no error, not even when Python closes its
-        # output.
+        # The reader has closed the output: print no error, not even when Python closes it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = _PIPE_CLOSED
     except OSError as error:
@@ -63,17 +63,17 @@ def main(argv: list[str]) -> None:
 def _parse_and_run(arguments: list[str]) -> int:
     try:
         options = parse(arguments)
-        asked, documents = options.measures or ["official"], options.documents or None
-        requests, measures = read_requests(asked, options.compat, options.level, documents)
+        names, documents = options.measures or ["official"], options.documents or None
+        requests, measures = read_requests(names, options.compat, options.level, documents)
         if measures and options.scale:
             raise MeasureError(f"-Z is for trec_eval's measures; {measures[0]} is not one of them")
     except SystemExit as stop:
         return int(stop.code or 0)
     except MeasureError as error:
-        more = (
-            "\nevalhub eval --help describes the names" if error.code == MeasureError.code else ""
-        )
-        _say(f"{parser().format_usage()}evalhub eval: error: {error.message}{more}")
+        message = f"{parser().format_usage()}evalhub eval: error: {error.message}"
+        if error.code == MeasureError.code:
+            message += "\nevalhub eval --help describes the names"
+        _say(message)
         return _WRONG_USE
 
     return _Command(options, requests, measures).run()
@@ -97,7 +97,7 @@ class _Command:
         files = {name: LocalFile(name, _LIMITS) for name in names}
         try:
             size = sum(self._size(file) for file in files.values())
-            with plain_for(size), few_threads(1 if size < _SMALL else THREADS):
+            with plain_for(size), few_threads(1 if size < _MIN_SIZE_OF_THREADS else THREADS):
                 self._write(files)
         finally:
             for file in files.values():
@@ -109,35 +109,35 @@ class _Command:
         try:
             return file.size()
         except (OSError, EvalHubError):
-            return 0  # said when the file is read
+            # The error is reported when the file is read.
+            return 0
 
     def _write(self, files: dict[str, LocalFile]) -> None:
         options = self.options
-        judgements, scale, known = self._judgements(files[options.qrels]), None, None
+        judgements, scale, known = self._read_judgements(files[options.qrels]), None, None
         if options.scale:
-            with self._reported(files[options.scale]):
+            with self._report_errors(files[options.scale]):
                 scale = read_zscores(files[options.scale].open)
 
         if options.known:
-            known = self._known(files[options.known], judgements)
+            known = self._read_known(files[options.known], judgements)
 
         if judgements is None or self.failed:
             return
 
         self._check_gains(files[options.qrels], judgements)
-        found = (self._sheet(files[name], judgements, scale, known) for name in options.runs)
-
-        sheets = (sheet for sheet in found if sheet)
+        sheets = (self._sheet(files[name], judgements, scale, known) for name in options.runs)
+        valid_sheets = (sheet for sheet in sheets if sheet)
         for text in EXPORTS[options.format](
-            sheets, by_topic=options.by_topic, summary=options.summary
+            valid_sheets, by_topic=options.by_topic, summary=options.summary
         ):
-            # One write may take only a part of the text, as under PYTHONUNBUFFERED.
+            # A write may take only a part of the text, as under PYTHONUNBUFFERED.
             rest = memoryview(text.encode())
             while rest:
                 rest = rest[sys.stdout.buffer.write(rest) :]
 
-    def _judgements(self, file: LocalFile) -> Judgements | None:
-        with self._reported(file):
+    def _read_judgements(self, file: LocalFile) -> Judgements | None:
+        with self._report_errors(file):
             summary = read_qrels(
                 file.open, iteration=self.options.iteration, limits=_LIMITS, seed=self.seed
             )
@@ -148,8 +148,8 @@ class _Command:
 
         return None
 
-    def _known(self, file: LocalFile, judgements: Judgements | None) -> KnownDocuments | None:
-        with self._reported(file):
+    def _read_known(self, file: LocalFile, judgements: Judgements | None) -> KnownDocuments | None:
+        with self._report_errors(file):
             summary = read_known(file.open, limits=_LIMITS, seed=self.seed)
             self._check(file, summary.report)
             if judgements and not any(
@@ -169,7 +169,7 @@ class _Command:
         scale: Scale | None,
         known: KnownDocuments | None,
     ) -> Sheet | None:
-        with self._reported(file):
+        with self._report_errors(file):
             summary, view = check_and_judge(
                 file.open, judgements, _SCORES[self.options.compat], limits=_LIMITS, seed=self.seed
             )
@@ -188,25 +188,24 @@ class _Command:
         return None
 
     def _columns(self, file: LocalFile, answers: Answers) -> list[Column]:
-        """Return the columns of every measure; one that fails is reported and left out."""
-        found: list[Column] = []
-        each: list[tuple[str, list[Request], list[Measure]]] = [
-            (one.entry.name, [one], []) for one in self.requests
-        ]
+        """Return the columns of every measure; report and skip one that fails."""
+        groups: list[tuple[str, list[Request], list[Measure]]] = []
+        groups += [(request.entry.name, [request], []) for request in self.requests]
+        groups += [(measure.name, [], [measure]) for measure in self.measures]
 
-        each += [(measure.name, [], [measure]) for measure in self.measures]
-        for name, requests, measures in each:
+        all_columns: list[Column] = []
+        for name, requests, measures in groups:
             try:
-                found += columns(answers, requests, measures)
-            except Exception as error:  # a fault of one measure, which says nothing of the others
+                all_columns += columns(answers, requests, measures)
+            except Exception as error:  # a fault of one measure does not affect the others
                 self.failed = True
                 _say(f"{file.name}: {name} cannot be computed: {type(error).__name__}: {error}")
 
-        for column in found:
+        for column in all_columns:
             if column.undefined:
                 _say(f"{file.name}: warning: {_missing_values(column)}")
 
-        return found
+        return all_columns
 
     def _settings(self) -> Settings:
         options = self.options
@@ -223,13 +222,10 @@ class _Command:
         report.check()
         if self.options.verbose:
             for warning in report.warnings:
-                more = (
-                    f"; {warning.count:,} in total" if warning.count > 1 and warning.lines else ""
-                )
-                _say(
-                    f"{_place(file.name, warning.line)}: warning: {warning.code}: "
-                    f"{warning.message}{more}"
-                )
+                message = f"warning: {warning.code}: {warning.message}"
+                if warning.count > 1 and warning.lines:
+                    message += f"; {warning.count:,} in total"
+                _say(f"{_place(file.name, warning.line)}: {message}")
 
     def _check_gains(self, file: LocalFile, judgements: Judgements) -> None:
         """Warn if gains reverse the order of levels, even without --verbose."""
@@ -242,7 +238,7 @@ class _Command:
             _say(f"{file.name}: warning: {caution.code}: {caution.message}")
 
     def _check_subtopics(self, file: LocalFile, qrels: QrelsSummary) -> None:
-        """Warn if measures of subtopics are used with judgements without any, even without --verbose."""
+        """Warn if measures of subtopics get judgements without any, even without --verbose."""
         names = ", ".join(
             measure.name for measure in self.measures if measure.definition.name in OF_SUBTOPICS
         )
@@ -253,7 +249,7 @@ class _Command:
             )
 
     def _check_topics(self, file: LocalFile, answers: Answers, topics: Iterable[str]) -> None:
-        """Refuse a run without a judged topic, and warn about topics that are left out, even without --verbose."""
+        """Refuse a run without judged topics, and warn about left out ones, even without --verbose."""
         if not answers.answered.any():
             problem = (
                 f"none of the run's topics has judgements{_other_case(topics, answers.topic_ids)}"
@@ -272,7 +268,7 @@ class _Command:
             )
 
     @contextmanager
-    def _reported(self, file: LocalFile) -> Iterator[None]:
+    def _report_errors(self, file: LocalFile) -> Iterator[None]:
         """Print to standard error why a file cannot be evaluated, and continue."""
         try:
             yield
@@ -290,42 +286,36 @@ class _Command:
 def _missing_values(column: Column) -> str:
     """Return a sentence on the topics without a value, and the reasons."""
     topics = column.defined + sum(column.undefined.values())
-    over = (
-        f"is over {column.defined} of {topics} topics"
-        if column.defined
-        else f"has no value for any of {topics} topics"
-    )
+    if column.defined:
+        count = f"is over {column.defined} of {topics} topics"
+    else:
+        count = f"has no value for any of {topics} topics"
 
     reasons = "; ".join(
         f"{REASONS[reason]} ({count})" for reason, count in column.undefined.items()
     )
-    return f"{column.name} {over}: {reasons}"
+    return f"{column.name} {count}: {reasons}"
 
 
 def _other_case(topics: Iterable[str], judged: list[bytes], where: str = "in the run") -> str:
-    """Return a note on a pair of topics that differ in case only, if there is one."""
-    known = {
-        topic_id.decode(errors="replace").casefold(): topic_id.decode(errors="replace")
-        for topic_id in judged
-    }
-    pair = next(
-        ((topic, known[topic.casefold()]) for topic in topics if topic.casefold() in known), None
-    )
-    return (
-        f"; the ids differ in case: {pair[0]!r} {where}, {pair[1]!r} in the judgements"
-        if pair
-        else ""
-    )
+    """Return a note on a pair of topics that differ in case only, or ""."""
+    judged_topics = [topic_id.decode(errors="replace") for topic_id in judged]
+    by_folded = {topic.casefold(): topic for topic in judged_topics}
+    for topic in topics:
+        if other := by_folded.get(topic.casefold()):
+            return f"; the ids differ in case: {topic!r} {where}, {other!r} in the judgements"
+
+    return ""
 
 
 def _say_problems(name: str, report: FileReport) -> None:
     for problem in report.problems:
         _say(f"{_place(name, problem.line)}: {problem.code}: {problem.message}")
 
-    shown = [problem.code for problem in report.problems]
+    listed = Counter(problem.code for problem in report.problems)
     for code, count in report.problem_counts.items():
-        if count > shown.count(code):
-            _say(f"{name}: {code}: {count - shown.count(code)} more")
+        if count > listed[code]:
+            _say(f"{name}: {code}: {count - listed[code]} more")
 
 
 def _place(name: str, line: int) -> str:

@@ -1,4 +1,4 @@
-"""Files named on a command line, which can be opened repeatedly; pipes are kept in memory for this."""
+"""Files of a command line, which can be opened repeatedly; pipes are kept in memory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from runs.formats.limits import Limits
 
 
 class LocalFile:
-    """A file, `-` for standard input, or a pipe. Its errors are OSErrors and those of `open_stream`."""
+    """A file, `-` for standard input, or a pipe; it raises OSError and errors of `open_stream`."""
 
     def __init__(self, name: str, limits: Limits) -> None:
         self.name = name
         self._limits = limits
         self._opened: BoundedReader | None = None
-        self._kept: bytes | None = None
+        self._content: bytes | None = None
 
     def size(self) -> int:
-        """Return how many bytes there are to read after decompression, as far as the file itself says."""
+        """Return the size after decompression, as far as the file itself has it."""
         with self._raw() as raw:
             return content_size(raw)
 
@@ -38,17 +38,16 @@ class LocalFile:
 
     def _raw(self) -> BinaryIO:
         name, limit = self.name, self._limits.bytes_in
-        if name != "-" and (
-            os.path.isfile(name) or os.path.isdir(name) or not os.path.exists(name)
-        ):
+        is_pipe = os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
+        if name != "-" and not is_pipe:
             return open(name, "rb")
 
-        if self._kept is None:
-            self._kept = _read(name, limit)
+        if self._content is None:
+            self._content = _read(name, limit)
 
-        if len(self._kept) > limit:
+        if len(self._content) > limit:
             raise FileTooLarge(f"more than {limit:,} bytes from a pipe; use a file instead")
-        return io.BytesIO(self._kept)
+        return io.BytesIO(self._content)
 
 
 def _read(name: str, limit: int) -> bytes:

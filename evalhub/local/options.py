@@ -1,4 +1,4 @@
-"""The options of `evalhub eval`: trec_eval's own, short and long, and those for several runs and other formats."""
+"""The options of `evalhub eval`: trec_eval's, short and long, and those that EvalHub adds."""
 
 from __future__ import annotations
 
@@ -40,29 +40,30 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        "evalhub "
-        "eval", description=_DESCRIPTION, epilog=_MEASURES, allow_abbrev=False, add_help=False,
+    eval_parser = argparse.ArgumentParser(
+        "evalhub eval", description=_DESCRIPTION, epilog=_MEASURES, allow_abbrev=False, add_help=False,
         usage="%(prog)s [-q] [-c] [-n] [-J] [-m MEASURE] [-l N] [-M N] [-N N] [-Z FILE] [more] "
               "QRELS RUN [RUN ...]",
-        # Every option is tried on a formatter, which would load what finds out how wide the
-        # terminal is.
+        # Every option is tried on a formatter; the default one would import more to find the width of
+        # the terminal.
         formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=_ANY_WIDTH),
     )  # fmt: skip
 
-    made.add_argument("qrels", metavar="QRELS", help="judgements: topic iteration document level")
-    made.add_argument(
+    eval_parser.add_argument(
+        "qrels", metavar="QRELS", help="judgements: topic iteration document level"
+    )
+    eval_parser.add_argument(
         "runs", metavar="RUN", nargs="+", help="runs: topic Q0 document rank score tag"
     )
-    _add_trec_eval(made)
-    _add_own(made)
-    made.formatter_class = argparse.RawDescriptionHelpFormatter
+    _add_trec_eval_options(eval_parser)
+    _add_own_options(eval_parser)
+    eval_parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
-    return made
+    return eval_parser
 
 
-def _add_trec_eval(to: argparse.ArgumentParser) -> None:
-    add = to.add_argument_group("trec_eval's options").add_argument
+def _add_trec_eval_options(eval_parser: argparse.ArgumentParser) -> None:
+    add = eval_parser.add_argument_group("trec_eval's options").add_argument
     add("-h", "--help", action="help", help="show this help and exit")
     add(
         "-v",
@@ -107,22 +108,23 @@ def _add_trec_eval(to: argparse.ArgumentParser) -> None:
              "ranking")  # fmt: skip
     add("-M", "--Max_retrieved_per_topic", type=_number(1, 10**9), metavar="N", dest="depth",
         help="use the first N documents of each topic")  # fmt: skip
-    add("-N", "--Number_docs_in_coll", type=_number(0, 10**12), default=0, metavar="N", dest="documents",
+    add("-N", "--Number_docs_in_coll", type=_number(0, 10**12), default=0, metavar="N",
+        dest="documents",
         help="number of documents in the collection, for measures that need it")  # fmt: skip
     add("-Z", "--Zscore", metavar="FILE", dest="scale",
         help="deviations from the means in FILE: topic measure mean deviation")  # fmt: skip
 
-    for flags, known in (
+    for flags, only_format in (
         (("-R", "--Rel_info_format"), "qrels"),
         (("-T", "--Results_format"), "trec_results"),
     ):
-        add(*flags, choices=[known], help=argparse.SUPPRESS)
+        add(*flags, choices=[only_format], help=argparse.SUPPRESS)
 
     add("-o", "--Output_old_results_format", action="store_true", help=argparse.SUPPRESS)
 
 
-def _add_own(to: argparse.ArgumentParser) -> None:
-    add = to.add_argument_group("more").add_argument
+def _add_own_options(eval_parser: argparse.ArgumentParser) -> None:
+    add = eval_parser.add_argument_group("more").add_argument
     add("--compat", choices=VERSIONS, default="10",
         help="the version of trec_eval to follow (default 10); 9.0.8 compares scores as "
              "float32")  # fmt: skip
@@ -130,11 +132,12 @@ def _add_own(to: argparse.ArgumentParser) -> None:
         help="trec_eval's text (default), or run, measure, topic and value at full "
              "precision")  # fmt: skip
     add("--iteration", choices=ITERATIONS,
-        help="what the second column of QRELS is, for measures of subtopics: subtopics, rounds of judging, or nothing "
-        "(default: subtopics where a topic judges a document in two iterations, else nothing)")  # fmt: skip
+        help="what the second column of QRELS is, for measures of subtopics: subtopics, rounds of "
+        "judging, or nothing (default: subtopics where a topic judges a document in two "
+        "iterations, else nothing)")  # fmt: skip
     add("--known", metavar="FILE",
-        help="documents that the user knew before the search, 'topic document' or 'topic expected N' in each line, for "
-        "Coverage, Novelty, RelativeRecall and RecallEffort")  # fmt: skip
+        help="documents that the user knew before the search, 'topic document' or 'topic expected N' "
+        "in each line, for Coverage, Novelty, RelativeRecall and RecallEffort")  # fmt: skip
     add(
         "--verbose",
         action="store_true",
@@ -149,12 +152,8 @@ class _number:  # noqa: N801 - argparse names a type by its class in messages
         self._low, self._high = low, high
 
     def __call__(self, text: str) -> int:
-        if (
-            text.isascii()
-            and text.isdigit()
-            and len(text) <= 15
-            and self._low <= int(text) <= self._high
-        ):
+        is_number = text.isascii() and text.isdigit() and len(text) <= 15
+        if is_number and self._low <= int(text) <= self._high:
             return int(text)
 
         raise argparse.ArgumentTypeError(

@@ -1,4 +1,4 @@
-"""`evalhub verify-snapshot FILE`: check the archive of a snapshot by itself, without a server or a database."""
+"""`evalhub verify-snapshot FILE`: check the archive of a snapshot, without server or database."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ import zstandard
 from runs.formats.canonical_json import is_canonical
 
 _FAILED, _WRONG_USE = 1, 2
-# A larger archive is not one of ours.
-_MOST_BYTES = 4 * 1024**3
-# What stands beside the content: how it is cited, and the digests of all files.
-_BESIDE = {
-    "manifest.json", "CITATION.cff", "datacite.json", "zenodo.json", "ro-crate-metadata.json", "every_eval_ever.json",
-    "SHA256SUMS",
+# No archive of a snapshot is larger.
+_MAX_BYTES = 4 * 1024**3
+# Files that the manifest does not name: citations, and the digests of all files.
+_EXTRA_FILES = {
+    "manifest.json", "CITATION.cff", "datacite.json", "zenodo.json", "ro-crate-metadata.json",
+    "every_eval_ever.json", "SHA256SUMS",
 }  # fmt: skip
 
 
 def main(argv: list[str]) -> None:
-    """Run the command; always ends in SystemExit: 0 if the archive is sound, 1 if it is not, 2 for wrong use."""
+    """Run the command, and raise SystemExit: 0 for a sound archive, 1 for others, 2 for wrong use."""
     parser = argparse.ArgumentParser(
         prog="evalhub verify-snapshot",
         description="Check every file of a snapshot's archive against its digests.",
@@ -50,11 +50,12 @@ def main(argv: list[str]) -> None:
         sys.stderr.write(f"evalhub verify-snapshot: {options.file}: {error}\n")
         raise SystemExit(_FAILED) from error
 
-    found = list(problems(files, (options.sha256 or "").lower().removeprefix("sha256:")))
-    for problem in found:
+    digits = (options.sha256 or "").lower().removeprefix("sha256:")
+    faults = list(problems(files, digits))
+    for problem in faults:
         sys.stderr.write(f"{problem}\n")
 
-    if found:
+    if faults:
         raise SystemExit(_FAILED)
 
     sys.stdout.write(_summary(files))
@@ -62,24 +63,24 @@ def main(argv: list[str]) -> None:
 
 
 def read_archive(content: bytes) -> dict[str, bytes]:
-    """Return the files of an archive by their names. Raise ValueError for what is not one."""
+    """Return the files of an archive by name. Raise ValueError if it is not an archive."""
     try:
         with zstandard.ZstdDecompressor().stream_reader(content) as stream:
-            plain = stream.read(_MOST_BYTES + 1)
+            tar_content = stream.read(_MAX_BYTES + 1)
     except zstandard.ZstdError as error:
         raise ValueError(f"not a file of Zstandard, or damaged: {error}") from error
 
-    if len(plain) > _MOST_BYTES:
+    if len(tar_content) > _MAX_BYTES:
         raise ValueError("more than 4 GB: not an archive of a snapshot")
 
     files: dict[str, bytes] = {}
     try:
-        with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as tar:
+        with tarfile.open(fileobj=io.BytesIO(tar_content), mode="r:") as tar:
             for member in tar:
-                held = tar.extractfile(member) if member.isfile() else None
-                if held is None or member.name in files:
+                file = tar.extractfile(member) if member.isfile() else None
+                if file is None or member.name in files:
                     raise ValueError(f"{member.name!r} is not a file, or there twice")
-                files[member.name] = held.read()
+                files[member.name] = file.read()
     except tarfile.TarError as error:
         raise ValueError(f"not a tar file, or damaged: {error}") from error
 
@@ -87,7 +88,7 @@ def read_archive(content: bytes) -> dict[str, bytes]:
 
 
 def problems(files: dict[str, bytes], cited: str = "") -> Iterator[str]:
-    """Yield what is wrong with the files of an archive; `cited` is how the SHA-256 of its manifest must begin."""
+    """Yield the faults of an archive; the SHA-256 of its manifest must begin with `cited`."""
     text = files.get("manifest.json")
     if text is None:
         yield "manifest.json is missing"
@@ -100,19 +101,19 @@ def problems(files: dict[str, bytes], cited: str = "") -> Iterator[str]:
     if not is_canonical(text):
         yield "manifest.json is not in canonical form (RFC 8785)"
 
-    named = _named(text)
-    if named is None:
+    digests = _digests_in(text)
+    if digests is None:
         yield "manifest.json does not name its files"
         return
 
-    for name in sorted(named.keys() - files.keys()):
+    for name in sorted(digests.keys() - files.keys()):
         yield f"{name} is missing"
 
-    for name in sorted(files.keys() - named.keys() - _BESIDE):
+    for name in sorted(files.keys() - digests.keys() - _EXTRA_FILES):
         yield f"{name} is not named by the manifest"
 
-    for name in sorted(named.keys() & files.keys()):
-        if hashlib.sha256(files[name]).hexdigest() != named[name]:
+    for name in sorted(digests.keys() & files.keys()):
+        if hashlib.sha256(files[name]).hexdigest() != digests[name]:
             yield f"{name} is not the file that the manifest names"
 
     lines = files.get("SHA256SUMS", b"").decode(errors="replace").splitlines()
@@ -125,12 +126,11 @@ def problems(files: dict[str, bytes], cited: str = "") -> Iterator[str]:
         yield f"{name} of SHA256SUMS is missing"
 
 
-def _named(text: bytes) -> dict[str, str] | None:
-    """Return the SHA-256 of each file that a manifest names."""
+def _digests_in(manifest: bytes) -> dict[str, str] | None:
+    """Return the SHA-256 of each file that a manifest names, or None for a malformed one."""
     try:
-        return {
-            str(name): str(about["sha256"]) for name, about in json.loads(text)["files"].items()
-        }
+        files = json.loads(manifest)["files"]
+        return {str(name): str(fields["sha256"]) for name, fields in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -138,7 +138,8 @@ def _named(text: bytes) -> dict[str, str] | None:
 def _summary(files: dict[str, bytes]) -> str:
     manifest: dict[str, Any] = json.loads(files["manifest.json"])
     entries = sum(len(phase["entries"]) for phase in manifest["phases"])
+    counts = f"{entries} entries, {len(files)} files"
     return (
-        f"sound: {manifest['campaign']['name']}, {manifest['label']}: {entries} entries, {len(files)} files\n"
+        f"sound: {manifest['campaign']['name']}, {manifest['label']}: {counts}\n"
         f"sha256:{hashlib.sha256(files['manifest.json']).hexdigest()}\n"
     )

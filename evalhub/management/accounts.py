@@ -1,4 +1,4 @@
-"""Accounts of commands; their first password and token are shown only once."""
+"""Create and find accounts for commands."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from runs.services.audit.trail import SYSTEM, record
 def create_account(
     name: str, *, scopes: Iterable[str], administrator: bool = False
 ) -> tuple[str, str]:
-    """Create a user with a personal team. Return the password and the text of a token with these scopes.
+    """Create a user with a personal team. Return the password and a token with these scopes.
 
-    Raise CommandError if the name is taken, or no user name.
+    Raise CommandError if the name is taken, or is not a user name.
     """
     if User.objects.filter(username=name).exists():
         raise CommandError(

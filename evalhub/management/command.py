@@ -1,4 +1,4 @@
-"""What all commands of the service share."""
+"""The base of all commands of the service."""
 
 from __future__ import annotations
 
@@ -19,45 +19,49 @@ T = TypeVar("T")
 
 
 class Command(BaseCommand):
-    """A command that accepts options only by their full names, because an abbreviation changes its meaning with every
-    new option."""
+    """A command that accepts options only by their full names.
+
+    The meaning of an abbreviation would change with every new option.
+    """
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, **{"allow_abbrev": False, **kwargs})
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command. Raise CommandError where the store cannot be reached, whatever the command has begun."""
+        """Run the command. Raise CommandError if the store cannot be reached at any time."""
         try:
             return super().execute(*args, **options)
         except StorageUnavailable as error:
             raise _unreachable(error) from error
 
 
-def placed(look: Callable[[], T]) -> T:
-    """Return the result of checking database, store and Redis. Raise CommandError if they do not belong together."""
+def require_settled(check: Callable[[], T]) -> T:
+    """Return the result of a check of database, store and Redis.
+
+    Raise CommandError if they do not belong together.
+    """
     try:
-        return look()
+        return check()
     except WrongPlace as error:
         raise CommandError(str(error)) from error
 
 
 def _unreachable(error: StorageUnavailable) -> CommandError:
+    store = the_store()
     if isinstance(error, StoreRefuses):
         return CommandError(f"the file store {error.reason}; {_CHECK_FILES}")
+    if error.message == AWAY:
+        return CommandError(f"{store.name} does not answer")
 
-    said = (
-        error.message
-        if the_store().noun in error.message
-        else f"{the_store().name}: {error.message}"
-    )
-    return CommandError(f"{the_store().name} does not answer" if error.message == AWAY else said)
+    prefix = "" if store.noun in error.message else f"{store.name}: "
+    return CommandError(f"{prefix}{error.message}")
 
 
-def placed_or_waits(look: Callable[[], object], tell: Callable[[str], object]) -> None:
-    """Do the same for a service of an install that has begun: it starts although its store does not answer yet."""
+def require_settled_or_wait(check: Callable[[], object], notify: Callable[[str], object]) -> None:
+    """Check the same for a service, which starts even if the store of its install does not answer yet."""
     try:
-        placed(look)
+        require_settled(check)
     except StorageUnavailable as error:
         if isinstance(error, StoreRefuses | WrongStore) or not Install.objects.exists():
             raise
-        tell(f"{the_store().name} does not answer yet; files are stored and read when it does")
+        notify(f"{the_store().name} does not answer yet; files are stored and read when it does")

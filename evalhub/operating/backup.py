@@ -1,9 +1,10 @@
-"""Backups: one tar file with every row and every stored file, for either database, checked by SHA-256 throughout.
+"""Backups: one tar file with every row and every stored file, for either database.
 
-    rows/<app>.<model>.jsonl    a line for each row: a JSON object of its columns, binary ones in base64
+    rows/<app>.<model>.jsonl    a JSON object of columns for each row, binary ones in base64
     files/<SHA-256>             a stored file as it was uploaded
-    altered/<SHA-256>           one that no longer has its SHA-256; it is never restored
-    manifest.json               last: versions, rows of each model, size and SHA-256 of every member, its own SHA-256
+    altered/<SHA-256>           a file that no longer has its SHA-256; it is never restored
+    manifest.json               last: versions, number of rows of each model, size and SHA-256 of
+                                every member, its own SHA-256
 
 A file without its manifest is incomplete. Login sessions and the secret key are left out: users log
 in again.
@@ -43,9 +44,8 @@ from runs.services.storage.stores.chosen import the_store
 # Since format 2 the manifest has a SHA-256 of its own.
 FORMAT = 2
 MANIFEST = "manifest.json"
-# Models that have no meaning in another install: login sessions, the id of the install, rate
-# counters, dispatcher rounds. The rows of parameters are those of the runs' metadata, and written
-# again from it.
+# Models without meaning in another install: login sessions, the id of the install, rate counters,
+# dispatcher rounds. The rows of parameters are written again from the metadata of runs.
 LEFT_OUT = frozenset(
     {
         "sessions.session",
@@ -56,15 +56,15 @@ LEFT_OUT = frozenset(
         "metrics.dispatcherround",
     }
 )
-# The faults of a stored file: lists of the manifest, and their words.
-LACKING = {
+# The faults of stored files: the names of lists in the manifest, and their texts.
+FAULTS = {
     "missing": "is missing",
     "unreadable": "cannot be read",
     "altered": "no longer has its SHA-256",
 }
 _BATCH = 100
-# The beginning and end of the name of an unfinished backup, and the age from which an unlocked one
-# belongs to a killed process.
+# The prefix and suffix of an unfinished backup's name, and the age in seconds from which an unlocked
+# one belongs to a killed process.
 _PART = (".evalhub-backup-", ".part")
 _PART_SECONDS = 10
 
@@ -72,23 +72,17 @@ Model = type[models.Model]
 
 
 def saved_models() -> list[Model]:
-    """Return every model of every app, including those of many-to-many relations, each after the ones to which it
-    points."""
-    every = [
-        model
-        for model in apps.get_models(include_auto_created=True)
-        if model._meta.label_lower not in LEFT_OUT
-    ]
+    """Return all models of all apps, each after the models to which it points.
 
-    graph = {
-        model: {
-            field.related_model
-            for field in columns(model)
-            if field.related_model not in (None, model)
-        }
-        for model in every
-    }
-    return list(TopologicalSorter(cast(dict[Model, set[Model]], graph)).static_order())
+    These include the models of many-to-many relations.
+    """
+    graph: dict[Model, set[Model]] = {}
+    for model in apps.get_models(include_auto_created=True):
+        if model._meta.label_lower not in LEFT_OUT:
+            related = {field.related_model for field in columns(model)}
+            graph[model] = related - {None, model}
+
+    return list(TopologicalSorter(graph).static_order())
 
 
 def columns(model: Model) -> list[Any]:
@@ -100,28 +94,27 @@ def rows_member(model: Model) -> str:
 
 
 def schema() -> list[str]:
-    """Return the applied migrations, to which a backup's rows belong."""
-    return sorted(
-        f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations()
-    )
+    """Return the applied migrations, which rows of a backup fit."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return sorted(f"{app}.{name}" for app, name in applied)
 
 
 def write_backup(target: Path) -> dict[str, Any]:
-    """Write a backup, as of one moment, while the service runs. Return its manifest.
+    """Write a backup of one moment, while the service runs, and return its manifest.
 
-    It is written aside and renamed when it is complete. `missing`, `unreadable` and `altered` of
+    A temporary file is renamed when it is complete. `missing`, `unreadable` and `altered` of
     the manifest name the stored files that a restored install will lack.
     """
-    for part in _parts_of_the_killed(target.parent):
+    for part in _abandoned_parts(target.parent):
         part.unlink(missing_ok=True)
 
     with tempfile.NamedTemporaryFile(
         dir=target.parent, prefix=_PART[0], suffix=_PART[1], delete=False
     ) as file:
         try:
-            # Held for as long as this process lives.
+            # The lock is held while this process lives.
             fcntl.flock(file, fcntl.LOCK_EX)
-            # The sweeper waits, so that no file is deleted that a row of this moment names.
+            # The sweeper waits, so that no file is deleted that a row of the snapshot names.
             with (
                 storing(),
                 one_snapshot(),
@@ -139,11 +132,10 @@ def write_backup(target: Path) -> dict[str, Any]:
     return manifest
 
 
-def _parts_of_the_killed(folder: Path) -> Iterator[Path]:
+def _abandoned_parts(folder: Path) -> Iterator[Path]:
     """Yield unfinished backups in a folder whose process was killed."""
     for part in folder.glob(f"{_PART[0]}*{_PART[1]}"):
-        # Another user's file, or one that is being written, or was just created and is about to be
-        # locked.
+        # Skip files of other users, and those that are being written. A new one may not be locked yet.
         with contextlib.suppress(OSError), part.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(file.fileno()).st_mtime < time.time() - _PART_SECONDS:
@@ -157,11 +149,11 @@ class _Writer:
         self._tar = tar
         self._folder = folder
         self._members: dict[str, dict[str, Any]] = {}
-        self._lacking: dict[str, list[str]] = {state: [] for state in LACKING}
+        self._faults: dict[str, list[str]] = {state: [] for state in FAULTS}
 
     def write(self) -> dict[str, Any]:
         counts = {model._meta.label_lower: self._add_rows(model) for model in saved_models()}
-        for sha256 in sorted(_named_files()):
+        for sha256 in sorted(_stored_files()):
             self._add_file(sha256)
 
         manifest = {
@@ -171,7 +163,7 @@ class _Writer:
             "database": connection.vendor,
             "schema": schema(),
             "rows": counts,
-            **self._lacking,
+            **self._faults,
             "members": self._members,
         }
 
@@ -195,7 +187,7 @@ class _Writer:
         return count
 
     def _add_file(self, sha256: str) -> None:
-        """Add a stored file, or record its fault: no single file prevents the backup of the others."""
+        """Add a stored file, or record its fault and go on."""
         try:
             file = the_store().open(sha256, anew=True)
         except FileNotFoundError:
@@ -207,7 +199,7 @@ class _Writer:
                 state = self._add_opened(sha256, file)
 
         if state != "sound":
-            self._lacking[state].append(sha256)
+            self._faults[state].append(sha256)
 
     def _add_opened(self, sha256: str, file: BinaryIO) -> str:
         """Add an opened file if it can be read, and return its state."""
@@ -237,7 +229,7 @@ class _Writer:
 
 
 def manifest_digest(manifest: dict[str, Any]) -> str:
-    """Return the SHA-256 of a manifest's JSON without its key `sha256`, in the file's order and indent."""
+    """Return the SHA-256 of a manifest's JSON without its key `sha256`, in order and indented."""
     rest = {key: value for key, value in manifest.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(rest, indent=1).encode()).hexdigest()
 
@@ -267,15 +259,14 @@ class HashedReader:
         return self._hash.hexdigest()
 
 
-def _named_files() -> set[str]:
+def _stored_files() -> set[str]:
     """Return the digests of all files that a row needs."""
     runs = Run.objects.filter(deleted_at=None).values_list("sha256", "known_sha256")
-    named = {sha256 for pair in runs for sha256 in pair if sha256}
-    named.update(SessionSet.objects.filter(deleted_at=None).values_list("sha256", flat=True))
-    named.update(Artifact.objects.live().values_list("sha256", flat=True))
-    named.update(Qrels.objects.values_list("sha256", flat=True))
-
-    return named
+    digests = {sha256 for pair in runs for sha256 in pair if sha256}
+    digests.update(SessionSet.objects.filter(deleted_at=None).values_list("sha256", flat=True))
+    digests.update(Artifact.objects.live().values_list("sha256", flat=True))
+    digests.update(Qrels.objects.values_list("sha256", flat=True))
+    return digests
 
 
 def encode_row(row: models.Model) -> bytes:

@@ -1,7 +1,7 @@
 """System checks that refuse settings under which runs would be lost. Every command runs them first.
 
-Django's own checks are about the code and not about an install, and load every page and endpoint:
-tests and `evalhub check` run them.
+Django's own checks are about the code, not about an install, and load every page and endpoint: tests
+and `evalhub check` run them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from django.core import checks
 from evalhub.settings import env
 from runs.services.storage.stores.s3 import is_installed
 
-# File systems on which locks and a memory-mapped log are not shared as SQLite needs it.
-_NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2",
+# File systems that do not share locks and a memory-mapped log as SQLite needs them.
+_NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2",
             "fuse.sshfs", "fuse.gluster", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse")  # fmt: skip
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", None)
-_LEAST_LEASE, _LONGEST_LEASE = 2, 3600
+_MIN_LEASE, _MAX_LEASE = 2, 3600
 _MOUNTS = Path("/proc/self/mounts")
-# Where the machines of most clouds find their metadata.
+# The address at which the machines of most clouds find their metadata.
 _METADATA = ip_address("169.254.169.254")
 
 Messages = list[checks.CheckMessage]
-# The checks that a command of the service runs: those of this module.
+# The checks of this module, which commands of the service run.
 OWN_CHECKS = ("evalhub",)
-# The same without those that need a writable data folder, for commands that must work on a
-# read-only disk.
+# Those that do not need a writable data folder, for commands that must work on a read-only disk.
 READING_CHECKS = ("evalhub.reading",)
 
 
@@ -41,28 +40,27 @@ def check_database(**options: Any) -> Messages:
     if settings.EVALHUB_DATABASE_URL:
         return []
 
-    found: Messages = []
+    messages: Messages = []
     if settings.EVALHUB_REDIS_URL:
         text = "workers on Redis with SQLite: a worker on another machine cannot share the database"
         hint = "set EVALHUB_DATABASE_URL to a PostgreSQL, or leave EVALHUB_REDIS_URL unset"
-        near = urlsplit(settings.EVALHUB_REDIS_URL).hostname in _LOCAL_HOSTS
-        found.append(
-            checks.Warning(text, hint, id="evalhub.W001")
-            if near
-            else checks.Error(text, hint, id="evalhub.E001")
-        )
+        is_local = urlsplit(settings.EVALHUB_REDIS_URL).hostname in _LOCAL_HOSTS
+        if is_local:
+            messages.append(checks.Warning(text, hint, id="evalhub.W001"))
+        else:
+            messages.append(checks.Error(text, hint, id="evalhub.E001"))
 
     kind = file_system(settings.EVALHUB_DATA)
-    if kind.startswith(_NETWORK):
+    if kind.startswith(_NETWORK_FILE_SYSTEMS):
         text = (
             f"the SQLite database is in {settings.EVALHUB_DATA}, on a network file system ({kind})"
         )
         hint = (
             "set EVALHUB_DATA to a folder on a local disk, or EVALHUB_DATABASE_URL to a PostgreSQL"
         )
-        found.append(checks.Error(text, hint, id="evalhub.E002"))
+        messages.append(checks.Error(text, hint, id="evalhub.E002"))
 
-    return found
+    return messages
 
 
 @checks.register(*OWN_CHECKS)
@@ -82,10 +80,8 @@ def check_data_folder(**options: Any) -> Messages:
 def check_files(**options: Any) -> Messages:
     """Check that the client of an object store is installed."""
     if settings.EVALHUB_FILES and not is_installed():
-        text, hint = (
-            "EVALHUB_FILES_URL needs a library that is not installed",
-            "pip install botocore",
-        )
+        text = "EVALHUB_FILES_URL needs a library that is not installed"
+        hint = "pip install botocore"
         return [checks.Error(text, hint, id="evalhub.E014")]
 
     return []
@@ -93,45 +89,40 @@ def check_files(**options: Any) -> Messages:
 
 @checks.register(*OWN_CHECKS, *READING_CHECKS)
 def check_names(**options: Any) -> Messages:
-    """Warn of variables that begin with EVALHUB_ and that no setting reads: most are misspelt."""
-    return [
-        checks.Warning(
-            f"nothing reads the environment variable {name}",
-            f"did you mean {near}?"
-            if near
-            else "docs/settings.md lists the names; take it out if it is not needed",
-            id="evalhub.W009",
-        )
-        for name, near in env.misspelt()
-    ]
+    """Warn of variables that begin with EVALHUB_ and are not settings: most are misspelt."""
+    messages: Messages = []
+    for name, similar in env.misspelt():
+        text = f"nothing reads the environment variable {name}"
+        hint = "docs/settings.md lists the names; take it out if it is not needed"
+        if similar:
+            hint = f"did you mean {similar}?"
+        messages.append(checks.Warning(text, hint, id="evalhub.W009"))
+
+    return messages
 
 
 @checks.register(*OWN_CHECKS)
 def check_mail(**options: Any) -> Messages:
-    """Warn of mails whose links and ids name no host."""
+    """Warn of mails without a host in links and ids."""
     if not settings.EVALHUB_MAIL_URL or settings.EVALHUB_URL:
         return []
 
-    text, hint = (
-        "mails have no link, and ids without a host",
-        "set EVALHUB_URL, such as https://eval.example.org",
-    )
+    text = "mails have no link, and ids without a host"
+    hint = "set EVALHUB_URL, such as https://eval.example.org"
     return [checks.Warning(text, hint, id="evalhub.W013")]
 
 
 @checks.register(*OWN_CHECKS)
 def check_webhooks(**options: Any) -> Messages:
-    """Warn of webhooks whose links lead nowhere, and of what they may reach."""
+    """Warn of webhooks without a host in links, and of the metadata service that they may reach."""
     if not settings.EVALHUB_WEBHOOKS:
         return []
 
-    found: Messages = []
+    messages: Messages = []
     if not settings.EVALHUB_URL:
-        text, hint = (
-            "links in webhooks have no host",
-            "set EVALHUB_URL, such as https://eval.example.org",
-        )
-        found.append(checks.Warning(text, hint, id="evalhub.W011"))
+        text = "links in webhooks have no host"
+        hint = "set EVALHUB_URL, such as https://eval.example.org"
+        messages.append(checks.Warning(text, hint, id="evalhub.W011"))
 
     if any(_METADATA in network for network in settings.EVALHUB_WEBHOOK_ALLOW):
         text = (
@@ -139,28 +130,28 @@ def check_webhooks(**options: Any) -> Messages:
             "this machine"
         )
         hint = "name only the networks of your receivers, such as 10.0.0.0/8"
-        found.append(checks.Warning(text, hint, id="evalhub.W012"))
+        messages.append(checks.Warning(text, hint, id="evalhub.W012"))
 
-    return found
+    return messages
 
 
 @checks.register(*OWN_CHECKS, *READING_CHECKS)
 def check_lease(**options: Any) -> Messages:
     """Check that a lease outlives a few missed heartbeats and ends within the hour."""
-    if _LEAST_LEASE <= settings.EVALHUB_LEASE_SECONDS <= _LONGEST_LEASE:
+    if _MIN_LEASE <= settings.EVALHUB_LEASE_SECONDS <= _MAX_LEASE:
         return []
     text = (
         f"EVALHUB_LEASE_SECONDS={settings.EVALHUB_LEASE_SECONDS} is too short or too long for "
         "workers"
     )
-    hint = f"choose {_LEAST_LEASE} to {_LONGEST_LEASE} seconds; 30 is good"
+    hint = f"choose {_MIN_LEASE} to {_MAX_LEASE} seconds; 30 is good"
 
     return [checks.Error(text, hint, id="evalhub.E004")]
 
 
 def check_redis(url: str) -> Messages:
-    """Check that Redis does not evict messages, which would silently delay runs. Checked when a worker starts."""
-    # Only a worker checks Redis: no other command loads the client for it.
+    """Check that Redis does not evict messages, which would delay runs, when a worker starts."""
+    # Only a worker checks Redis: other commands do not load the client.
     import redis
 
     client = redis.Redis.from_url(
@@ -223,6 +214,6 @@ def file_system(path: Path, mounts: Path = _MOUNTS) -> str:
         return ""
 
     path = path.resolve()
-    over = [(len(point), kind) for _, point, kind, *_ in lines if path.is_relative_to(point)]
+    matches = [(len(point), kind) for _, point, kind, *_ in lines if path.is_relative_to(point)]
     # If several are mounted at one point, the last one is visible.
-    return max(reversed(over), default=(0, ""), key=lambda entry: entry[0])[1]
+    return max(reversed(matches), default=(0, ""), key=lambda match: match[0])[1]

@@ -1,4 +1,4 @@
-"""The examples of docs/sources.md: what its printed numbers are made from, as users would upload it."""
+"""The examples of docs/sources.md: the data of its printed numbers, as users would upload them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# Levels of what a run retrieved at ranks 1, 2 and so on, and of what is relevant and was not
-# retrieved: by example and topic.
+# For each example and topic: the levels of documents at ranks 1, 2 and so on, and those of relevant
+# documents that were not retrieved.
 RANKINGS = {
     "g": {"1": ("3 2 3 0 0 1 2 2 3 0", "1 1 1")},
     "far": {"1": ("1023 × 0 1", "")},
@@ -20,18 +20,17 @@ RANKINGS = {
 }
 # Documents of levels 0 to 3 in RN-2002-2, section 3.1, and of its whole database.
 _ARTICLES, _DATABASE = (14617, 857, 700, 366), 53893
-# TOIS 20(4), table 1: documents by their level in TREC (rows) and when judged again, the two
-# highest levels in one.
+# TOIS 20(4), table 1: numbers of documents by level in TREC (rows) and in the second judgement, with
+# the two highest levels in one.
 _REJUDGED = ((2780, 134, 51), (691, 1004, 1077))
 # ECIR 2008, table 2: sessions of 1, 2 and so on queries, by system.
 _SESSION_LENGTHS = {
     "1": (28, 7, 10, 4, 5, 4, 1, 1, 0, 0, 0),
     "2": (21, 7, 9, 11, 2, 4, 2, 2, 0, 1, 1),
 }
-# Runs with the means and marks of RN-2002-2, table 1. A line is a topic with eight relevant
-# documents of these levels, and has for each run the ranks at which it retrieved them, 0 where it
-# did not.
-_TABLE_1_RUNS, _TABLE_1_LEVELS = ("SSYN-C", "SUM", "BOOL"), (3, 3, 3, 3, 3, 2, 2, 1)
+# Runs with the means and marks of RN-2002-2, table 1. A line is a topic with eight relevant documents
+# of these levels; it has, for each run, the ranks of these documents, 0 if not retrieved.
+_TABLE_1_TAGS, _TABLE_1_LEVELS = ("SSYN-C", "SUM", "BOOL"), (3, 3, 3, 3, 3, 2, 2, 1)
 _TABLE_1_DEPTH = 200
 _TABLE_1 = """\
 2 3 6 63 65 4 77 1 | 9 38 39 138 176 13 41 110 | 10 24 80 176 185 2 168 3
@@ -69,7 +68,7 @@ _TABLE_1 = """\
 
 @dataclass(frozen=True)
 class Example:
-    """The files of one collection: versions of the judgements, runs by their tags, and perhaps a session log."""
+    """The files of a collection: versions of the judgements, runs by tag, and a session log."""
 
     name: str
     qrels: list[str]
@@ -110,10 +109,11 @@ def _qrels(topic: str, levels: Iterable[int]) -> str:
 def _ranked(name: str, topics: dict[str, tuple[str, str]]) -> Example:
     qrels, run = "", ""
     for topic, (ranking, missed) in topics.items():
-        spelled = re.sub(
-            r"(\d{1,4}) × (\d{1,4})", lambda many: " ".join([many[2]] * int(many[1])), ranking
+        # "1023 × 0" means 1023 times level 0.
+        expanded = re.sub(
+            r"(\d{1,4}) × (\d{1,4})", lambda match: " ".join([match[2]] * int(match[1])), ranking
         )
-        levels = [int(level) for level in spelled.split()]
+        levels = [int(level) for level in expanded.split()]
         qrels += _qrels(topic, [*levels, *map(int, missed.split())])
         run += _run(topic, {rank: f"d{rank}" for rank in range(1, len(levels) + 1)}, name)
 
@@ -121,12 +121,12 @@ def _ranked(name: str, topics: dict[str, tuple[str, str]]) -> Example:
 
 
 def _table_1() -> Example:
-    qrels, runs = "", dict.fromkeys(_TABLE_1_RUNS, "")
+    qrels, runs = "", dict.fromkeys(_TABLE_1_TAGS, "")
     for topic, line in enumerate(_TABLE_1.splitlines(), 1):
         qrels += _qrels(str(topic), _TABLE_1_LEVELS)
-        # Everything retrieved is judged, so that no verdict depends on what is not.
+        # All retrieved documents are judged, so that no verdict depends on unjudged ones.
         qrels += "".join(f"{topic} 0 n{rank} 0\n" for rank in range(1, _TABLE_1_DEPTH + 1))
-        for tag, ranks in zip(_TABLE_1_RUNS, line.split(" | "), strict=True):
+        for tag, ranks in zip(_TABLE_1_TAGS, line.split(" | "), strict=True):
             retrieved = {int(rank): f"d{number}" for number, rank in enumerate(ranks.split(), 1)}
             retrieved.pop(0, None)
             runs[tag] += _run(str(topic), retrieved, tag)
@@ -135,7 +135,7 @@ def _table_1() -> Example:
 
 
 def _run(topic: str, retrieved: dict[int, str], tag: str) -> str:
-    """Return the lines of a topic down to the last document retrieved, with others at the ranks between."""
+    """Return the lines of a topic to the last retrieved document, with other documents between."""
     return "".join(
         f"{topic} Q0 {retrieved.get(rank, f'n{rank}')} {rank} {-rank} {tag}\n"
         for rank in range(1, max(retrieved, default=0) + 1)

@@ -10,12 +10,14 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-# The fields of a line beside its message, in this order; given as `extra` where it is logged.
-FIELDS = ("request_id", "method", "path", "view", "status", "seconds", "user", "evaluation",
-          "session_evaluation", "qrels", "comparison", "run", "session_set", "state", "attempts", "code")  # fmt: skip
-_SANE_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
+# The fields of a line after its message, in this order, which calls pass as `extra`.
+FIELDS = (
+    "request_id", "method", "path", "view", "status", "seconds", "user", "evaluation",
+    "session_evaluation", "qrels", "comparison", "run", "session_set", "state", "attempts", "code",
+)  # fmt: skip
+_VALID_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
 _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
-# The secret of a share link, if its address is logged before the middleware that takes it out.
+# The secret of a share link, if its address is logged before the middleware removes it.
 _SHARE = re.compile(r"(/s/+[^/\s]{1,40}/+)[^\s\"']+")
 # PostgreSQL quotes the whole row that it refuses.
 _ROW = re.compile(r"(DETAIL: +).*")
@@ -24,9 +26,9 @@ _ROW = re.compile(r"(DETAIL: +).*")
 _context: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("context", default={})  # noqa: B039
 
 
-def begin_request(given: str) -> str:
-    """Return the id of the new request: the client's if it is valid, else a new one."""
-    request_id = given if _SANE_ID.match(given) else uuid.uuid4().hex
+def begin_request(client_id: str) -> str:
+    """Return the id of a new request: that of the client if it is valid, or a new one."""
+    request_id = client_id if _VALID_ID.match(client_id) else uuid.uuid4().hex
     _context.set({"request_id": request_id})
     return request_id
 
@@ -90,8 +92,8 @@ class LineFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        said = "".join(f" {name}={value}" for name, value in _fields(record).items())
-        return (super().formatMessage(record) + said).replace("\r", "\\r").replace("\n", "\\n")
+        fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
+        return (super().formatMessage(record) + fields).replace("\r", "\\r").replace("\n", "\\n")
 
     def format(self, record: logging.LogRecord) -> str:
         return hide_secrets(super().format(record))
@@ -117,8 +119,8 @@ class JsonFormatter(logging.Formatter):
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    known = {name: getattr(record, name, None) for name in FIELDS}
-    return {name: value for name, value in known.items() if value not in (None, "")}
+    values = {name: getattr(record, name, None) for name in FIELDS}
+    return {name: value for name, value in values.items() if value not in (None, "")}
 
 
 FORMATTERS = {"line": LineFormatter, "json": JsonFormatter}

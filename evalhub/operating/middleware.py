@@ -1,5 +1,4 @@
-"""The middleware of every request: its id, probes, final slashes, tokens in addresses, limits, its line in the log and
-its counters, and the headers of every answer."""
+"""The middleware of every request: id, probes, slashes, secrets in addresses, limits, log, headers."""
 
 from __future__ import annotations
 
@@ -27,11 +26,10 @@ from evalhub.version import LEAST_CLIENT, LEAST_CLIENT_HEADER
 from runs.services.audit.rates import RATES
 from runs.web.origin import network_of, sender_of
 
-# Only Swagger's page has inline styles, and no page runs a script that is not one of EvalHub's
-# files.
+# Only Swagger's page has inline styles, and every script is one of EvalHub's files.
 _POLICY = (
-    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'"
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
 )
 _DOCS_POLICY = f"{_POLICY}; style-src 'self' 'unsafe-inline'"
 
@@ -39,7 +37,7 @@ _log = logging.getLogger("evalhub.access")
 
 
 class RequestRecord:
-    """Give every request an id, answer with it, count the request, and write its line into the log."""
+    """Give every request an id, which the answer repeats; count and log the request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -47,7 +45,7 @@ class RequestRecord:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         start = time.perf_counter()
         request_id = begin_request(request.headers.get("X-Request-ID", ""))
-        # Inner code, such as the audit trail, finds the id that the answer has.
+        # Inner code, such as the audit trail, reads the id here.
         request.META["HTTP_X_REQUEST_ID"] = request_id
         response = self.get_response(request)
         response["X-Request-ID"] = request_id
@@ -57,15 +55,14 @@ class RequestRecord:
         seconds = time.perf_counter() - start
         view = request.resolver_match.view_name if request.resolver_match else "none"
         count_request(view, request.method or "", response.status_code, seconds)
-        _log.info("request", extra=_said(request, view, response.status_code, seconds))
+        _log.info("request", extra=_log_fields(request, view, response.status_code, seconds))
 
         return response
 
 
-def _said(request: HttpRequest, view: str, status: int, seconds: float) -> dict[str, Any]:
-    """Return the fields of a request for the log, never with its query, which may contain a secret by mistake."""
-    # The user only where the request has read it already: reading it here might need a database
-    # that is away.
+def _log_fields(request: HttpRequest, view: str, status: int, seconds: float) -> dict[str, Any]:
+    """Return the fields of a request for the log, without its query, which may contain a secret."""
+    # Only a user that was read already: to read it here might need a database that is away.
     user = vars(request).get("user")
     if isinstance(user, SimpleLazyObject):
         user = getattr(request, "_cached_user", None)
@@ -84,17 +81,19 @@ _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
 class NoBodyForHead:
-    """Set the length of an answer, without which its connection would end, and answer HEAD with the headers of GET
-    alone: a server logs every body that it has to discard."""
+    """Set the length of answers, and answer HEAD with the headers of GET alone.
+
+    Without its length an answer would end its connection; and the server logs every body that it has
+    to discard.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response: Any = self.get_response(request)
-        if not response.streaming and (
-            response.content or response.status_code not in _WITHOUT_BODY
-        ):
+        has_body = response.status_code not in _WITHOUT_BODY
+        if not response.streaming and (response.content or has_body):
             response.setdefault("Content-Length", str(len(response.content)))
 
         if request.method == "HEAD":
@@ -105,7 +104,7 @@ class NoBodyForHead:
 
 
 class ProbesFirst:
-    """Answer probes before anything else: they come by address, without TLS and without a session."""
+    """Answer probes before anything else: their requests have no host name, TLS or session."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -119,8 +118,8 @@ class FinalSlash:
     """Accept a request that changes something without the final slash of its address.
 
     Django would redirect it, and clients repeat a redirected request as GET, without its body: an
-    upload would look like a success and store nothing. Reading requests are redirected, so that
-    every page has one address.
+    upload would look like a success and store nothing. Requests that only read are redirected, so
+    that every page has one address.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -128,12 +127,8 @@ class FinalSlash:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
-        if (
-            request.method not in _READING
-            and not path.endswith("/")
-            and not _has_view(path)
-            and _has_view(f"{path}/")
-        ):
+        changes = request.method not in _READING
+        if changes and not path.endswith("/") and not _has_view(path) and _has_view(f"{path}/"):
             request.path, request.path_info = f"{request.path}/", f"{path}/"
             request.META["PATH_INFO"] = request.path_info
 
@@ -144,7 +139,7 @@ _READING = ("GET", "HEAD", "OPTIONS")
 
 
 def _has_view(path: str) -> bool:
-    """Return whether the path is the address of a view; the administration has an unnamed view for all other paths."""
+    """Return whether a path is the address of a view, other than the unnamed one of the admin."""
     try:
         return resolve(path).url_name is not None
     except Resolver404:
@@ -166,7 +161,7 @@ class ContentSecurityPolicy:
 
 
 class PrivateAnswers:
-    """Answers depend on their reader: no shared cache may keep them, and no cache may use them without revalidation."""
+    """Keep answers out of shared caches, as they depend on the reader; others must revalidate."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -184,26 +179,27 @@ class PrivateAnswers:
 _NAMES = "token|access_token|auth_token|api_key|apikey|authorization"
 _TOKEN = re.compile(rf"evh_[0-9a-f]{{8}}_|(?:^|[&;])(?:{_NAMES})=", re.IGNORECASE)
 _IN_PATH = re.compile(r"evh_[0-9a-f]{8}_[^/]*", re.IGNORECASE)
-# The variables from which servers log the address.
+# The variables with the address that servers log.
 _LOGGED = ("QUERY_STRING", "RAW_URI", "REQUEST_URI")
 
 
 class NoTokenInAddress:
-    """Refuse a token in an address, and do not log it: addresses are written into logs, histories and Referer
-    headers."""
+    """Refuse a token in an address, and do not log it.
+
+    Addresses are written into logs, histories and Referer headers.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        in_path = _IN_PATH.search(request.path_info)
-        if not in_path and not _TOKEN.search(unquote_plus(request.META.get("QUERY_STRING", ""))):
+        path_token = _IN_PATH.search(request.path_info)
+        if not path_token and not _TOKEN.search(unquote_plus(request.META.get("QUERY_STRING", ""))):
             return self.get_response(request)
 
-        if in_path:
-            request.path, request.path_info = (
-                _IN_PATH.sub("evh_...", path) for path in (request.path, request.path_info)
-            )
+        if path_token:
+            request.path = _IN_PATH.sub("evh_...", request.path)
+            request.path_info = _IN_PATH.sub("evh_...", request.path_info)
             request.META["PATH_INFO"] = request.path_info
 
         for name in _LOGGED:
@@ -216,23 +212,26 @@ class NoTokenInAddress:
         return answer
 
 
-# A share link: its key, its secret, and what a program put behind it, or slashes between them.
+# A share link with key and secret, extra slashes, and perhaps more text after it.
 _SHARE = re.compile(r"/+s/+([^/]+)/+([^/]+)(?:/.*)?", re.DOTALL)
 
 
 class SecretOfShareLink:
-    """Take the secret of a share link out of the address before anything else reads it: logs, pages and reports of
-    errors have its key alone. The view finds it in `share_secret`."""
+    """Remove the secret of a share link from the address before anything else reads it.
+
+    Logs, pages and reports of errors have its key alone. The view reads the secret from
+    `share_secret`.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if found := _SHARE.fullmatch(request.path_info):
-            request.share_secret = found[2]  # type: ignore[attr-defined]
-            mounted_at = request.path.removesuffix(request.path_info)
-            request.path_info = f"/s/{found[1]}/"
-            request.path = f"{mounted_at}{request.path_info}"
+        if match := _SHARE.fullmatch(request.path_info):
+            request.share_secret = match[2]  # type: ignore[attr-defined]
+            prefix = request.path.removesuffix(request.path_info)
+            request.path_info = f"/s/{match[1]}/"
+            request.path = f"{prefix}{request.path_info}"
             request.META["PATH_INFO"] = request.path_info
 
             for name in _LOGGED:
@@ -268,8 +267,10 @@ class AddressRate:
 
 
 class AccountRate:
-    """Allow EVALHUB_LOGIN_RATE passwords a minute for each account, from any address. Forms that the check of CSRF
-    tokens refuses do not count: nobody is locked out by them."""
+    """Allow EVALHUB_LOGIN_RATE passwords a minute for each account, from any address.
+
+    Forms that the check of CSRF tokens refuses do not count: they lock nobody out.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -287,7 +288,7 @@ class AccountRate:
 
 
 def _account_of(request: HttpRequest) -> str:
-    """Return a digest of the user name of a password request, as the form reads it; empty without one."""
+    """Return a digest of the user name of a password request as the form reads it, or ""."""
     try:
         name = unicodedata.normalize("NFKC", request.POST.get("username", "")).strip()
     except UnreadablePostError:

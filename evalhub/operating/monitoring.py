@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: of requests from the web server's processes, all others from the database."""
+"""Metrics for Prometheus: requests of the web server's processes, everything else in the database."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import logging
 import shutil
 from collections.abc import Iterator
+from itertools import accumulate
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -19,7 +20,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from evalhub.operating.request_counters import request_figures
+from evalhub.operating.request_counters import export_request_counters
 from metrics.services.upkeep.job_counts import SECONDS, Figures, read_figures
 
 _log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ def exposition() -> tuple[bytes, str]:
     registry.register(DatabaseFigures())
     registry.register(DiskFigures())
 
-    return generate_latest(registry) + request_figures(), CONTENT_TYPE_PLAIN_0_0_4
+    return generate_latest(registry) + export_request_counters(), CONTENT_TYPE_PLAIN_0_0_4
 
 
 class DatabaseFigures(Collector):
@@ -68,9 +69,12 @@ class DiskFigures(Collector):
 
 def _evaluation_figures(figures: Figures) -> Iterator[Metric]:
     yield _labelled("evaluations", "Evaluations by state", "state", dict(figures.states))
-    yield _labelled("evaluation_attempts", "Attempts spent on the evaluations now in a "
-                                           "state", "state",
-                    dict(figures.attempts))  # fmt: skip
+    yield _labelled(
+        "evaluation_attempts",
+        "Attempts spent on the evaluations now in a state",
+        "state",
+        dict(figures.attempts),
+    )
     yield _labelled(
         "evaluations_failed", "Failed evaluations by reason", "code", dict(figures.failed)
     )
@@ -84,8 +88,8 @@ def _evaluation_figures(figures: Figures) -> Iterator[Metric]:
     yield _labelled(
         "comparisons", "Stored comparisons by state", "state", dict(figures.comparisons)
     )
-    counts = [sum(figures.classes[: i + 1]) for i in range(len(figures.classes))]
-    buckets = list(zip([*map(str, SECONDS), "+Inf"], map(float, counts), strict=True))
+    cumulated = [float(count) for count in accumulate(figures.classes)]
+    buckets = list(zip([*map(str, SECONDS), "+Inf"], cumulated, strict=True))
     seconds = HistogramMetricFamily(
         "evalhub_evaluation_seconds", "Seconds that each finished evaluation took"
     )
@@ -123,14 +127,17 @@ def _queue_figures(figures: Figures) -> Iterator[Metric]:
 
 
 def _dispatcher_figures(figures: Figures) -> Iterator[Metric]:
-    alive = sum(last.alive for last in figures.rounds)
+    alive = sum(dispatcher_round.alive for dispatcher_round in figures.rounds)
     yield _gauge(
         "dispatchers", "Workers whose dispatcher completed a round in the last 30 s", alive
     )
     yield _gauge(
         "dispatcher_round_age_seconds", "Since the last round of any dispatcher", figures.round_age
     )
-    silent = sum(last.alive and bool(last.trouble) for last in figures.rounds)
+    silent = sum(
+        dispatcher_round.alive and bool(dispatcher_round.trouble)
+        for dispatcher_round in figures.rounds
+    )
     yield _gauge(
         "dispatchers_without_broker",
         "Those of them that cannot send messages: is Redis away or full?",
@@ -143,8 +150,8 @@ def _dispatcher_figures(figures: Figures) -> Iterator[Metric]:
         labels=["worker"],
     )
 
-    for last in figures.rounds:
-        failed.add_metric([last.worker], last.failed)
+    for dispatcher_round in figures.rounds:
+        failed.add_metric([dispatcher_round.worker], dispatcher_round.failed)
 
     yield failed
 

@@ -1,4 +1,4 @@
-"""What machines ask: is this process alive, is the service ready, what are its figures."""
+"""Probes for machines: whether this process is alive and the service ready, and its metrics."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ _log = logging.getLogger(__name__)
 _TROUBLES = {BROKER_AWAY: "Redis does not answer", BROKER_FULL: "Redis is full"}
 
 
-def _bare(probe: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Wrap a probe, which reads no parameters."""
+def _without_parameters(
+    probe: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Wrap a probe so that it refuses parameters."""
 
     @functools.wraps(probe)
     def answer(request: HttpRequest) -> HttpResponse:
@@ -43,44 +45,43 @@ def _bare(probe: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest
     return require_safe(answer)
 
 
-@_bare
+@_without_parameters
 def healthz(request: HttpRequest) -> HttpResponse:
     """Answer 200 while this process is alive; check nothing else."""
     return _fresh(JsonResponse({"alive": True}))
 
 
-@_bare
+@_without_parameters
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 if everything is there that a submission needs, else 503 with the reasons."""
+    """Answer 200 if the service can take and evaluate submissions, otherwise 503 with reasons."""
     reasons = list(_reasons())
-    STANDING.note(reasons)
+    READINESS.note(reasons)
     warnings = [] if reasons else list(_warnings())
-    said = [{"code": reason.code, "detail": reason.detail} for reason in reasons]
-    body = {"ready": not reasons, "reasons": said, "warnings": warnings}
+    reason_list = [{"code": reason.code, "detail": reason.detail} for reason in reasons]
+    body = {"ready": not reasons, "reasons": reason_list, "warnings": warnings}
 
     return _fresh(JsonResponse(body, status=503 if reasons else 200))
 
 
-@_bare
+@_without_parameters
 def metrics(request: HttpRequest) -> HttpResponse:
     """Return the metrics for Prometheus; 404 unless a token is set, 401 without it."""
     token = settings.EVALHUB_METRICS_TOKEN
     if not token:
         return _fresh(HttpResponse("EVALHUB_METRICS_TOKEN is not set\n", "text/plain", 404))
 
-    given = request.headers.get("Authorization", "")
-    if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        refused = HttpResponse(
-            "the token in EVALHUB_METRICS_TOKEN is required\n", "text/plain", 401
-        )
-        refused["WWW-Authenticate"] = "Bearer"
-        return _fresh(refused)
+    authorization = request.headers.get("Authorization", "")
+    if not hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
+        text = "the token in EVALHUB_METRICS_TOKEN is required\n"
+        response = HttpResponse(text, "text/plain", 401)
+        response["WWW-Authenticate"] = "Bearer"
+        return _fresh(response)
 
     content, content_type = exposition()
     return _fresh(HttpResponse(content, content_type))
 
 
-# By path. Answered by the middleware, before hosts and TLS are looked at, and listed with the URLs.
+# Probes by path. The middleware answers them before it checks hosts and TLS.
 PROBES: dict[str, Callable[[HttpRequest], HttpResponse]] = {
     "healthz": healthz,
     "readyz": readyz,
@@ -90,26 +91,26 @@ PROBES: dict[str, Callable[[HttpRequest], HttpResponse]] = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Why the service is not ready; the cause, such as what the database says, is for the log alone."""
+    """Why the service is not ready; the cause, such as an error of the database, is only logged."""
 
     code: str
     detail: str
     cause: str = ""
 
 
-class Standing:
-    """Whether this process found the service ready when it was last asked, so that the log tells each change once."""
+class Readiness:
+    """The last readiness that this process found, so that the log has each change once."""
 
     def __init__(self) -> None:
-        self._known: list[str] = []
+        self._codes: list[str] = []
         self._lock = threading.Lock()
 
     def note(self, reasons: list[Reason]) -> None:
         codes = [reason.code for reason in reasons]
         with self._lock:
-            if codes == self._known:
+            if codes == self._codes:
                 return
-            self._known = codes
+            self._codes = codes
 
         if reasons:
             _log.warning(
@@ -119,7 +120,7 @@ class Standing:
             _log.warning("ready again")
 
 
-STANDING = Standing()
+READINESS = Readiness()
 
 
 def _reasons() -> Iterator[Reason]:
@@ -134,14 +135,13 @@ def _reasons() -> Iterator[Reason]:
     except StorageUnavailable as error:
         yield Reason(error.code, error.message)
     except OSError as error:
-        code, what = (
-            ("storage_full", "is full")
-            if is_full(error)
-            else ("storage_unavailable", "cannot be written to")
-        )
-        yield Reason(code, f"the data folder {what}: {error.strerror}", str(error))
+        if is_full(error):
+            code, problem = "storage_full", "is full"
+        else:
+            code, problem = "storage_unavailable", "cannot be written to"
+        yield Reason(code, f"the data folder {problem}: {error.strerror}", str(error))
     except DatabaseError:
-        # It was told above.
+        # This was reported above.
         return
 
 
@@ -156,7 +156,7 @@ def _database_reasons() -> Iterator[Reason]:
 
     if missing:
         yield Reason("migrations_missing", f"evalhub migrate has not applied {', '.join(missing)}")
-    elif not any(last.alive for last in last_rounds()):
+    elif not any(dispatcher_round.alive for dispatcher_round in last_rounds()):
         yield Reason(
             "no_dispatcher_round",
             f"no worker's dispatcher completed a round in the last {ALIVE_SECONDS:.0f} s",
@@ -174,24 +174,25 @@ def _read_only() -> bool:
 
 
 def _warnings() -> Iterator[dict[str, str]]:
-    """Yield what an operator should look at, though submissions are safe."""
+    """Yield problems for an operator, though submissions are safe."""
     queue = read_queue()
-    alive = [last for last in last_rounds() if last.alive]
-    for trouble, what in _TROUBLES.items():
-        if silent := sum(last.trouble == trouble for last in alive):
-            yield _reason(
+    alive = [dispatcher_round for dispatcher_round in last_rounds() if dispatcher_round.alive]
+    for trouble, text in _TROUBLES.items():
+        count = sum(dispatcher_round.trouble == trouble for dispatcher_round in alive)
+        if count:
+            yield _warning(
                 trouble,
-                f"{what}: {silent} of {len(alive)} workers cannot send what is due; it waits",
+                f"{text}: {count} of {len(alive)} workers cannot send what is due; it waits",
             )
 
     if queue.stuck:
-        yield _reason("undispatched", "evaluations are due, but none has been sent for a minute")
+        yield _warning("undispatched", "evaluations are due, but none has been sent for a minute")
 
     if queue.expired_leases:
-        yield _reason("expired_leases", "evaluations have lost their worker")
+        yield _warning("expired_leases", "evaluations have lost their worker")
 
 
-def _reason(code: str, detail: str) -> dict[str, str]:
+def _warning(code: str, detail: str) -> dict[str, str]:
     return {"code": code, "detail": detail}
 
 

@@ -19,8 +19,8 @@ from django.db import connection, models, transaction
 from django.utils import timezone
 
 from evalhub.operating.backup import (
+    FAULTS,
     FORMAT,
-    LACKING,
     MANIFEST,
     HashedReader,
     Model,
@@ -40,13 +40,13 @@ from runs.services.storage.stores.chosen import the_store
 from runs.services.tracking.parameters import rebuild_parameters
 from runs.services.webhooks.managing import settle_restored
 
-_STEP = 1024 * 1024
-# Rows are written in batches of this many, or of this many bytes of JSON if they are large.
-_ROWS, _BYTES = 500, 16 * 1024 * 1024
+_CHUNK = 1024 * 1024
+# Rows are written in batches: at most so many rows, or so many bytes of JSON.
+_MAX_ROWS, _MAX_BYTES = 500, 16 * 1024 * 1024
 
 
 class BadBackup(Exception):
-    """A backup that is damaged or does not fit this install; the message says why and what to do."""
+    """A backup is damaged or does not fit this install; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,14 @@ class Fault:
     """One damaged member of a backup."""
 
     member: str
-    what: str
+    problem: str
 
     def __str__(self) -> str:
-        return f"{self.member}: {self.what}"
+        return f"{self.member}: {self.problem}"
 
     @property
     def sha256(self) -> str:
-        """Return the SHA-256 of the stored file that is lost by it, or an empty text if rows are damaged, which affects
-        everything."""
+        """The SHA-256 of the stored file that is lost, or "" for rows, which affect everything."""
         folder, _, name = self.member.partition("/")
         return name if folder in ("files", "altered") else ""
 
@@ -96,13 +95,13 @@ class Backup:
                 f"has format {self.manifest['format']}; this version reads formats 1 and {FORMAT}"
             )
 
-        # Backups of format 1 have no SHA-256: only this much is checked.
+        # Backups of format 1 have no SHA-256: only the types are checked.
         kinds = {"made_at": str, "database": str, "schema": list, "rows": dict, "members": dict}
-        whole = all(isinstance(self.manifest.get(key), kind) for key, kind in kinds.items())
-        sealed = self.manifest["format"] == 1 or self.manifest.get("sha256") == manifest_digest(
-            self.manifest
-        )
-        if not (whole and sealed):
+        is_complete = all(isinstance(self.manifest.get(key), kind) for key, kind in kinds.items())
+        has_digest = self.manifest["format"] != 1
+        if not is_complete or (
+            has_digest and self.manifest.get("sha256") != manifest_digest(self.manifest)
+        ):
             raise BadBackup(
                 "is damaged: its manifest is not the one that was written; take another backup"
             )
@@ -121,56 +120,56 @@ class Backup:
 
     @property
     def files(self) -> list[str]:
-        """Return the SHA-256 of every stored file."""
+        """The SHA-256 of every stored file."""
         return [
             name.partition("/")[2] for name in self.manifest["members"] if name.startswith("files/")
         ]
 
     @property
     def lacking(self) -> dict[str, str]:
-        """Return the SHA-256 of the stored files that were lost before the backup was made, and the fault of each."""
+        """The faults of stored files, by SHA-256, that were lost before the backup was made."""
         return {
-            sha256: what
-            for state, what in LACKING.items()
+            sha256: fault
+            for state, fault in FAULTS.items()
             for sha256 in self.manifest.get(state, [])
         }
 
     def faults(self) -> Iterator[Fault]:
-        """Yield all faults: every member is compared with the manifest, every file with its name."""
-        there = {member.name for member in self._tar.getmembers()} - {MANIFEST}
-        for name in sorted(there - set(self.manifest["members"])):
+        """Yield all faults, after comparison of members with the manifest and files with their names."""
+        names = {member.name for member in self._tar.getmembers()} - {MANIFEST}
+        for name in sorted(names - set(self.manifest["members"])):
             yield Fault(name, "not in the manifest")
 
-        for name, known in self.manifest["members"].items():
-            if name not in there:
+        for name, entry in self.manifest["members"].items():
+            if name not in names:
                 yield Fault(name, "missing")
-            elif not self._is_whole(name, known):
+            elif not self._is_intact(name, entry):
                 yield Fault(name, "content differs from the manifest")
-            elif name.startswith("files/") and not self._is_named(name):
+            elif name.startswith("files/") and not self._has_named_content(name):
                 yield Fault(name, "its decompressed content has a different SHA-256")
 
         for label, count in self.manifest["rows"].items():
             name = f"rows/{label}.jsonl"
-            lines = sum(1 for _ in self.open(name)) if name in there else 0
+            lines = sum(1 for _ in self.open(name)) if name in names else 0
             if lines != count:
                 yield Fault(name, f"{lines} rows, {count} in the manifest")
 
-    def _is_whole(self, name: str, known: dict[str, Any]) -> bool:
+    def _is_intact(self, name: str, entry: dict[str, Any]) -> bool:
         try:
             with self.open(name) as stream:
                 reader, size = HashedReader(stream), 0
-                while content := reader.read(_STEP):
+                while content := reader.read(_CHUNK):
                     size += len(content)
         except (Unreadable, tarfile.TarError):
             return False
 
-        return {"size": size, "sha256": reader.sha256} == known
+        return {"size": size, "sha256": reader.sha256} == entry
 
-    def _is_named(self, name: str) -> bool:
+    def _has_named_content(self, name: str) -> bool:
         try:
             with self.open(name) as stream:
                 reader = HashingReader(open_stream(stream, STORED))
-                while reader.read(_STEP):
+                while reader.read(_CHUNK):
                     pass
         except EvalHubError:
             return False
@@ -180,22 +179,23 @@ class Backup:
     def copy(self, sha256: str, file: Any) -> None:
         """Write a stored file's bytes to an open file."""
         with self.open(f"files/{sha256}") as stream:
-            while content := stream.read(_STEP):
+            while content := stream.read(_CHUNK):
                 file.write(content)
         file.flush()
 
 
 def install(backup: Backup, lost: Collection[str] = ()) -> int:
-    """Restore a backup into a migrated install without rows: files first, then all rows in one transaction. Return how
-    many webhooks were disabled because their secrets were sealed with another secret key.
+    """Restore a backup into a migrated, empty install: files first, then rows in one transaction.
 
-    `lost` are the stored files, by SHA-256, that `faults` named: they are left out. Raise BadBackup
-    if the install is not empty or has another schema; then nothing is changed.
+    Return how many webhooks were disabled because their secrets were sealed with another key.
+
+    `lost` are the SHA-256 of stored files with faults: they are left out. Raise BadBackup if the
+    install is not empty or has another schema; then nothing is changed.
     """
     _check_fit(backup)
     with the_store().lock(shared=True):
         for sha256 in (name for name in backup.files if name not in lost):
-            # One by one: a name is locked by an open file, and an install has many.
+            # One by one: each name is locked by an open file, and there are many.
             with (
                 storing(),
                 tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as file,
@@ -206,7 +206,7 @@ def install(backup: Backup, lost: Collection[str] = ()) -> int:
 
         with transaction.atomic():
             for model in saved_models():
-                # The rows that migrate creates: content types and permissions.
+                # evalhub migrate creates content types and permissions.
                 model._base_manager.all().delete()
 
             for model in saved_models():
@@ -224,10 +224,8 @@ def install(backup: Backup, lost: Collection[str] = ()) -> int:
 
 
 def _check_fit(backup: Backup) -> None:
-    if any(
-        model.objects.exists()
-        for model in (stored.User, stored.Team, stored.Collection, stored.Run)
-    ):
+    kinds = (stored.User, stored.Team, stored.Collection, stored.Run)
+    if any(model.objects.exists() for model in kinds):
         raise BadBackup(
             "this installation is not empty; restore into a new database and a new data folder"
         )
@@ -236,8 +234,8 @@ def _check_fit(backup: Backup) -> None:
     if theirs != ours:
         other = ", ".join(sorted(theirs ^ ours))
         raise BadBackup(
-            f"the backup was made by another version of EvalHub (migrations {other}); restore it with that version, "
-            "then upgrade"
+            f"the backup was made by another version of EvalHub (migrations {other}); restore it with "
+            "that version, then upgrade"
         )
 
 
@@ -251,7 +249,7 @@ def _install_rows(backup: Backup, model: Model) -> None:
     for line in backup.open(rows_member(model)):
         rows.append(decode_row(model, json.loads(line)))
         size += len(line)
-        if len(rows) >= _ROWS or size > _BYTES:
+        if len(rows) >= _MAX_ROWS or size > _MAX_BYTES:
             model._base_manager.bulk_create(rows)
             rows, size = [], 0
 
@@ -265,7 +263,7 @@ def _install_rows(backup: Backup, model: Model) -> None:
 
 
 def decode_row(model: Model, values: dict[str, Any]) -> models.Model:
-    """Return the row, not yet saved, that `encode_row` wrote as these values."""
+    """Return the unsaved row that `encode_row` wrote as these values."""
     decoded: dict[str, Any] = {}
     for field in columns(model):
         value = values[field.attname]
@@ -289,10 +287,8 @@ def describe(backup: Backup) -> str:
     elif minutes < 120:
         age = f"{minutes:.0f} minutes old"
     else:
-        age = (
-            f"{minutes / 60:.0f} hours old"
-            if minutes < 48 * 60
-            else f"{minutes / 60 / 24:.0f} days old"
-        )
+        age = f"{minutes / 60:.0f} hours old"
+        if minutes >= 48 * 60:
+            age = f"{minutes / 60 / 24:.0f} days old"
 
     return f"{rows:,} rows and {len(backup.files):,} files of {manifest['database']}, {age}"

@@ -1,5 +1,4 @@
-"""The first check of every command: whether the code, the database, the store and Redis belong
-together."""
+"""The first check of every command: whether code, database, store and Redis belong together."""
 
 from __future__ import annotations
 
@@ -19,18 +18,19 @@ from django.utils.crypto import salted_hmac
 from runs.models import Install
 from runs.services.storage.installs import WrongPlace, require_place, settle
 
-# Older code works on a newer database as long as it knows these migrations. A migration that the
-# previous release cannot work with is added here with the release that brings it.
+# Older code works on a newer database if it knows these migrations. A release adds a migration here
+# if the code of the previous release cannot work with it.
 NEEDS = ("runs.0012_install", "runs.0024_artifacts", "metrics.0012_store_compressed_as_it_is")
-# The last version that has each of the migrations that one of today replaces: it upgrades older
-# databases.
+# The last version with all migrations that are replaced today; it upgrades older databases.
 LAST_WITH_ALL_STEPS = "0.1.0.dev1170"
 _REDIS_KEY = "evalhub:install"
 
 
 def settle_install() -> UUID:
-    """Mark database and store as one install, for a command that may begin one. Raise WrongPlace if
-    they do not fit."""
+    """Mark database and store as one install, for a command that may begin one.
+
+    Raise WrongPlace if they do not fit.
+    """
     require_migrated()
     install = settle()
     note_needs()
@@ -40,11 +40,10 @@ def settle_install() -> UUID:
 
 
 def close_data_folder() -> None:
-    """Take away what other users of the machine may do with the data folder, as far as it belongs
-    to this one.
+    """Deny other users of the machine access to the data folder, as far as it belongs to this one.
 
-    Commands create files for their own user alone; those of a folder that was made otherwise, or
-    copied, are mended at every start.
+    Commands create files for their own user alone; the modes of copied and other folders are
+    corrected at every start.
     """
     folder: Path = settings.EVALHUB_DATA
     inside = (
@@ -56,16 +55,15 @@ def close_data_folder() -> None:
     for path in (folder, *inside):
         with contextlib.suppress(OSError):
             mode = path.stat().st_mode
-            # A folder that many users write into, such as /tmp, is theirs.
+            # A folder that many users write into, such as /tmp, stays as it is.
             if mode & 0o077 and not mode & stat.S_ISVTX:
                 path.chmod(stat.S_IMODE(mode) & ~0o077)
 
 
 def note_needs() -> None:
-    """Record which migrations code must know to work with this database; older code removes none of
-    them."""
-    noted = Install.objects.values_list("needs", flat=True).first()
-    if noted is not None and set(noted) < set(NEEDS):
+    """Record which migrations code must know for this database; older code removes none of them."""
+    recorded = Install.objects.values_list("needs", flat=True).first()
+    if recorded is not None and set(recorded) < set(NEEDS):
         Install.objects.update(needs=list(NEEDS))
 
 
@@ -76,19 +74,20 @@ def require_install() -> None:
 
 
 def require_migrated() -> None:
-    """Raise WrongPlace if the database was not migrated, or was migrated by a version that this
-    code does not fit."""
+    """Raise WrongPlace if the database lacks migrations, or has some that do not fit this code."""
     require_known()
     if missing := missing_migrations():
         raise WrongPlace(
-            f"the database is not that of this version: {len(missing)} migrations are missing, {missing[0]} first. "
-            "Run evalhub migrate first."
+            f"the database is not that of this version: {len(missing)} migrations are missing, "
+            f"{missing[0]} first. Run evalhub migrate first."
         )
 
 
 def require_known() -> None:
-    """Raise WrongPlace if the database needs migrations that this code does not know, or has only
-    some of those that one migration of this code replaces."""
+    """Raise WrongPlace if the database needs migrations that this code does not know.
+
+    It is raised, too, if only some of the migrations are applied that one of this code replaces.
+    """
     applied = MigrationRecorder(connection).applied_migrations().keys()
     known = set(_loader().disk_migrations or ())
 
@@ -97,9 +96,9 @@ def require_known() -> None:
         known |= replaced
         if applied & replaced and not replaced <= applied:
             raise WrongPlace(
-                f"the database is that of an older version ({'.'.join(min(replaced - applied))} is missing), which this "
-                f"one cannot upgrade. Install EvalHub {LAST_WITH_ALL_STEPS}, run evalhub migrate with it, and then use "
-                "this version."
+                f"the database is that of an older version ({'.'.join(min(replaced - applied))} is "
+                "missing), which this one cannot upgrade. Install EvalHub "
+                f"{LAST_WITH_ALL_STEPS}, run evalhub migrate with it, and then use this version."
             )
 
     unknown = {node for node in applied if node[0] in ("runs", "metrics")} - known
@@ -116,8 +115,8 @@ def require_known() -> None:
     names = ", ".join(sorted(".".join(node) for node in unknown)[:3])
     raise WrongPlace(
         f"the database was migrated by another version of EvalHub (this one does not know {names}). "
-        "Use that version or a newer one, or restore a backup of this version; a database from before the first "
-        "release cannot be upgraded."
+        "Use that version or a newer one, or restore a backup of this version; a database from "
+        "before the first release cannot be upgraded."
     )
 
 
@@ -141,44 +140,48 @@ def _loader() -> MigrationLoader:
 
 
 def settle_redis(install: UUID, *, replace: bool = False) -> None:
-    """Mark Redis as that of an install. Raise WrongPlace if it belongs to another one. An
-    unavailable Redis is checked next time."""
-    # Imported here because it takes half a second to load, and most commands do not need it.
+    """Mark Redis as that of an install; raise WrongPlace if it belongs to another one.
+
+    An unavailable Redis is checked next time.
+    """
+    # Imported here, as it takes half a second to load, and most commands do not need it.
     import redis
 
     client = redis.Redis.from_url(
         settings.EVALHUB_REDIS_URL, socket_timeout=3, socket_connect_timeout=3
     )
 
-    found = str(install)
+    redis_install = str(install)
     # Redis is unavailable, or its user may not read this key: Celery reports what it lacks.
     with contextlib.suppress(redis.RedisError), contextlib.closing(client):
-        client.set(_REDIS_KEY, found, nx=not replace)
-        found = cast(bytes, client.get(_REDIS_KEY) or b"").decode(errors="replace") or found
+        client.set(_REDIS_KEY, redis_install, nx=not replace)
+        stored = cast(bytes, client.get(_REDIS_KEY) or b"").decode(errors="replace")
+        redis_install = stored or redis_install
 
-    if found != str(install):
+    if redis_install != str(install):
         raise WrongPlace(
-            f"the Redis of EVALHUB_REDIS_URL carries the messages of another install (id {found}). Give each install a "
-            "Redis database of its own (redis://HOST:6379/1); if this one is free now, run evalhub adopt."
+            "the Redis of EVALHUB_REDIS_URL carries the messages of another install (id "
+            f"{redis_install}). Give each install a Redis database of its own "
+            "(redis://HOST:6379/1); if this one is free now, run evalhub adopt."
         )
 
 
 def changed_key() -> str:
-    """Return a warning if the secret key differs from that of the last start, and record the new
-    one; else nothing.
+    """Return a warning if the secret key differs from that of the last start, and record it, or "".
 
-    Only a digest is stored, which tells whether keys are equal and nothing else.
+    Only a digest is stored, which shows nothing but whether keys are equal.
     """
     check = salted_hmac("evalhub.install", "key", algorithm="sha256").hexdigest()
-    before = Install.objects.values_list("key_check", flat=True).first()
-    if before is None or before == check:
+    last_check = Install.objects.values_list("key_check", flat=True).first()
+    if last_check is None or last_check == check:
         return ""
 
     Install.objects.update(key_check=check)
-    if not before:
+    if not last_check:
         return ""
 
     return (
-        "the secret key is another one than at the last start: everybody must log in again. Give all web servers of "
-        "an install the same EVALHUB_SECRET_KEY; without it, keep secret.key in the data folder."
+        "the secret key is another one than at the last start: everybody must log in again. Give "
+        "all web servers of an install the same EVALHUB_SECRET_KEY; without it, keep secret.key in "
+        "the data folder."
     )

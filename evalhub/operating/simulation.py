@@ -1,4 +1,4 @@
-"""A simulated test collection: seeded, with systems of distinct quality, for demonstrations and benchmarks."""
+"""A seeded simulation of a test collection with good and bad systems, for demonstrations."""
 
 from __future__ import annotations
 
@@ -14,34 +14,28 @@ from metrics.engine.arrays import Floats, Ints
 _LEVELS = (0, 1, 2, 3)
 _SHARES = (0.62, 0.2, 0.12, 0.06)
 _SUBJECTS = (
-    "solar",
-    "river",
-    "railway",
-    "glass",
-    "orchard",
-    "harbour",
-    "violin",
-    "granite",
-    "lantern",
-    "meadow",
-)
-_MATTERS = ("history", "prices", "repair", "safety", "design")
+    "solar", "river", "railway", "glass", "orchard", "harbour", "violin", "granite", "lantern", "meadow"
+)  # fmt: skip
+_ASPECTS = ("history", "prices", "repair", "safety", "design")
 _WORDS = ("overview", "causes", "since 1950", "in Europe", "statistics")
-_NAMES = (
-    "random-walk", "title-only", "bm25-short", "bm25", "bm25-tuned", "bm25-rm3", "dirichlet", "sparse-v1",
-    "dense-small", "dense-large", "hybrid", "reranked",
+_SYSTEMS = (
+    "random-walk", "title-only", "bm25-short", "bm25", "bm25-tuned", "bm25-rm3", "dirichlet",
+    "sparse-v1", "dense-small", "dense-large", "hybrid", "reranked",
 )  # fmt: skip
 
 
-# Sessions: the numbers of searchers and topics, and the two systems that they use in turn.
-_SEARCHERS, _SEARCHED, _MOST_QUERIES, _LISTED = 8, 8, 6, 20
-_SYSTEMS = {"bm25": 0.8, "hybrid": 1.4}
+# Sessions: numbers of searchers, topics, queries and documents, and skills of two systems.
+_SEARCHERS, _SESSION_TOPICS, _MAX_QUERIES, _DEPTH = 8, 8, 6, 20
+_SESSION_SYSTEMS = {"bm25": 0.8, "hybrid": 1.4}
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """Files of a collection as users would upload them; `runs` maps tags to TREC runs, worst system first; `sessions`
-    is a session log of two systems in JSON lines."""
+class SimulatedCollection:
+    """Files of a collection as users would upload them.
+
+    `runs` maps tags to TREC runs, worst system first; `sessions` is a session log of two systems in
+    JSON lines.
+    """
 
     topics: str
     qrels: str
@@ -51,11 +45,11 @@ class Simulated:
 
 def simulate_collection(
     *, topics: int = 50, pool: int = 400, judged: int = 150, depth: int = 200
-) -> Simulated:
+) -> SimulatedCollection:
     """Return the same simulated collection every time.
 
-    A system scores a document by its skill x the level + noise of its own and noise that all
-    systems share, so that topics differ in difficulty and systems resemble each other.
+    The score of a document is the skill of the system times the level, plus noise of the system and
+    noise that all systems share, so that topics differ in difficulty and systems are similar.
     """
     rng = np.random.default_rng(20020401)
     topic_ids = [str(number) for number in range(101, 101 + topics)]
@@ -63,18 +57,13 @@ def simulate_collection(
     levels[:, :judged] = rng.choice(_LEVELS, (topics, judged), p=_SHARES)
     shared = rng.normal(0, 0.8, (topics, pool))
     ease = rng.uniform(0.4, 1.4, (topics, 1))
-    skills = np.linspace(0.15, 1.6, len(_NAMES))
-    runs = {
-        name: _run(
-            name,
-            topic_ids,
-            ease * skill * levels + shared + rng.normal(0, 1.0, levels.shape),
-            depth,
-        )
-        for name, skill in zip(_NAMES, skills.tolist(), strict=True)
-    }
+    skills = np.linspace(0.15, 1.6, len(_SYSTEMS))
+    runs = {}
+    for tag, skill in zip(_SYSTEMS, skills.tolist(), strict=True):
+        scores = ease * skill * levels + shared + rng.normal(0, 1.0, levels.shape)
+        runs[tag] = _run(tag, topic_ids, scores, depth)
 
-    return Simulated(
+    return SimulatedCollection(
         _topics(topic_ids),
         _qrels(topic_ids, levels[:, :judged]),
         runs,
@@ -83,14 +72,14 @@ def simulate_collection(
 
 
 def _sessions(topic_ids: list[str], levels: Ints) -> str:
-    """Simulate every searcher on every topic once, with systems in a Latin square, until enough documents are found."""
+    """Simulate all searchers on all topics, with systems in a Latin square, until they are content."""
     rng = np.random.default_rng(20080330)
-    names = list(_SYSTEMS)
+    systems = list(_SESSION_SYSTEMS)
 
     lines = []
-    for searcher, topic in product(range(_SEARCHERS), range(min(_SEARCHED, len(topic_ids)))):
-        system = names[(searcher + topic) % len(names)]
-        queries = _queries(topic, levels[topic], _SYSTEMS[system], rng)
+    for searcher, topic in product(range(_SEARCHERS), range(min(_SESSION_TOPICS, len(topic_ids)))):
+        system = systems[(searcher + topic) % len(systems)]
+        queries = _queries(topic, levels[topic], _SESSION_SYSTEMS[system], rng)
         session = {
             "session_id": f"u{searcher + 1}-{topic_ids[topic]}",
             "topic_id": topic_ids[topic],
@@ -106,11 +95,11 @@ def _sessions(topic_ids: list[str], levels: Ints) -> str:
 def _queries(
     topic: int, levels: Ints, skill: float, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
-    """Simulate queries, each better than the last, until one lists enough relevant documents."""
+    """Simulate queries, each better than the last, until one retrieves enough relevant documents."""
     title, queries = _titles()[topic % len(_titles())], []
-    for number in range(1, _MOST_QUERIES + 1):
+    for number in range(1, _MAX_QUERIES + 1):
         scores = skill * (0.5 + 0.2 * number) * levels + rng.normal(0, 1.2, len(levels))
-        best = np.argsort(-scores, kind="stable")[:_LISTED].tolist()
+        best = np.argsort(-scores, kind="stable")[:_DEPTH].tolist()
         documents = [_doc_id(topic, document) for document in best]
         queries.append({"text": " ".join([title, *_WORDS[: number - 1]]), "documents": documents})
         if levels[best[:10]].sum() > rng.integers(8, 22):
@@ -120,7 +109,7 @@ def _queries(
 
 
 def _titles() -> list[str]:
-    return [f"{subject} {matter}" for matter in _MATTERS for subject in _SUBJECTS]
+    return [f"{subject} {aspect}" for aspect in _ASPECTS for subject in _SUBJECTS]
 
 
 def _doc_id(topic: int, document: int) -> str:

@@ -83,7 +83,7 @@ def test_the_log_tells_each_change_of_readiness_once(
     client: Client, db: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """However often a balancer asks: Django would log an error for every probe that is answered with 503."""
-    monkeypatch.setattr(probes, "STANDING", probes.Standing())
+    monkeypatch.setattr(probes, "READINESS", probes.Readiness())
     for _ in range(3):
         assert client.get("/readyz").status_code == 503
     with monkeypatch.context() as patch:

@@ -17,8 +17,8 @@ from runs.services.storage.installs import adopt
 
 class Command(command.Command):
     help = (
-        "Take the database, the data folder and the Redis of the settings for one install from now on, whatever they "
-        "belonged to before. Other commands refuse what does not fit."
+        "Take the database, the data folder and the Redis of the settings for one install from now "
+        "on, whatever they belonged to before. Other commands refuse what does not fit."
     )
     requires_system_checks = OWN_CHECKS
 
@@ -29,18 +29,18 @@ class Command(command.Command):
         parser.add_argument("--new", action="store_true", help=text)
 
     def handle(self, **options: Any) -> None:
-        command.placed(require_migrated)
-        install, there, named = adopt(new=options["new"])
+        command.require_settled(require_migrated)
+        install, present, named = adopt(new=options["new"])
         forget_all()
         if not settings.EVALHUB_EMBEDDED:
-            command.placed(lambda: settle_redis(install, replace=True))
+            command.require_settled(lambda: settle_redis(install, replace=True))
 
         self.stdout.write(
             f"adopted: {settings.EVALHUB_DATA} belongs to the database "
             f"{connection.settings_dict['NAME']}, id {install}"
         )
-        if there < named:
+        if present < named:
             self.stderr.write(
-                f"{named - there:,} of {named:,} stored files that the database names are not there; evalhub fsck "
-                "names what they belong to"
+                f"{named - present:,} of {named:,} stored files that the database names are not "
+                "there; evalhub fsck names what they belong to"
             )

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management import CommandError, CommandParser
 
 from evalhub.management import command
-from evalhub.operating.backup import LACKING, write_backup
+from evalhub.operating.backup import FAULTS, write_backup
 from evalhub.operating.checks import READING_CHECKS
 from evalhub.operating.settling import require_install
 
@@ -32,9 +32,9 @@ class Command(command.Command):
         if not target.parent.is_dir():
             raise CommandError(f"the folder {target.parent} does not exist; make it first")
 
-        command.placed(require_install)
-        # So that the unfinished file is removed, as by Ctrl-C.
-        usual = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+        command.require_settled(require_install)
+        # With this, SIGTERM removes the unfinished file, as Ctrl-C does.
+        handler = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         try:
             manifest = write_backup(target)
         except OSError as error:
@@ -42,17 +42,17 @@ class Command(command.Command):
                 f"cannot write {target}: {error.strerror or error}; nothing is left of it"
             ) from error
         finally:
-            signal.signal(signal.SIGTERM, usual)
+            signal.signal(signal.SIGTERM, handler)
 
         rows = sum(manifest["rows"].values())
         files = sum(name.startswith("files/") for name in manifest["members"])
         self.stdout.write(f"backup: {rows:,} rows and {files:,} files in {options['file']}")
 
-        lacking = [(sha256, what) for state, what in LACKING.items() for sha256 in manifest[state]]
-        for sha256, what in lacking:
+        faults = [(sha256, fault) for state, fault in FAULTS.items() for sha256 in manifest[state]]
+        for sha256, fault in faults:
             self.stderr.write(
-                f"backup: the stored file {sha256} {what}; evalhub fsck names what it belongs to"
+                f"backup: the stored file {sha256} {fault}; evalhub fsck names what it belongs to"
             )
 
-        if lacking:
+        if faults:
             sys.exit(1)

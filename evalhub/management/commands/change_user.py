@@ -1,4 +1,4 @@
-"""evalhub change_user: the name, address, marks and password of an account."""
+"""evalhub change_user: change the name, address, marks and password of an account."""
 
 from __future__ import annotations
 

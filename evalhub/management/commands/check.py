@@ -1,4 +1,4 @@
-"""evalhub check: Django's command, which also checks the settings of a server that others can reach."""
+"""evalhub check: Django's command, with the checks for a server that others can reach."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Command(command.Command, check.Command):
         connection.ensure_connection()
         self.stdout.write("The database accepts the connection.")
         if settings.EVALHUB_FILES:
-            command.placed(read_marker)
+            command.require_settled(read_marker)
             self.stdout.write("The file store accepts the requests.")
 
         if not settings.EVALHUB_REDIS_URL:
             return
 
-        found = check_redis(settings.EVALHUB_REDIS_URL)
-        for message in found:
+        messages = check_redis(settings.EVALHUB_REDIS_URL)
+        for message in messages:
             self.stderr.write(str(message))
 
-        if any(message.is_serious(checks.WARNING) for message in found):
+        if any(message.is_serious(checks.WARNING) for message in messages):
             raise CommandError("correct what is said of Redis above")
 
         self.stdout.write("Redis accepts the connection, and its settings are right.")

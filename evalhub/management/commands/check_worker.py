@@ -16,10 +16,10 @@ class Command(command.Command):
     requires_system_checks = ()
 
     def handle(self, **options: Any) -> None:
-        own = f"{socket.gethostname()}-"
-        ages = [last.age for last in last_rounds() if last.worker.startswith(own)]
+        host = socket.gethostname()
+        rounds = [entry for entry in last_rounds() if entry.worker.startswith(f"{host}-")]
+        ages = [entry.age for entry in rounds]
         if not ages or min(ages) >= ALIVE_SECONDS:
             raise CommandError(
-                f"no dispatcher of {own.rstrip('-')} completed a round in the last "
-                f"{ALIVE_SECONDS:.0f} s"
+                f"no dispatcher of {host} completed a round in the last {ALIVE_SECONDS:.0f} s"
             )

@@ -1,4 +1,4 @@
-"""evalhub create_admin: the first account, and a token to begin with."""
+"""evalhub create_admin: create the first account, with a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evalhub create_token: a token for a user, from the command line."""
+"""evalhub create_token: create a token for a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evalhub create_user: an ordinary account, and a token to begin with."""
+"""evalhub create_user: create an ordinary account, with a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evalhub delete_collection: delete a collection that holds nothing."""
+"""evalhub delete_collection: delete an empty collection."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""evalhub demo: a simulated collection, the textbook example and the examples of docs/sources.md, submitted over REST,
-printed and served."""
+"""evalhub demo: submit simulated and textbook collections over REST, print results and serve them."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ class Command(command.Command):
         call_command("migrate", verbosity=0)
         begin(self.stderr.write)
         user = User.objects.filter(username="demo").first() or User.objects.create_user("demo")
-        # A fresh token; those of earlier demonstrations are revoked.
+        # A new token; those of earlier demonstrations are revoked.
         ApiToken.objects.filter(user=user).delete()
         token = issue_token(user=user, name="demo", scopes=ALL_SCOPES)[1]
         password = secrets.token_urlsafe(12)
@@ -89,7 +88,7 @@ class Command(command.Command):
         _wait_for_server(http)
         self._say("uploading the simulated collection: 50 topics, judgements of 4 levels")
         simulated = simulate_collection()
-        _make_collection(
+        _create_collection(
             http, _SIMULATED, "Simulated collection", "Simulated data: no real systems."
         )
         _send(
@@ -113,7 +112,7 @@ class Command(command.Command):
         log = {"file": ("sessions.jsonl", simulated.sessions)}
         _send(http.post(f"collections/{_SIMULATED}/sessions/", files=log, data={"tag": "sessions"}))
         self._say("uploading the textbook example: 2 topics, 1 run")
-        _make_collection(
+        _create_collection(
             http,
             _TEXTBOOK,
             "Textbook example",
@@ -124,28 +123,31 @@ class Command(command.Command):
             http.post(f"collections/{_TEXTBOOK}/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)})
         )
         _send(http.post(f"collections/{_TEXTBOOK}/runs/", files={"file": ("run", TEXTBOOK_RUN)}))
-        loaded = examples()
-        self._say(f"uploading {len(loaded)} examples of docs/sources.md")
-        for example in loaded:
+        all_examples = examples()
+        self._say(f"uploading {len(all_examples)} examples of docs/sources.md")
+        for example in all_examples:
             _upload(http, example)
 
         expected = {_SIMULATED: len(simulated.runs), _TEXTBOOK: 1}
-        expected |= {example.slug: len(example.runs) for example in loaded if example.runs}
+        expected |= {example.slug: len(example.runs) for example in all_examples if example.runs}
         for collection, runs in expected.items():
             self._wait_for_evaluations(http, collection, runs)
 
-        for collection in (_SIMULATED, *(example.slug for example in loaded if example.sessions)):
+        for collection in (
+            _SIMULATED,
+            *(example.slug for example in all_examples if example.sessions),
+        ):
             self._wait_for_sessions(http, collection)
 
     def _wait_for_evaluations(self, http: httpx.Client, collection: str, runs: int) -> None:
-        deadline, shown = time.monotonic() + _EVALUATE_SECONDS, -1
+        deadline, evaluated = time.monotonic() + _EVALUATE_SECONDS, -1
         while time.monotonic() < deadline:
             board = _send(http.get(f"collections/{collection}/leaderboard/", params={"limit": 1}))
-            if board["ranked"] != shown:
-                shown = board["ranked"]
-                self._say(f"evaluated {shown} of {runs} runs of {collection}")
+            if board["ranked"] != evaluated:
+                evaluated = board["ranked"]
+                self._say(f"evaluated {evaluated} of {runs} runs of {collection}")
 
-            if shown >= runs:
+            if evaluated >= runs:
                 return
 
             time.sleep(0.1)
@@ -157,9 +159,8 @@ class Command(command.Command):
     def _wait_for_sessions(self, http: httpx.Client, collection: str) -> None:
         deadline = time.monotonic() + _EVALUATE_SECONDS
         while time.monotonic() < deadline:
-            states = _send(
-                http.get(f"collections/{collection}/session-leaderboard/", params={"limit": 1})
-            )["states"]
+            path = f"collections/{collection}/session-leaderboard/"
+            states = _send(http.get(path, params={"limit": 1}))["states"]
             if states.keys() == {"evaluated"}:
                 self._say(f"evaluated the session log of {collection}")
                 return
@@ -172,17 +173,16 @@ class Command(command.Command):
         )
 
     def _print_results(self, http: httpx.Client) -> None:
-        asked = {"statistics": "intervals,tiers"}
-        board = _send(http.get(f"collections/{_SIMULATED}/leaderboard/", params=asked))
+        path = f"collections/{_SIMULATED}"
+        statistics = {"statistics": "intervals,tiers"}
+        board = _send(http.get(f"{path}/leaderboard/", params=statistics))
         self.stdout.write(f"\n{_board_text(board)}")
-        comparison = _send(
-            http.get(f"collections/{_SIMULATED}/comparison/", params={"measure": "nDCG@10"})
-        )
+
+        comparison = _send(http.get(f"{path}/comparison/", params={"measure": "nDCG@10"}))
         self.stdout.write(f"\n{_comparison_text(comparison)}")
-        systems = _send(
-            http.get(f"collections/{_SIMULATED}/session-comparison/", params={"measure": "nsDCG"})
-        )
-        self.stdout.write(f"\n{_sessions_text(systems)}")
+
+        sessions = _send(http.get(f"{path}/session-comparison/", params={"measure": "nsDCG"}))
+        self.stdout.write(f"\n{_sessions_text(sessions)}")
 
     def _say(self, text: str) -> None:
         self.stdout.write(f"demo: {text}")
@@ -203,8 +203,8 @@ def _wait_for_server(http: httpx.Client) -> None:
     )
 
 
-def _make_collection(
-    http: httpx.Client, slug: str, name: str, description: str, **others: Any
+def _create_collection(
+    http: httpx.Client, slug: str, name: str, description: str, **options: Any
 ) -> None:
     fields = {
         "slug": slug,
@@ -213,7 +213,7 @@ def _make_collection(
         "simulated": slug == _SIMULATED,
         "level_labels": _LABELS,
         "measures": _MEASURES,
-        **others,
+        **options,
     }
     if http.get(f"collections/{slug}/").status_code == httpx.codes.NOT_FOUND:
         _send(http.post("collections/", json=fields))
@@ -222,7 +222,7 @@ def _make_collection(
 def _upload(http: httpx.Client, example: Example) -> None:
     path = f"collections/{example.slug}"
     description = f"The example {example.name} of docs/sources.md."
-    _make_collection(
+    _create_collection(
         http,
         example.slug,
         f"Example {example.name}",
@@ -242,13 +242,14 @@ def _upload(http: httpx.Client, example: Example) -> None:
         _send(http.post(f"{path}/sessions/", files=log, data={"tag": example.name}))
 
 
-def _send(answer: httpx.Response) -> Any:
-    if answer.is_error:
+def _send(response: httpx.Response) -> Any:
+    """Return the JSON of a response. Raise CommandError for an error."""
+    if response.is_error:
         raise CommandError(
-            f"{answer.request.method} {answer.request.url}: {answer.status_code} "
-            f"{answer.text[:500]}"
+            f"{response.request.method} {response.request.url}: {response.status_code} "
+            f"{response.text[:500]}"
         )
-    return answer.json()
+    return response.json()
 
 
 def _board_text(board: dict[str, Any]) -> str:
@@ -277,30 +278,30 @@ def _comparison_text(comparison: dict[str, Any]) -> str:
     tags = {run["id"]: run["tag"] for run in comparison["runs"]}
     beaten: dict[str, list[str]] = {tag: [] for tag in tags.values()}
 
-    (compared,) = comparison["measures"]
-    for pair in compared["pairs"]:
+    (measure,) = comparison["measures"]
+    for pair in measure["pairs"]:
         if pair["tests"]["t_and_tukey"]["significant"]:
             beaten[tags[pair["a"]]].append(tags[pair["b"]])
 
     lines = [
-        f"Significantly better in {compared['measure']} (paired t with Holm and Tukey's HSD, "
-        f"{comparison['family']['pairs']} pairs, p < {comparison['alpha']}, {compared['topics']['used']} topics):"
+        f"Significantly better in {measure['measure']} (paired t with Holm and Tukey's HSD, "
+        f"{comparison['family']['pairs']} pairs, p < {comparison['alpha']}, "
+        f"{measure['topics']['used']} topics):"
     ]
-    order = [tags[entry["run"]] for entry in compared["means"]]
-    lines += [f"  {tag:<14} > {', '.join(beaten[tag]) or 'none'}" for tag in order]
+    for mean in measure["means"]:
+        tag = tags[mean["run"]]
+        lines.append(f"  {tag:<14} > {', '.join(beaten[tag]) or 'none'}")
 
     return "\n".join(lines)
 
 
-def _sessions_text(compared: dict[str, Any]) -> str:
-    lines = [
-        f"Sessions by {compared['measure']} ({compared['design']['recognised'].replace('_', ' ')}):"
-    ]
-    lines += [
-        f"  {one['system']:<14} {one['mean']:.4f}  of {one['with_value']} sessions"
-        for one in compared["systems"]
-    ]
-    pair = compared["pairs"][0]
-    p_value = "no p" if pair["p_value"] is None else f"p = {pair['p_value']:.3g}"
+def _sessions_text(comparison: dict[str, Any]) -> str:
+    design = comparison["design"]["recognised"].replace("_", " ")
+    lines = [f"Sessions by {comparison['measure']} ({design}):"]
+    for system in comparison["systems"]:
+        count = f"of {system['with_value']} sessions"
+        lines.append(f"  {system['system']:<14} {system['mean']:.4f}  {count}")
 
+    pair = comparison["pairs"][0]
+    p_value = "no p" if pair["p_value"] is None else f"p = {pair['p_value']:.3g}"
     return "\n".join([*lines, f"  difference {pair['difference']:.4f}, {p_value}"])

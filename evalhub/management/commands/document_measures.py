@@ -48,22 +48,21 @@ def document() -> str:
 def describe(definition: MeasureDefinition) -> str:
     """Return a measure's section of the page."""
     sections = definition.sections()
-    cutoff = {Cutoff.NONE: "", Cutoff.OPTIONAL: "[@k]", Cutoff.REQUIRED: "@k", Cutoff.SHARE: "@r"}[
-        definition.cutoff
-    ]
-    lines = [f"## {definition.name}{cutoff}", "", sections["summary"], ""]
-    lines += [f"- {name.capitalize()}: {sections[name]}" for name in _SECTIONS if name in sections]
-    lines += (
-        [f"- `@k` (default `{definition.default_cutoff}`)"] if definition.default_cutoff else []
-    )
-    lines += [
-        f"- `{p.name}` (default `{show(p.default)}`): {p.text}" for p in definition.parameters
-    ]
-    names = [
-        *definition.aliases,
-        *(f"{form} (`{implied}`)" for form, implied in definition.forms),
-        *([f"trec_eval `{definition.trec_eval}`"] if definition.trec_eval else []),
-    ]
+    cutoffs = {Cutoff.NONE: "", Cutoff.OPTIONAL: "[@k]", Cutoff.REQUIRED: "@k", Cutoff.SHARE: "@r"}
+    lines = [f"## {definition.name}{cutoffs[definition.cutoff]}", "", sections["summary"], ""]
 
-    lines += [f"- Also: {', '.join(names)}"] if names else []
+    lines += [f"- {name.capitalize()}: {sections[name]}" for name in _SECTIONS if name in sections]
+    if definition.default_cutoff:
+        lines.append(f"- `@k` (default `{definition.default_cutoff}`)")
+    for parameter in definition.parameters:
+        lines.append(
+            f"- `{parameter.name}` (default `{show(parameter.default)}`): {parameter.text}"
+        )
+
+    names = [*definition.aliases, *(f"{form} (`{name}`)" for form, name in definition.forms)]
+    if definition.trec_eval:
+        names.append(f"trec_eval `{definition.trec_eval}`")
+    if names:
+        lines.append(f"- Also: {', '.join(names)}")
+
     return "\n".join([*lines, ""])

@@ -1,5 +1,4 @@
-"""evalhub document_sessions: print the reference of measures in docs/sessions.md, generated from the docstrings of the
-table."""
+"""evalhub document_sessions: print the measures of docs/sessions.md, generated from docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evalhub document_statistics: the reference in docs/statistics.md, made from the docstrings of the tables."""
+"""evalhub document_statistics: print docs/statistics.md's reference, generated from docstrings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SECTION = re.compile(
     r"(?=StatisticsError))",
     re.MULTILINE,
 )
-_LEFT_OUT = ("Shapes", "Raises")
+_OMITTED = ("Shapes", "Raises")
 _EFFECT_SIZES = (
     relative_difference,
     cohen_d,
@@ -79,36 +79,35 @@ class Command(command.Command):
 
 def reference() -> str:
     """Return the reference as Markdown."""
-    parts: list[tuple[str, dict[str, Callable[..., Any]]]] = [
-        ("Tests of pairs", {name: test.compare for name, test in TESTS.items()}),
-        ("Practical difference", {function.__name__: function for function in _PRACTICAL}),
-        ("Tests of all runs at once", {**OMNIBUS}),
-        (
-            "Sessions by searchers and topics",
-            {"crossed": crossed.analyse, "crossed_contrast": crossed.contrast},
-        ),
-        (
-            "Latin squares",
-            {"latin_square": latin_square.analyse, "contrast": latin_square.contrast},
-        ),
-        ("Corrections", {**CORRECTIONS}),
-        ("Effect sizes", {function.__name__: function for function in _EFFECT_SIZES}),
-        ("Orders of systems", {**COEFFICIENTS}),
-        ("Groups, ranks and design", {function.__name__: function for function in _DESIGN}),
-        (
-            "What explains values, and what they cost",
-            {function.__name__: function for function in _EXPLANATION},
-        ),
-    ]
+    parts: dict[str, dict[str, Callable[..., Any]]] = {
+        "Tests of pairs": {name: test.compare for name, test in TESTS.items()},
+        "Practical difference": {function.__name__: function for function in _PRACTICAL},
+        "Tests of all runs at once": {**OMNIBUS},
+        "Sessions by searchers and topics": {
+            "crossed": crossed.analyse,
+            "crossed_contrast": crossed.contrast,
+        },
+        "Latin squares": {
+            "latin_square": latin_square.analyse,
+            "contrast": latin_square.contrast,
+        },
+        "Corrections": {**CORRECTIONS},
+        "Effect sizes": {function.__name__: function for function in _EFFECT_SIZES},
+        "Orders of systems": {**COEFFICIENTS},
+        "Groups, ranks and design": {function.__name__: function for function in _DESIGN},
+        "What explains values, and what they cost": {
+            function.__name__: function for function in _EXPLANATION
+        },
+    }
 
     lines: list[str] = []
-    for title, functions in parts:
+    for title, functions in parts.items():
         lines += [f"### {title}", ""]
         for name, function in functions.items():
             summary, *sections = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
             lines += [f"**`{name}`** {' '.join(summary.split())}", ""]
             for section, body in zip(sections[::2], sections[1::2], strict=True):
-                if section not in _LEFT_OUT:
+                if section not in _OMITTED:
                     lines.append(f"- {section}: {' '.join(body.split())}")
 
             lines.append("")

@@ -20,8 +20,8 @@ from metrics.services.upkeep.integrity import find_faults
 
 class Command(command.Command):
     help = (
-        "Check every row against the others, SQLite's file page by page, and every stored file against its SHA-256; "
-        "exit status 1 for faults."
+        "Check every row against the others, SQLite's file page by page, and every stored file "
+        "against its SHA-256; exit status 1 for faults."
     )
     requires_system_checks = READING_CHECKS
 
@@ -33,23 +33,22 @@ class Command(command.Command):
         parser.add_argument("--fast", action="store_true", help=text)
 
     def handle(self, **options: Any) -> None:
-        command.placed(require_install)
-        wrong, repairable, damaged = 0, [], ""
+        command.require_settled(require_install)
+        faults, repairable, damage = 0, [], ""
         repair = options["repair"]
 
         if message := damaged_key():
-            wrong += self._say(Finding("key_damaged", message))
-            # Without the key, nothing that is sealed with it opens: that is no reason to take it
-            # out.
+            faults += self._print(Finding("key_damaged", message))
+            # Without the key, sealed secrets cannot be read: that is no reason to remove them.
             repair = False
 
         for finding in find_faults(fast=options["fast"]):
             if repair and finding.repair:
                 repairable.append((finding, finding.repair))
             else:
-                wrong += self._say(finding)
+                faults += self._print(finding)
                 if finding.code == "database_damaged":
-                    damaged = damaged or finding.message
+                    damage = damage or finding.message
 
         # Repair only after all rows were read.
         for finding, repair in repairable:
@@ -57,27 +56,19 @@ class Command(command.Command):
             self.stdout.write(f"repaired {finding}")
 
         for folder in abandoned_folders():
-            self._say(
-                Finding(
-                    "abandoned_folder",
-                    f"{folder} belongs to a killed web server; the next one removes it",
-                    note=True,
-                )
-            )
+            message = f"{folder} belongs to a killed web server; the next one removes it"
+            self._print(Finding("abandoned_folder", message, note=True))
 
-        self.stdout.write(
-            f"fsck: {wrong} faults"
-            + (f", {len(repairable)} findings repaired" if repairable else "")
-        )
-        if damaged and connection.vendor == "sqlite":
-            self.stderr.write(damaged_database(damaged))
+        repairs = f", {len(repairable)} findings repaired" if repairable else ""
+        self.stdout.write(f"fsck: {faults} faults{repairs}")
+        if damage and connection.vendor == "sqlite":
+            self.stderr.write(damaged_database(damage))
 
-        if wrong:
+        if faults:
             sys.exit(1)
 
-    def _say(self, finding: Finding) -> bool:
-        """Print a finding immediately, for the user who waits and in case the next check fails. Return whether it is a
-        fault."""
+    def _print(self, finding: Finding) -> bool:
+        """Print a finding at once, in case the next check fails. Return whether it is a fault."""
         self.stdout.write(str(finding))
         self.stdout.flush()
         return not finding.note

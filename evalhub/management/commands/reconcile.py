@@ -1,4 +1,4 @@
-"""evalhub reconcile: which receipts of entries this database does not know, after it was restored from a backup."""
+"""evalhub reconcile: list receipts that a restored database does not have."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from runs.models import Entry
 
-_AT_ONCE = 500
+_BATCH = 500
 
 
 class Command(command.Command):
     help = (
-        "List the receipts of entries that this database does not have, or has with another file or instant. FILE has "
-        "one as JSON in each line: an answer of the API, or what evh campaign enter --format jsonl writes."
+        "List the receipts of entries that this database does not have, or has with another file or "
+        "instant. FILE has one as JSON in each line: an answer of the API, or what evh campaign "
+        "enter --format jsonl writes."
     )
     requires_system_checks = OWN_CHECKS
 
@@ -39,18 +40,17 @@ class Command(command.Command):
         receipts = list(_receipts(text))
         missing = 0
 
-        for start in range(0, len(receipts), _AT_ONCE):
-            some = receipts[start : start + _AT_ONCE]
-            rows = Entry.objects.select_related("run").filter(
-                pk__in=[receipt["id"] for receipt in some]
-            )
-
-            known = {entry.pk: entry for entry in rows}
-            for receipt in some:
-                if said := _difference(receipt, known.get(receipt["id"])):
+        for start in range(0, len(receipts), _BATCH):
+            batch = receipts[start : start + _BATCH]
+            ids = [receipt["id"] for receipt in batch]
+            entries = Entry.objects.select_related("run").filter(pk__in=ids)
+            by_id = {entry.pk: entry for entry in entries}
+            for receipt in batch:
+                if difference := _difference(receipt, by_id.get(receipt["id"])):
                     missing += 1
                     name = f"{receipt.get('team') or '-'}\t{receipt.get('tag') or '-'}"
-                    self.stdout.write(f"line {receipt['line']}\t{receipt['id']}\t{name}\t{said}")
+                    place = f"line {receipt['line']}\t{receipt['id']}"
+                    self.stdout.write(f"{place}\t{name}\t{difference}")
 
         self.stdout.write(
             f"{len(receipts)} receipts, {missing} of which do not agree with this database"
@@ -63,27 +63,27 @@ class Command(command.Command):
 
 
 def _receipts(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the receipts with their `line`, `id` and instant. Raise CommandError for a line that is none."""
+    """Yield the receipts with their `line`, `id` and instant. Raise CommandError for other lines."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
 
         try:
-            read = json.loads(line)
-            arrived = datetime.fromisoformat(str(read["arrived_at"]))
-            if arrived.tzinfo is None or not isinstance(read["run_sha256"], str):
+            receipt = json.loads(line)
+            arrived = datetime.fromisoformat(str(receipt["arrived_at"]))
+            if arrived.tzinfo is None or not isinstance(receipt["run_sha256"], str):
                 raise ValueError(line)
-            yield {**read, "line": number, "id": UUID(str(read["id"])), "arrived": arrived}
+            yield {**receipt, "line": number, "id": UUID(str(receipt["id"])), "arrived": arrived}
         except (ValueError, KeyError, TypeError) as error:
-            say = (
+            message = (
                 f"line {number} cannot be read as a receipt: it has no id, run_sha256 and "
                 "arrived_at with its offset"
             )
-            raise CommandError(say) from error
+            raise CommandError(message) from error
 
 
 def _difference(receipt: dict[str, Any], entry: Entry | None) -> str:
-    """Return what of a receipt is not so in the database, or an empty text."""
+    """Return how a receipt differs from the database, or ""."""
     if entry is None:
         return f"missing: arrived {receipt['arrived_at']}, sha256 {receipt['run_sha256']}"
     if entry.run.sha256 != receipt["run_sha256"]:

@@ -55,15 +55,15 @@ class Command(command.Command):
             sys.exit(1)
 
     def _check(self, backup: Backup) -> set[str]:
-        """Print the faults, and return the stored files, by SHA-256, that the backup does not have intact."""
+        """Print the faults, and return the SHA-256 of stored files that the backup has not intact."""
         faults = []
         for fault in backup.faults():
             self.stdout.write(f"wrong {fault}")
             faults.append(fault)
 
-        for sha256, what in backup.lacking.items():
+        for sha256, fault_text in backup.lacking.items():
             self.stdout.write(
-                f"not in the backup: files/{sha256}, which {what} in the install that it is of"
+                f"not in the backup: files/{sha256}, which {fault_text} in the install that it is of"
             )
 
         self.stdout.write(f"verified: {describe(backup)}; {len(faults)} faults")
@@ -76,14 +76,15 @@ class Command(command.Command):
     def _install(self, backup: Backup, lost: set[str]) -> None:
         with exclusive(settings.EVALHUB_DATA):
             call_command("migrate", verbosity=0)
-            command.placed(settle_install)
+            command.require_settled(settle_install)
             disabled = install(backup, lost)
 
         self.stdout.write(f"restored: {describe(backup)}")
         if disabled:
             self.stdout.write(
-                f"webhooks disabled: {disabled}; their secrets were sealed with another secret key. Restore with that "
-                "key, or let their owners make new secrets (POST webhooks/ID/secret/) and enable them"
+                f"webhooks disabled: {disabled}; their secrets were sealed with another secret key. "
+                "Restore with that key, or let their owners make new secrets (POST "
+                "webhooks/ID/secret/) and enable them"
             )
 
         if lost:

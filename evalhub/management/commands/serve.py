@@ -50,15 +50,9 @@ class Command(command.Command):
 
                 if not User.objects.exists():
                     # A command to paste into another terminal, in another folder.
-                    own = [
-                        "env",
-                        f"EVALHUB_DATA={settings.EVALHUB_DATA}",
-                        sys.executable,
-                        "-m",
-                        "evalhub",
-                    ]
-
-                    create = f"{shlex.join(own)} create_admin NAME"
+                    data = f"EVALHUB_DATA={settings.EVALHUB_DATA}"
+                    words = ["env", data, sys.executable, "-m", "evalhub"]
+                    create = f"{shlex.join(words)} create_admin NAME"
                     page = f"http://{options['bind']}/ with the code {offer_code()}"
                     self.stdout.write(f"no account exists yet; create the first one at {page}")
                     self.stdout.write(f"or with: {create}")
@@ -75,11 +69,11 @@ class Command(command.Command):
             raise CommandError("the web server stopped; see its message above", returncode=code)
 
 
-def begin(tell: Callable[[str], object]) -> None:
-    """Settle the install before its web server starts. Raise CommandError if its parts do not belong together."""
-    command.placed_or_waits(settle_install, tell)
+def begin(notify: Callable[[str], object]) -> None:
+    """Settle the install before its web server starts. Raise CommandError if its parts do not fit."""
+    command.require_settled_or_wait(settle_install, notify)
     if settings.EVALHUB_FILES:
-        # No worker of another machine sweeps them.
+        # Workers on other machines do not sweep these.
         delete_old_uploads()
 
     try:
@@ -87,8 +81,8 @@ def begin(tell: Callable[[str], object]) -> None:
     except ImproperlyConfigured as error:
         raise CommandError(str(error)) from error
 
-    if said := changed_key():
-        tell(said)
+    if warning := changed_key():
+        notify(warning)
 
 
 def add_server_arguments(parser: CommandParser) -> None:
@@ -97,7 +91,7 @@ def add_server_arguments(parser: CommandParser) -> None:
 
 
 def check_address(bind: str) -> None:
-    """Raise CommandError, before anything is started, if the web server could not listen at `bind`, HOST:PORT."""
+    """Raise CommandError if the web server could not listen at `bind`, HOST:PORT."""
     try:
         host, port = parse_address(bind)
     except ValueError as error:
@@ -121,7 +115,7 @@ def check_address(bind: str) -> None:
 def make_supervisor(options: dict[str, Any]) -> Supervisor:
     """Load web server and worker, once for all their processes, and return their supervisor."""
     serve, evaluate = load_web(), load_worker()
-    # The worker first: the web server is ready when a dispatcher has made a round.
+    # The worker comes first: the web server is ready after a dispatcher's round.
     return Supervisor(
         {
             "worker": lambda: evaluate(settings.EVALHUB_WORKER_PROCESSES),

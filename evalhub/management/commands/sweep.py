@@ -17,8 +17,9 @@ from runs.services.webhooks.deliveries import sweep_deliveries
 
 class Command(command.Command):
     help = (
-        "Delete orphaned stored files, abandoned uploads and idempotency keys older than 24 hours, comparisons not "
-        "requested for 30 days, deliveries of webhooks older than 30 days, and mails older than 90 days."
+        "Delete orphaned stored files, abandoned uploads and idempotency keys older than 24 hours, "
+        "comparisons not requested for 30 days, deliveries of webhooks older than 30 days, and "
+        "mails older than 90 days."
     )
     requires_system_checks = OWN_CHECKS
 
@@ -30,14 +31,15 @@ class Command(command.Command):
         parser.add_argument("--most", type=int, metavar="N", help=text)
 
     def handle(self, **options: Any) -> None:
-        command.placed(require_install)
+        command.require_settled(require_install)
         swept, comparisons = sweep(options["most"]), sweep_comparisons()
         self.stdout.write(
-            f"swept: {swept.files} files, {swept.uploads} uploads, {swept.answers} idempotency keys, "
-            f"{comparisons} comparisons, {sweep_deliveries()} deliveries, {sweep_mails()} mails"
+            f"swept: {swept.files} files, {swept.uploads} uploads, {swept.answers} idempotency "
+            f"keys, {comparisons} comparisons, {sweep_deliveries()} deliveries, {sweep_mails()} mails"
         )
         if swept.spared:
             raise CommandError(
-                f"{swept.spared} stored files are named by no row, too many to be deleted unasked: was the database "
-                f"restored from an older copy? To delete them all the same: evalhub sweep --most {swept.spared}"
+                f"{swept.spared} stored files are named by no row, too many to be deleted unasked: "
+                "was the database restored from an older copy? To delete them all the same: evalhub "
+                f"sweep --most {swept.spared}"
             )

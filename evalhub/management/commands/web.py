@@ -27,7 +27,7 @@ class Command(command.Command):
         parser.add_argument("--processes", type=int, default=settings.EVALHUB_WEB_PROCESSES)
 
     def handle(self, **options: Any) -> None:
-        # A server that replaced itself has the address, and began in order.
+        # A server that replaced itself has the address, and its install is settled.
         if INHERITED not in os.environ:
             check_address(options["bind"])
             try:

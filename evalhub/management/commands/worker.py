@@ -1,4 +1,4 @@
-"""evalhub worker: run a Celery worker on the Redis of EVALHUB_REDIS_URL; start as many as you like, on any machine."""
+"""evalhub worker: run a Celery worker on the Redis of EVALHUB_REDIS_URL, on any machine."""
 
 from __future__ import annotations
 
@@ -35,17 +35,16 @@ class Command(command.Command):
                 raise CommandError("the worker did not start; see the reason above")
 
         try:
-            command.placed_or_waits(settle_install, self.stderr.write)
+            command.require_settled_or_wait(settle_install, self.stderr.write)
             install = Install.objects.get().uuid
-            command.placed(lambda: settle_redis(install))
+            command.require_settled(lambda: settle_redis(install))
         except (InterfaceError, OperationalError) as error:
             reason = " ".join(str(error).split())
             self.stderr.write(
                 f"the database does not answer yet ({reason}); the worker keeps trying"
             )
 
-        # Celery sometimes ends when its pool or its broker is killed at a bad moment: then another
-        # one starts.
+        # If Celery ends, as it may when its pool or its broker is killed, another worker starts.
         evaluate = load_worker()
         supervisor = Supervisor({"worker": lambda: evaluate(options["processes"])})
         supervisor.start()
