@@ -19,8 +19,8 @@ from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
 from evalhub.database_errors import is_full
+from evalhub.operating.install import newest_migrations
 from evalhub.operating.monitoring import exposition
-from evalhub.operating.settling import newest_migrations
 from metrics.services.queue.rounds import ALIVE_SECONDS, BROKER_AWAY, BROKER_FULL, last_rounds
 from metrics.services.upkeep.job_counts import read_queue
 from runs.errors import StorageUnavailable

@@ -19,7 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, close_old_connections, connections
 
 from evalhub.operating.checks import OWN_CHECKS, check_redis
-from evalhub.operating.settling import settle_redis
+from evalhub.operating.install import settle_redis
 from evalhub.serving import evaluation_log
 from evalhub.serving.cache_warming import warm_cache
 from evalhub.serving.celery import app

@@ -23,7 +23,7 @@ from django.db import connections
 from django.test import Client
 from django.utils.timezone import now
 
-from evalhub.operating.settling import settle_install
+from evalhub.operating.install import settle_install
 from evalhub.operating.simulation import simulate_collection
 from metrics.engine.measures.grammar import parse_measure
 from metrics.models import Comparison

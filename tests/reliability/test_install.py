@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from evalhub.management.commands import migrate
-from evalhub.operating.settling import (
+from evalhub.operating.install import (
     NEEDS,
     changed_key,
     newest_migrations,

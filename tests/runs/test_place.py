@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from rest_framework.test import APIClient
 
-from evalhub.operating.settling import settle_install
+from evalhub.operating.install import settle_install
 from metrics.models import Evaluation
 from metrics.services.values.evaluate import evaluate
 from runs.models import Install, Run

@@ -15,7 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from evalhub.operating.settling import NEEDS, newest_migrations
+from evalhub.operating.install import NEEDS, newest_migrations
 from metrics.models import Comparison
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Install, Team

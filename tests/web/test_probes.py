@@ -23,7 +23,7 @@ from rest_framework.test import APIClient
 
 from evalhub.operating import monitoring, probes
 from evalhub.operating import request_counters as request_figures
-from evalhub.operating.settling import newest_migrations
+from evalhub.operating.install import newest_migrations
 from metrics.models import DispatcherRound, Evaluation
 from metrics.services.queue import rounds
 from metrics.services.upkeep.dispatch import Dispatcher

@@ -10,7 +10,7 @@ from django.db import connection
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
-from evalhub.operating.settling import require_migrated, settle_redis
+from evalhub.operating.install import require_migrated, settle_redis
 from metrics.services.answer_store import forget_all
 from runs.services.storage.installs import adopt
 

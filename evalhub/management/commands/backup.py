@@ -12,7 +12,7 @@ from django.core.management import CommandError, CommandParser
 from evalhub.management import command
 from evalhub.operating.backup import FAULTS, write_backup
 from evalhub.operating.checks import READING_CHECKS
-from evalhub.operating.settling import require_install
+from evalhub.operating.install import require_install
 
 
 class Command(command.Command):

@@ -11,7 +11,7 @@ from django.db import connection
 from evalhub.cli import damaged_database
 from evalhub.management import command
 from evalhub.operating.checks import READING_CHECKS
-from evalhub.operating.settling import require_install
+from evalhub.operating.install import require_install
 from evalhub.serving.processes import abandoned_folders
 from evalhub.serving.secret_key import damaged_key
 from metrics.services.upkeep.findings import Finding

@@ -16,7 +16,7 @@ from django.db import connection
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
-from evalhub.operating.settling import missing_migrations, note_needs, require_known
+from evalhub.operating.install import missing_migrations, note_needs, require_known
 from runs.services.storage.stores.chosen import the_store
 
 # Any number that other locks do not use.

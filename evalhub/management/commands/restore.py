@@ -12,8 +12,8 @@ from django.core.management import CommandError, CommandParser, call_command
 from evalhub.database_errors import is_full
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
+from evalhub.operating.install import settle_install
 from evalhub.operating.restoring import Backup, BadBackup, describe, install
-from evalhub.operating.settling import settle_install
 from evalhub.serving.supervisor import AlreadyServed, exclusive
 
 

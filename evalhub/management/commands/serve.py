@@ -15,7 +15,7 @@ from django.core.management import CommandError, CommandParser, call_command
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
-from evalhub.operating.settling import changed_key, settle_install
+from evalhub.operating.install import changed_key, settle_install
 from evalhub.serving.processes import load_web, load_worker, parse_address
 from evalhub.serving.secret_key import keep_key
 from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive

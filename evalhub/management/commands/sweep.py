@@ -8,7 +8,7 @@ from django.core.management import CommandError, CommandParser
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
-from evalhub.operating.settling import require_install
+from evalhub.operating.install import require_install
 from metrics.services.comparisons.stored import sweep_comparisons
 from runs.services.mail.outbox import sweep_mails
 from runs.services.submissions.sweeping import sweep

@@ -10,7 +10,7 @@ from django.db import InterfaceError, OperationalError
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS, check_redis
-from evalhub.operating.settling import settle_install, settle_redis
+from evalhub.operating.install import settle_install, settle_redis
 from evalhub.serving.processes import load_worker
 from evalhub.serving.supervisor import Supervisor
 from runs.models import Install
