@@ -144,7 +144,7 @@ def test_an_interrupted_backup_leaves_nothing_behind(
         os.kill(os.getpid(), signal.SIGTERM)
 
     with monkeypatch.context() as patch:
-        patch.setattr("evalhub.operating.backup._named_files", told_to_end)
+        patch.setattr("evalhub.operating.backup._stored_files", told_to_end)
         assert attempt("backup", str(tmp_path / "b.tar"))[0] == 128 + signal.SIGTERM
     assert list(tmp_path.glob("*backup*")) == []
     killed, alive, young = (

@@ -280,7 +280,7 @@ def test_nothing_more_is_made_ahead_of_a_collection_that_becomes_blind(
         asked.append(address)
         return 200
 
-    monkeypatch.setattr(cache_warming, "_ask", hide)
+    monkeypatch.setattr(cache_warming, "_request", hide)
     warm_cache(collection_id=Collection.objects.get(slug="one").pk)
     assert len(asked) == 1
 
@@ -293,7 +293,7 @@ def test_a_page_that_fails_ahead_loses_nothing(
 
     mark_changed(Collection.objects.get(slug="one").pk)
     (collection,) = settle()
-    monkeypatch.setattr(cache_warming, "_ask", fail)
+    monkeypatch.setattr(cache_warming, "_request", fail)
     assert warm_cache(collection_id=collection) == 0
     # The task is not repeated, and readers get what they ask for.
     assert settle() == []
