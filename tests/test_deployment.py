@@ -91,7 +91,7 @@ def test_every_web_server_has_a_folder_of_figures_of_its_own(
     memory = tmp_path / "memory"
     memory.mkdir()
     monkeypatch.setattr(processes, "SHARED_MEMORY", str(memory))
-    folders = {processes.web_environment()[processes.FIGURES_VARIABLE] for _ in range(2)}
+    folders = {processes.web_environment()[processes.COUNTERS_VARIABLE] for _ in range(2)}
     assert folders == {str(path) for path in memory.iterdir()}
     assert len(folders) == 2
 

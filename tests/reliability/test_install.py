@@ -87,7 +87,7 @@ def test_two_migrations_at_once_are_one_after_the_other(tmp_path: Path) -> None:
 
 def test_who_migrates_holds_a_lock(transactional_db: None, tmp_path: Path) -> None:
     if connection.vendor == "postgresql":
-        with migrate._alone(), connection.cursor() as cursor:
+        with migrate._exclusive(), connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
             assert cursor.fetchone() == (1,)
         return
@@ -96,7 +96,7 @@ def test_who_migrates_holds_a_lock(transactional_db: None, tmp_path: Path) -> No
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(connection.settings_dict, "NAME", tmp_path / "new" / "evalhub.sqlite3")
         with (
-            migrate._alone(),
+            migrate._exclusive(),
             (tmp_path / "new" / "migrate.lock").open("w") as lock,
             pytest.raises(BlockingIOError),
         ):

@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rest_framework.test import APIClient
 
 from evalhub.operating import monitoring, probes
-from evalhub.operating import request_counters as request_figures
+from evalhub.operating import request_counters
 from evalhub.operating.install import newest_migrations
 from metrics.models import DispatcherRound, Evaluation
 from metrics.services.queue import rounds
@@ -187,7 +187,7 @@ def test_a_lease_that_nobody_took_back_is_a_warning(client: Client, queued: Eval
 @pytest.fixture(autouse=True)
 def none_counted() -> None:
     """Those of all tests before fill a scrape that takes seconds to write and to read."""
-    request_figures._requests.clear()
+    request_counters._requests.clear()
 
 
 def scrape(client: Client) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -325,12 +325,12 @@ def test_the_figures_of_an_ended_process_are_kept_once(
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
     pids = [run_python(script, str(count)) for count in (2, 3)]
     before = run_python(
-        "from evalhub.operating.request_counters import request_figures; print(request_figures().decode())"
+        "from evalhub.operating.request_counters import export_request_counters; print(export_request_counters().decode())"
     )
     for pid in pids:
-        request_figures.fold_ended_process(tmp_path, int(pid))
+        request_counters.fold_ended_process(tmp_path, int(pid))
     after = run_python(
-        "from evalhub.operating.request_counters import request_figures; print(request_figures().decode())"
+        "from evalhub.operating.request_counters import export_request_counters; print(export_request_counters().decode())"
     )
     assert sorted(after.split("\n")) == sorted(before.split("\n"))
     assert 'evalhub_http_request_seconds_count{method="GET",status="200",view="run"} 5.0' in after
