@@ -21,8 +21,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from rest_framework.test import APIClient
 
-from evalhub.operating import monitoring, probes
-from evalhub.operating import request_counters
+from evalhub.operating import monitoring, probes, request_counters
 from evalhub.operating.install import newest_migrations
 from metrics.models import DispatcherRound, Evaluation
 from metrics.services.queue import rounds
