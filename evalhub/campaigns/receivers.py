@@ -19,7 +19,11 @@ from evalhub.campaigns.services.guards import (
 )
 from evalhub.campaigns.services.integrity import find_in_campaigns
 from evalhub.campaigns.services.moments import note_digests, note_moments, note_waiting
-from evalhub.campaigns.services.notifications import tell_evaluated, tell_invited, tell_superseded
+from evalhub.campaigns.services.notifications import (
+    notify_evaluated,
+    notify_invited,
+    notify_superseded,
+)
 from evalhub.campaigns.services.pseudonyms import veil
 from evalhub.campaigns.services.read_log import note_values_read
 from evalhub.campaigns.services.releasing import release_due
@@ -78,7 +82,7 @@ def record_reading(*, collection: Collection, origin: Origin, **_: Any) -> None:
 
 @receiver(hooks.judgements_replaced)
 def announce_new_judgements(*, qrels: Qrels, **_: Any) -> None:
-    tell_superseded(qrels)
+    notify_superseded(qrels)
 
 
 @receiver(hooks.before_invitation)
@@ -91,7 +95,7 @@ def check_team_may_grow(*, participation: Participation, user: User | None, **_:
 
 @receiver(hooks.invited)
 def announce_invitation(*, invitation: Invitation, **_: Any) -> None:
-    tell_invited(invitation)
+    notify_invited(invitation)
 
 
 @receiver(hooks.joined)
@@ -115,7 +119,7 @@ def announce_evaluated(*, evaluations: list[Any], **_: Any) -> None:
     )
     ended = entered.filter(state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED))
     for run, state, code in ended.distinct().values_list("run", "state", "error_code"):
-        tell_evaluated(run, failed=state == Evaluation.State.FAILED, our_fault=code in OUR_FAULT)
+        notify_evaluated(run, failed=state == Evaluation.State.FAILED, our_fault=code in OUR_FAULT)
 
 
 @receiver(hooks.due_work)

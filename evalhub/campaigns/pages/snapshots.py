@@ -23,7 +23,7 @@ from evalhub.campaigns.questions.snapshots import (
     visible_snapshot,
 )
 from evalhub.campaigns.services.manifest import counts_of, shown_manifest
-from evalhub.campaigns.services.notifications import said
+from evalhub.campaigns.services.notifications import time_text
 from evalhub.campaigns.services.phases import notice_between
 from metrics.exports.boards.words import best_of_runs
 from runs.models import Snapshot
@@ -149,15 +149,15 @@ def _times(phase: Mapping[str, Any]) -> Iterator[str]:
         whom = f" for {one['team']}" if one["team"] else ""
         seen = one.get("values_seen_since")
         read = (
-            f", when organisers had read values since {said(datetime.fromisoformat(seen))}"
+            f", when organisers had read values since {time_text(datetime.fromisoformat(seen))}"
             if seen
             else ""
         )
         notice = notice_between(announced, old) or "announced in time"
-        yield f"Extended{whom} from {said(old)} to {said(new)}, {notice}{read}: {one['reason']}"
+        yield f"Extended{whom} from {time_text(old)} to {time_text(new)}, {notice}{read}: {one['reason']}"
     for one in phase.get("pauses", ()):
-        until = f" to {said(datetime.fromisoformat(one['to']))}" if one["to"] else ""
-        yield f"Paused from {said(datetime.fromisoformat(one['from']))}{until}: {one['reason']}"
+        until = f" to {time_text(datetime.fromisoformat(one['to']))}" if one["to"] else ""
+        yield f"Paused from {time_text(datetime.fromisoformat(one['from']))}{until}: {one['reason']}"
 
 
 def _row(entry: Mapping[str, Any], measures: list[str], marks: bool) -> ShownEntry:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from evalhub.campaigns.services.notifications import tell_posted
+from evalhub.campaigns.services.notifications import notify_posted
 from evalhub.campaigns.services.pseudonyms import veil_again
 from runs.errors import Conflict, NotAllowed
 from runs.models import (
@@ -198,7 +198,7 @@ def post_notice(
         fields = {"title": title, "text": text, "audience": audience}
         made = CampaignNotice.objects.create(campaign=campaign, posted_by=user, **fields)
         record(origin, _Action.NOTICE_POSTED, made, after={"title": title, "audience": audience})
-        tell_posted(made)
+        notify_posted(made)
     return made
 
 

@@ -15,7 +15,7 @@ from django.db.models import Max
 from evalhub.campaigns.services.campaigns import check_organiser
 from evalhub.campaigns.services.entries import allowance, ordered
 from evalhub.campaigns.services.forms import read_answers, read_run_type
-from evalhub.campaigns.services.notifications import said, tell_received
+from evalhub.campaigns.services.notifications import notify_received, time_text
 from evalhub.campaigns.services.phase_times import PhaseState, phase_state
 from evalhub.campaigns.services.phases import locked_phase
 from evalhub.campaigns.services.tag_patterns import check_tag_named
@@ -205,7 +205,7 @@ def store_entry(request: EntryRequest, run: Run) -> tuple[Entry, bool]:
 
         if team:
             entry.phase, entry.participation, entry.run = phase, team, run
-            tell_received(entry, allowance(phase, team, entry.arrived_at))
+            notify_received(entry, allowance(phase, team, entry.arrived_at))
 
     return entry, existing is None
 
@@ -352,14 +352,16 @@ def _check_time(request: EntryRequest, phase: Phase) -> bool:
 
     state = phase_state(phase, request.participation, request.arrived_at)
     if state == PhaseState.PLANNED:
-        raise Conflict(f"phase {phase.slug} opens at {said(phase.opens_at)}", code="phase_planned")
+        raise Conflict(
+            f"phase {phase.slug} opens at {time_text(phase.opens_at)}", code="phase_planned"
+        )
     if state == PhaseState.PAUSED:
         reason = f": {phase.paused_reason}" if phase.paused_reason else ""
         raise Conflict(f"phase {phase.slug} is paused{reason}", code="phase_paused")
     if state == PhaseState.CLOSED and not request.on_behalf:
         raise Conflict(
             f"phase {phase.slug} is closed; "
-            f"the last byte of your run arrived at {said(request.arrived_at)}",
+            f"the last byte of your run arrived at {time_text(request.arrived_at)}",
             code="phase_closed",
         )
 

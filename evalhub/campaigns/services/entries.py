@@ -12,7 +12,7 @@ from django.db.models import F, QuerySet
 
 from evalhub.campaigns.services.campaigns import check_organiser, is_organiser
 from evalhub.campaigns.services.forms import read_answers, read_run_type
-from evalhub.campaigns.services.notifications import tell_ended
+from evalhub.campaigns.services.notifications import notify_ended
 from evalhub.campaigns.services.phase_times import PhaseState, phase_state
 from evalhub.campaigns.services.phases import locked_phase
 from evalhub.campaigns.services.tag_patterns import check_tag_named
@@ -306,4 +306,4 @@ def _end(entry: Entry, state: Entry.State, reason: str, origin: Origin) -> None:
     action = _Action.ENTRY_WITHDRAWN if state == _State.WITHDRAWN else _Action.ENTRY_DISQUALIFIED
     told = {"reason": reason} if reason else {}
     record(origin, action, entry, before={"priority": freed}, after=told)
-    tell_ended(entry, state, reason)
+    notify_ended(entry, state, reason)

@@ -14,9 +14,9 @@ from django.db.models import Q
 from evalhub.campaigns.services.entries import ordered
 from evalhub.campaigns.services.notifications import (
     accepted,
-    tell_digest,
-    tell_moment,
-    tell_waiting,
+    notify_digest,
+    notify_moment,
+    notify_waiting,
 )
 from evalhub.campaigns.services.phase_times import closing_time
 from evalhub.campaigns.services.releases import due_releases
@@ -45,7 +45,7 @@ def note_moments() -> int:
         for kind, of, at, teams in _due(phase, now):
             if (kind, of) not in known:
                 told = {"phase": phase, "kind": kind, "of": of}
-                noted += _once(told, partial(tell_moment, phase, kind, at, teams))
+                noted += _once(told, partial(notify_moment, phase, kind, at, teams))
     return noted
 
 
@@ -56,7 +56,7 @@ def note_waiting() -> int:
     for release in waiting.select_related("phase__campaign"):
         told = {"phase": release.phase, "kind": _Kind.WAITING, "of": release.planned_at}
         if not PhaseMoment.objects.filter(**told).exists():
-            noted += _once(told, partial(tell_waiting, release))
+            noted += _once(told, partial(notify_waiting, release))
     return noted
 
 
@@ -81,7 +81,8 @@ def note_digests() -> int:
                 "phase", "run", "participation"
             )
             noted += _once(
-                told, partial(tell_digest, campaign, starts, list(rows.order_by("phase", "number")))
+                told,
+                partial(notify_digest, campaign, starts, list(rows.order_by("phase", "number"))),
             )
     return noted
 

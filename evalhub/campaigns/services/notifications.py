@@ -1,4 +1,4 @@
-"""Tell teams and organisers what happens in a campaign: mails and webhooks, written in the transaction of the event.
+"""Notify teams and organisers what happens in a campaign: mails and webhooks, written in the transaction of the event.
 
 Nothing that is told depends on judgements: entries and times do not, and that something was
 evaluated is told only where the phase gives feedback. Who is told of an event is decided here and
@@ -47,7 +47,7 @@ MAX_INVITED = 5
 _INVITED = "member.invited"
 
 
-def tell(
+def notify(
     event: Webhook.Event,
     campaign: Campaign,
     teams: Sequence[Participation],
@@ -81,8 +81,8 @@ def tell(
     announce_of_campaign(event, teams=hooked, path=path, about={"campaign": campaign.slug, **about})
 
 
-def tell_received(entry: Entry, left: Any) -> None:
-    """Tell a team of its entry: the receipt. `left` is its allowance."""
+def notify_received(entry: Entry, left: Any) -> None:
+    """Notify a team of its entry: the receipt. `left` is its allowance."""
     phase, run, team = entry.phase, entry.run, entry.participation
     if team is None:
         return
@@ -107,8 +107,8 @@ def tell_received(entry: Entry, left: Any) -> None:
     _of_entry(Event.ENTRY_RECEIVED, entry, subject, "\n".join(lines))
 
 
-def tell_ended(entry: Entry, state: Entry.State, reason: str) -> None:
-    """Tell a team that its entry was withdrawn or disqualified."""
+def notify_ended(entry: Entry, state: Entry.State, reason: str) -> None:
+    """Notify a team that its entry was withdrawn or disqualified."""
     event = Event.ENTRY_WITHDRAWN if state == Entry.State.WITHDRAWN else Event.ENTRY_DISQUALIFIED
     text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} was {state}."
     more = f" The reason: {reason}" if reason else ""
@@ -120,8 +120,8 @@ def tell_ended(entry: Entry, state: Entry.State, reason: str) -> None:
     )
 
 
-def tell_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> None:
-    """Tell the teams of a run that its evaluation has ended, where the phase gives feedback; and organisers of one that
+def notify_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> None:
+    """Notify the teams of a run that its evaluation has ended, where the phase gives feedback; and organisers of one that
     failed, anywhere. An entry does not count as an attempt while its evaluation has failed by
     `our_fault`."""
     entered = Entry.objects.filter(run=run, state=Entry.State.ENTERED)
@@ -141,7 +141,7 @@ def tell_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> None:
         about = _about(entry, "failed" if failed else "evaluated")
         text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} {happened}.{counts}"
         path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
-        tell(
+        notify(
             event,
             campaign,
             teams,
@@ -153,11 +153,11 @@ def tell_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> None:
         )
 
 
-def tell_extended(extension: Extension, phase: Phase, notice: str) -> None:
-    """Tell all teams, or the one whose it is, that a phase closes later."""
+def notify_extended(extension: Extension, phase: Phase, notice: str) -> None:
+    """Notify all teams, or the one whose it is, that a phase closes later."""
     teams = [extension.participation] if extension.participation else accepted(phase.campaign)
     text = (
-        f"Phase {phase.name} closes at {said(extension.new)} instead of {said(extension.old)}"
+        f"Phase {phase.name} closes at {time_text(extension.new)} instead of {time_text(extension.old)}"
         f"{' for your team' if extension.participation else ''}. The reason: {extension.reason}"
         f"{f' ({notice})' if notice else ''}"
     )
@@ -165,41 +165,41 @@ def tell_extended(extension: Extension, phase: Phase, notice: str) -> None:
         Event.PHASE_EXTENDED,
         phase,
         teams,
-        f"{phase.name} closes later: {said(extension.new)}",
+        f"{phase.name} closes later: {time_text(extension.new)}",
         text,
     )
 
 
-def tell_extension_cancelled(extension: Extension, phase: Phase, reason: str) -> None:
-    """Tell all teams, or the one that had the extension, that a phase closes at its old end after all."""
+def notify_extension_cancelled(extension: Extension, phase: Phase, reason: str) -> None:
+    """Notify all teams, or the one that had the extension, that a phase closes at its old end after all."""
     teams = [extension.participation] if extension.participation else accepted(phase.campaign)
     text = (
         f"The extension of phase {phase.name} is cancelled"
-        f"{' for your team' if extension.participation else ''}: it closes at {said(extension.old)}, "
-        f"not at {said(extension.new)}. The reason: {reason}"
+        f"{' for your team' if extension.participation else ''}: it closes at {time_text(extension.old)}, "
+        f"not at {time_text(extension.new)}. The reason: {reason}"
     )
-    subject = f"{phase.name} closes at {said(extension.old)} after all"
+    subject = f"{phase.name} closes at {time_text(extension.old)} after all"
     _of_phase(Event.PHASE_EXTENSION_CANCELLED, phase, teams, subject, text)
 
 
-def tell_paused(phase: Phase, reason: str) -> None:
+def notify_paused(phase: Phase, reason: str) -> None:
     text = f"Phase {phase.name} takes no entries at present. The reason: {reason}\n\nIts end stays as it is."
     _of_phase(Event.PHASE_PAUSED, phase, accepted(phase.campaign), f"{phase.name} is paused", text)
 
 
-def tell_resumed(phase: Phase) -> None:
-    text = f"Phase {phase.name} takes entries again. It closes at {said(phase.closes_at)}."
+def notify_resumed(phase: Phase) -> None:
+    text = f"Phase {phase.name} takes entries again. It closes at {time_text(phase.closes_at)}."
     _of_phase(Event.PHASE_RESUMED, phase, accepted(phase.campaign), f"{phase.name} goes on", text)
 
 
-def tell_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Participation]) -> None:
-    """Tell teams that a phase has opened, closes soon or has closed for them."""
+def notify_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Participation]) -> None:
+    """Notify teams that a phase has opened, closes soon or has closed for them."""
     if kind == PhaseMoment.Kind.OPENED:
-        text = f"Phase {phase.name} takes entries. It closes at {said(at)}."
+        text = f"Phase {phase.name} takes entries. It closes at {time_text(at)}."
         _of_phase(Event.PHASE_OPENED, phase, teams, f"{phase.name} is open", text)
     elif kind == PhaseMoment.Kind.CLOSED:
         late = (
-            f" Late entries are taken until {said(phase.late_closes_at)}."
+            f" Late entries are taken until {time_text(phase.late_closes_at)}."
             if phase.late_closes_at
             else ""
         )
@@ -208,12 +208,12 @@ def tell_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Participa
             phase,
             teams,
             f"{phase.name} has closed",
-            f"Phase {phase.name} closed at {said(at)}.{late}",
+            f"Phase {phase.name} closed at {time_text(at)}.{late}",
         )
     else:
         hours = kind.removeprefix("closing_")
         text = (
-            f"Phase {phase.name} closes at {said(at)}. The last byte of an entry has to arrive before that instant; "
+            f"Phase {phase.name} closes at {time_text(at)}. The last byte of an entry has to arrive before that instant; "
             "the instant itself is late.\n\nYou get this because your team has no entry yet, or slots left."
         )
         _of_phase(
@@ -225,8 +225,8 @@ def tell_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Participa
         )
 
 
-def tell_team(participation: Participation, state: str, reason: str = "") -> None:
-    """Tell organisers that a team asks to take part, or a team what became of it."""
+def notify_team(participation: Participation, state: str, reason: str = "") -> None:
+    """Notify organisers that a team asks to take part, or a team what became of it."""
     events = {
         Participation.State.REQUESTED: Event.TEAM_REQUESTED,
         Participation.State.ACCEPTED: Event.TEAM_ACCEPTED,
@@ -245,7 +245,7 @@ def tell_team(participation: Participation, state: str, reason: str = "") -> Non
     )
     teams = [] if asks else [participation]
     subject = f"team {participation.name} {happened}"
-    tell(
+    notify(
         event,
         campaign,
         teams,
@@ -257,8 +257,8 @@ def tell_team(participation: Participation, state: str, reason: str = "") -> Non
     )
 
 
-def tell_invited(invitation: Invitation) -> None:
-    """Tell a user who is invited to take part with a team in a campaign, and nobody else: who invites, and where it is
+def notify_invited(invitation: Invitation) -> None:
+    """Notify a user who is invited to take part with a team in a campaign, and nobody else: who invites, and where it is
     accepted."""
     user, team, participation = invitation.user, invitation.team, invitation.participation
     if participation is None:
@@ -288,8 +288,8 @@ def tell_invited(invitation: Invitation) -> None:
     )
 
 
-def tell_released(release: Release) -> None:
-    """Tell all teams and organisers that results were released, and where a team has its packet. Nothing of them is in
+def notify_released(release: Release) -> None:
+    """Notify all teams and organisers that results were released, and where a team has its packet. Nothing of them is in
     it."""
     phase, campaign = release.phase, release.phase.campaign
     audience = release.get_audience_display()
@@ -307,7 +307,7 @@ def tell_released(release: Release) -> None:
         {"phase": phase.slug, "release": str(release.pk), "audience": audience},
     )
     teams = accepted(campaign)
-    tell(
+    notify(
         Event.RELEASE_DONE,
         campaign,
         teams,
@@ -319,8 +319,8 @@ def tell_released(release: Release) -> None:
     )
 
 
-def tell_superseded(qrels: Qrels) -> None:
-    """Tell the teams of phases whose results were released by other judgements that these count now. No value is in
+def notify_superseded(qrels: Qrels) -> None:
+    """Notify the teams of phases whose results were released by other judgements that these count now. No value is in
     it."""
     done = Release.objects.filter(phase__collection=qrels.collection_id).exclude(done_at=None)
     latest = {
@@ -341,7 +341,7 @@ def tell_superseded(qrels: Qrels) -> None:
             f"campaigns/{campaign.slug}/phases/{phase.slug}/",
         )
         about, teams = {"phase": phase.slug, "qrels": qrels.version}, accepted(campaign)
-        tell(
+        notify(
             Event.QRELS_SUPERSEDED,
             campaign,
             teams,
@@ -353,13 +353,13 @@ def tell_superseded(qrels: Qrels) -> None:
         )
 
 
-def tell_waiting(release: Release) -> None:
-    """Tell organisers that a release that is due waits."""
+def notify_waiting(release: Release) -> None:
+    """Notify organisers that a release that is due waits."""
     phase, campaign = release.phase, release.phase.campaign
-    text = f"The {release} was due at {said(cast(datetime, release.planned_at))} and waits. Its address says for what."
+    text = f"The {release} was due at {time_text(cast(datetime, release.planned_at))} and waits. Its address says for what."
     path, about = f"releases/{release.pk}/", {"phase": phase.slug, "release": str(release.pk)}
     subject = f"{phase.name}: a release waits"
-    tell(
+    notify(
         Event.RELEASE_WAITING,
         campaign,
         [],
@@ -371,14 +371,12 @@ def tell_waiting(release: Release) -> None:
     )
 
 
-def tell_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -> None:
-    """Tell organisers of the entries that arrived or left on a day. It has nothing of their evaluation."""
+def notify_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -> None:
+    """Notify organisers of the entries that arrived or left on a day. It has nothing of their evaluation."""
     lines = []
     for entry in entries[:_OF_DIGEST]:
         whose = entry.participation.name if entry.participation else "organisers"
-        arrived = (
-            f"arrived at {said(entry.arrived_at)}{', late' if entry.late else ''}; {entry.state}"
-        )
+        arrived = f"arrived at {time_text(entry.arrived_at)}{', late' if entry.late else ''}; {entry.state}"
         lines.append(
             f"{entry.phase.name}, entry {entry.number}: {entry.run.tag} of {whose}, {arrived}"
         )
@@ -396,8 +394,8 @@ def tell_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -> 
     )
 
 
-def tell_posted(notice: CampaignNotice) -> None:
-    """Tell all teams of a notice."""
+def notify_posted(notice: CampaignNotice) -> None:
+    """Notify all teams of a notice."""
     campaign = notice.campaign
     path = f"campaigns/{campaign.slug}/notices/"
     told: dict[str, Any] = {
@@ -405,14 +403,14 @@ def tell_posted(notice: CampaignNotice) -> None:
         "text": notice.text,
         "about": {"notice": str(notice.pk)},
     }
-    tell(Event.NOTICE_POSTED, campaign, accepted(campaign), organisers=True, path=path, **told)
+    notify(Event.NOTICE_POSTED, campaign, accepted(campaign), organisers=True, path=path, **told)
 
 
 def accepted(campaign: Campaign) -> list[Participation]:
     return list(campaign.participations.filter(state=_ACCEPTED))
 
 
-def said(at: datetime) -> str:
+def time_text(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -433,7 +431,7 @@ def _of_entry(event: Webhook.Event, entry: Entry, subject: str, text: str) -> No
     state = event.removeprefix("entry.")
     path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
     about, teams = _about(entry, state), [entry.participation]
-    tell(
+    notify(
         event, campaign, teams, organisers=False, subject=subject, text=text, path=path, about=about
     )
 
@@ -442,7 +440,7 @@ def _of_phase(
     event: Webhook.Event, phase: Phase, teams: Sequence[Participation], subject: str, text: str
 ) -> None:  # fmt: skip
     path, about = f"campaigns/{phase.campaign.slug}/phases/{phase.slug}/", {"phase": phase.slug}
-    tell(
+    notify(
         event,
         phase.campaign,
         teams,

@@ -14,11 +14,11 @@ from django.utils.dateparse import parse_datetime
 from evalhub.campaigns.services.campaigns import locked
 from evalhub.campaigns.services.forms import read_form, read_run_types
 from evalhub.campaigns.services.notifications import (
-    said,
-    tell_extended,
-    tell_extension_cancelled,
-    tell_paused,
-    tell_resumed,
+    notify_extended,
+    notify_extension_cancelled,
+    notify_paused,
+    notify_resumed,
+    time_text,
 )
 from evalhub.campaigns.services.phase_times import (
     PhaseState,
@@ -168,7 +168,9 @@ def extend_phase(
         if phase.kind == Phase.Kind.EVALUATION and collection.disclosure != Disclosure.ORGANISERS:
             raise Conflict(f"results on {collection} are disclosed", code="evaluation_needs_blind")
         if until <= old:
-            message = f"phase {phase.slug} closes at {said(old)}; an extension is later than that"
+            message = (
+                f"phase {phase.slug} closes at {time_text(old)}; an extension is later than that"
+            )
             raise Conflict(message, code="deadline_only_moves_later", pointer="/closes_at")
         check_far_away("closes_at", until, confirm)
         fields = {"old": old, "new": until, "reason": reason, "announced_at": now, "actor": user}
@@ -189,7 +191,7 @@ def extend_phase(
             before={"closes_at": old},
             after=after,
         )
-        tell_extended(made, phase, notice_given(made))
+        notify_extended(made, phase, notice_given(made))
     return made
 
 
@@ -198,7 +200,7 @@ def check_far_away(name: str, at: datetime, confirm: bool) -> None:
     away = at - clock.database_now()
     if away > FAR_AWAY and not confirm:
         message = (
-            f"{name} is {said(at)}, {away.days:,} days from now: send confirm if that is meant"
+            f"{name} is {time_text(at)}, {away.days:,} days from now: send confirm if that is meant"
         )
         raise Conflict(message, code="confirmation_needed", pointer="/confirm")
 
@@ -227,14 +229,10 @@ def cancel_extension(
         extension = last_extension(phase, participation)
         whom = f"team {participation.team}" if participation else "all teams"
         if extension is None or extension.new != until:
-            message = (
-                f"the last extension of phase {phase.slug} for {whom} is not until {said(until)}"
-            )
+            message = f"the last extension of phase {phase.slug} for {whom} is not until {time_text(until)}"
             raise Conflict(message, code="no_extension")
         if now >= extension.old:
-            message = (
-                f"the old end {said(extension.old)} has passed, so the extension for {whom} stays"
-            )
+            message = f"the old end {time_text(extension.old)} has passed, so the extension for {whom} stays"
             raise Conflict(message, code="deadline_has_passed")
         if participation is None:
             late = extension.old_late or phase.late_closes_at
@@ -248,7 +246,7 @@ def cancel_extension(
             before={"closes_at": extension.new},
             after={"closes_at": extension.old, "reason": reason, **team},
         )
-        tell_extension_cancelled(extension, phase, reason)
+        notify_extension_cancelled(extension, phase, reason)
         extension.delete()
 
 
@@ -309,7 +307,7 @@ def pause_phase(*, phase: Phase, reason: str, origin: Origin = SYSTEM) -> None:
             collection=phase.collection,
             after={"reason": reason},
         )
-        tell_paused(phase, reason)
+        notify_paused(phase, reason)
 
 
 def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
@@ -329,7 +327,7 @@ def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
             before=before,
             after=after,
         )
-        tell_resumed(phase)
+        notify_resumed(phase)
 
 
 @dataclass(frozen=True)
@@ -442,7 +440,7 @@ def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:
         if name not in after or (old is None and new is not None):
             continue
         if new is None or new < old:
-            message = f"{name} was published as {said(old)} and does not move earlier; pause the phase instead"
+            message = f"{name} was published as {time_text(old)} and does not move earlier; pause the phase instead"
             raise Conflict(message, code="deadline_only_moves_later", pointer=f"/{name}")
         if name == "closes_at":
             raise InvalidInput(

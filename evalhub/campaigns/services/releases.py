@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from evalhub.campaigns.services.notifications import said
+from evalhub.campaigns.services.notifications import time_text
 from evalhub.campaigns.services.phase_times import last_closing_time
 from evalhub.campaigns.services.phases import locked_phase
 from runs.errors import Conflict, InvalidInput, NotAllowed
@@ -51,13 +51,13 @@ def plan_release(
                 message = f"collection {phase.collection} has no judgements of version {qrels}"
                 raise InvalidInput(message, pointer="/qrels")
         if at is not None and at <= now:
-            message = f"{said(at)} is past; leave `at` out and POST to now/, or give a later time"
+            message = (
+                f"{time_text(at)} is past; leave `at` out and POST to now/, or give a later time"
+            )
             raise Conflict(message, code="release_in_the_past", pointer="/at")
         over = last_closing_time(phase)
         if at is not None and at < over and phase.kind == Phase.Kind.EVALUATION:
-            message = (
-                f"phase {phase.slug} closes at {said(over)}; its results are released then or later"
-            )
+            message = f"phase {phase.slug} closes at {time_text(over)}; its results are released then or later"
             raise Conflict(message, code="phase_not_over", pointer="/at")
         _check_new(phase, audience, version or phase.collection.active_qrels)
         fields = {
@@ -97,7 +97,7 @@ def check_planned(release: Release) -> None:
     """Raise Conflict for a release that is done or cancelled."""
     if release.done_at:
         raise Conflict(
-            f"the {release} was done at {said(release.done_at)}, permanently",
+            f"the {release} was done at {time_text(release.done_at)}, permanently",
             code="already_released",
         )
     if release.cancelled_at:

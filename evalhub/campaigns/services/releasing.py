@@ -9,7 +9,7 @@ from functools import partial
 from django.db import transaction
 
 from evalhub.campaigns.services.guards import check_phases_over
-from evalhub.campaigns.services.notifications import tell_released
+from evalhub.campaigns.services.notifications import notify_released
 from evalhub.campaigns.services.phase_times import last_closing_time
 from evalhub.campaigns.services.releases import (
     check_planned,
@@ -118,7 +118,7 @@ def do_release(
             before={"disclosure": before.label},
             after=told,
         )
-        tell_released(found)
+        notify_released(found)
     return Release.objects.select_related("phase__campaign", "phase__collection", "qrels").get(
         pk=found.pk
     )

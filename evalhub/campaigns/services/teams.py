@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from evalhub.campaigns.services.campaigns import is_organiser, locked
 from evalhub.campaigns.services.entries import end_entries, results_stay
-from evalhub.campaigns.services.notifications import tell_team
+from evalhub.campaigns.services.notifications import notify_team
 from evalhub.campaigns.services.pseudonyms import (
     draw_pseudonym,
     hidden_until,
@@ -102,7 +102,7 @@ def register_team(
         join(participation=made, user=user, origin=origin)
         for agreement in signed:
             sign(agreement=agreement, user=user, typed_name=typed_name, origin=origin)
-        tell_team(made, made.state)
+        notify_team(made, made.state)
     return made
 
 
@@ -183,7 +183,7 @@ def change_state(
             before={"state": str(found.state)},
             after=told,
         )
-        tell_team(found, wanted, reason)
+        notify_team(found, wanted, reason)
         if wanted in (_State.WITHDRAWN, _State.REMOVED):
             end_entries(
                 found,
