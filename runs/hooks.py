@@ -1,8 +1,8 @@
-"""What happens in `runs` and `metrics`, for apps above them that have a say in it.
+"""Signals for apps above `runs` and `metrics` that observe or refuse changes.
 
-Each hook is a signal of Django. It is sent in the transaction of what it announces, so that an exception of a receiver
-refuses it: a receiver of a `before_...` raises Conflict or NotAllowed. An app connects its receivers when it
-is ready; `evalhub.campaigns.receivers` is an example.
+Each hook is a signal of Django. It is sent in the transaction of the change, so that an exception
+of a receiver refuses it: a receiver of a `before_...` raises Conflict or NotAllowed. An app
+connects its receivers when it is ready; `evalhub.campaigns.receivers` is an example.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ before_disclosure = Signal()
 """`collection`: results on it are about to be shown to more people. Its row is locked."""
 
 hidden_names = Signal()
-"""`collection`: it is shown to participants. A receiver returns until when names of teams are hidden there, or None."""
+"""`collection`: it is shown to participants.
+
+A receiver returns the time until which names of teams are hidden there, or None.
+"""
 
 values_read = Signal()
-"""`collection`, `origin`: values that organisers alone see are about to be read."""
+"""`collection`, `origin`: values that only organisers see are about to be read."""
 
 judgements_replaced = Signal()
 """`qrels`: the version of judgements that is active now, in place of another one."""
 
 before_invitation = Signal()
-"""`participation`, `user`: the user is about to be invited to take part with a team; no user for a link."""
+"""`participation`, `user`: the user, None for a link, is about to be invited to take part."""
 
 invited = Signal()
 """`invitation`: a user was invited to a team."""
@@ -52,4 +55,7 @@ due_work = Signal()
 """A receiver returns rows (name, seconds, function): the dispatcher calls each function that often."""
 
 integrity_checks = Signal()
-"""`fast`: whether files are not read. A receiver returns a function that yields the findings of `fsck`."""
+"""`fast`: whether files are not read.
+
+A receiver returns a function that yields the findings of `fsck`.
+"""

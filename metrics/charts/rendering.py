@@ -15,7 +15,7 @@ import vl_convert
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look
-from runs.formats.comma_separated import written
+from runs.formats.comma_separated import write_csv
 
 _PAPER_PPI = 300
 # A CSS pixel is 1/96 of an inch; vl-convert takes it for 1/72.
@@ -86,7 +86,7 @@ def _csv(figure: Figure, look: Look) -> bytes:
         }
 
     rows = ([*map(_cell, row), *source_cells.values()] for row in figure.rows)
-    return "".join(written([*columns, *source_cells], rows)).encode()
+    return "".join(write_csv([*columns, *source_cells], rows)).encode()
 
 
 def _cell(text: str) -> str | Decimal:

@@ -10,14 +10,14 @@ from metrics.exports import latex, markdown, tab_separated
 from metrics.exports.sheet import Sheet
 from metrics.exports.table import Table
 from metrics.exports.trec_eval import render as render_sheets
-from runs.formats.comma_separated import written
+from runs.formats.comma_separated import write_csv
 
 
 def _comma_separated(table: Table) -> Iterator[str]:
     """Yield a line of names, then the values of named columns at full precision."""
     places = [place for place, column in enumerate(table.columns) if column.name]
     names = [table.columns[place].name for place in places]
-    return written(names, ([row.values[place] for place in places] for row in table.rows))
+    return write_csv(names, ([row.values[place] for place in places] for row in table.rows))
 
 
 def _trec_eval(table: Table) -> Iterator[str]:

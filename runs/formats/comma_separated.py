@@ -19,7 +19,7 @@ def neutral(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def written(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+def write_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Yield CSV: a line of names, then chunks of some hundred rows."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")

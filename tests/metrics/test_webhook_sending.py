@@ -28,7 +28,7 @@ from runs.services.webhooks.deliveries import (
 )
 from runs.services.webhooks.managing import change_secret
 from runs.services.webhooks.sending import AT_ONCE, AT_ONCE_PER_OWNER, Sender, send
-from runs.services.webhooks.signing import shown
+from runs.services.webhooks.signing import secret_text
 from runs.services.webhooks.transport import Reply
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.metrics.webhooks import BUSY, OK, RUNS, SECRET, Receiver, at_once, make_webhook
@@ -71,7 +71,7 @@ def test_an_event_is_sent_and_signed(due: Delivery, webhook: Webhook) -> None:
     assert Sender(receiver, at_once).send_due() == 1
     ((url, body, headers),) = receiver.requests
     assert (url, body.decode(), headers["webhook-id"]) == (webhook.url, due.body, str(due.pk))
-    assert evh.webhooks.verify(headers, body, shown(SECRET))["type"] == "run.submitted"
+    assert evh.webhooks.verify(headers, body, secret_text(SECRET))["type"] == "run.submitted"
     assert (headers["User-Agent"], headers["Content-Type"]) == (
         "EvalHub-Webhooks/1",
         "application/json",
@@ -84,7 +84,7 @@ def test_an_event_is_sent_and_signed(due: Delivery, webhook: Webhook) -> None:
 def test_after_a_change_of_the_secret_both_sign_for_a_day(due: Delivery, webhook: Webhook) -> None:
     new = change_secret(webhook=webhook)
     receiver = Receiver(BUSY)
-    for secrets in ((new, shown(SECRET)), (new,)):
+    for secrets in ((new, secret_text(SECRET)), (new,)):
         make_due(due)
         Sender(receiver, at_once).send_due()
         _, body, headers = receiver.requests[-1]
@@ -93,7 +93,7 @@ def test_after_a_change_of_the_secret_both_sign_for_a_day(due: Delivery, webhook
             assert evh.webhooks.verify(headers, body, secret)
         Webhook.objects.update(previous_until=timezone.now() - timedelta(seconds=1))
     with pytest.raises(evh.BadSignature):
-        evh.webhooks.verify(headers, body, shown(SECRET))
+        evh.webhooks.verify(headers, body, secret_text(SECRET))
     # The same id in every attempt.
     assert len({headers["webhook-id"] for _, _, headers in receiver.requests}) == 1
 

@@ -37,7 +37,7 @@ VECTOR = (
 def test_signatures_are_those_of_the_specification() -> None:
     text, message_id, moment, body, expected = VECTOR
     secret = base64.b64decode(text.removeprefix("whsec_"))
-    assert signing.shown(secret) == text
+    assert signing.secret_text(secret) == text
     assert signing.sign(secret, message_id, moment, body) == expected
     both = signing.signatures([b"another", secret], message_id, moment, body)
     assert both.split(" ")[1] == expected

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from evalhub.campaigns.questions.lookup import organised_campaign
 from evalhub.campaigns.services.trail import ACTIONS, Subject, events_of, subjects_of
 from runs.errors import InvalidInput
-from runs.formats.comma_separated import written
+from runs.formats.comma_separated import write_csv
 from runs.models import AuditEvent
 from runs.web.fields import JSONObject
 from runs.web.filters import MomentFilter, choice_filter
@@ -107,7 +107,7 @@ class CampaignTrail(AnswerList[AuditEvent]):
         if rows.count() > MAX_ROWS:
             message = f"more than {MAX_ROWS:,} events: choose some by action, phase, team, after or before"
             raise InvalidInput(message, code="too_many_rows", pointer="format")
-        text = "".join(written(_COLUMNS, (_line(self.answer(event)) for event in rows)))
+        text = "".join(write_csv(_COLUMNS, (_line(self.answer(event)) for event in rows)))
         response = HttpResponse(text, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{kwargs["campaign"]}-trail.csv"'
         return response

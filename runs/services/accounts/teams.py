@@ -74,7 +74,7 @@ def invite(
 ) -> Invitation:
     """Invite a user to a team, or to take part with it in a campaign, and notify them by mail.
 
-    Who takes part becomes a member as well. Raise Conflict for a personal team, and for a user who
+    Taking part makes them a member as well. Raise Conflict for a personal team, and for a user who
     is a member, is invited already, or cannot take part with it.
     """
     user = User.objects.filter(username=username, is_active=True).first()

@@ -117,8 +117,8 @@ def sweep_mails() -> int:
 
 
 def _leave(claimed: Claim, state: Mail.State, **changes: Any) -> bool:
-    held = Mail.objects.filter(pk=claimed.pk, state=_State.SENDING, lease_token=claimed.token)
-    return bool(held.update(state=state, lease_token=None, lease_until=None, **changes))
+    leased = Mail.objects.filter(pk=claimed.pk, state=_State.SENDING, lease_token=claimed.token)
+    return bool(leased.update(state=state, lease_token=None, lease_until=None, **changes))
 
 
 def _from_now(seconds: float) -> ExpressionWrapper[Any]:

@@ -1,4 +1,4 @@
-"""Send due mails from a worker, in one thread beside its evaluations."""
+"""Send due mails from a worker, in one thread, while it evaluates."""
 
 from __future__ import annotations
 

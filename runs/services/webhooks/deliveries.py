@@ -190,8 +190,8 @@ def sweep_deliveries() -> int:
 
 
 def _leave(claimed: Claim, state: Delivery.State, **changes: Any) -> bool:
-    held = Delivery.objects.filter(pk=claimed.pk, state=_State.SENDING, lease_token=claimed.token)
-    return bool(held.update(state=state, lease_token=None, lease_until=None, **changes))
+    leased = Delivery.objects.filter(pk=claimed.pk, state=_State.SENDING, lease_token=claimed.token)
+    return bool(leased.update(state=state, lease_token=None, lease_until=None, **changes))
 
 
 def _is_due() -> Q:

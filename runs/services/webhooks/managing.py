@@ -19,7 +19,7 @@ from runs.services.webhooks.addresses import parse_url
 from runs.services.webhooks.deliveries import disable, interrupt
 from runs.services.webhooks.events import as_text, compose
 from runs.services.webhooks.sending import headers_of
-from runs.services.webhooks.signing import Unreadable, new_secret, seal, shown, unseal
+from runs.services.webhooks.signing import Unreadable, new_secret, seal, secret_text, unseal
 from runs.services.webhooks.transport import Post, Reply, post
 
 MAX_WEBHOOKS = 20
@@ -71,7 +71,7 @@ def create_webhook(
             origin, _Action.WEBHOOK_CREATED, webhook, after={"of": str(owner), **_details(webhook)}
         )
 
-    return webhook, shown(secret) if secret else ""
+    return webhook, secret_text(secret) if secret else ""
 
 
 def change_webhook(*, webhook: Webhook, changes: dict[str, Any], origin: Origin = SYSTEM) -> None:
@@ -143,7 +143,7 @@ def change_secret(*, webhook: Webhook, origin: Origin = SYSTEM) -> str:
     for name, value in sealed.items():
         setattr(webhook, name, value)
 
-    return shown(secret)
+    return secret_text(secret)
 
 
 def try_webhook(*, webhook: Webhook, post: Post = post) -> Reply:

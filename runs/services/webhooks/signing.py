@@ -32,7 +32,7 @@ def new_secret() -> bytes:
     return secrets.token_bytes(_SECRET)
 
 
-def shown(secret: bytes) -> str:
+def secret_text(secret: bytes) -> str:
     """Return a secret in the form that its owner gets."""
     return PREFIX + base64.b64encode(secret).decode()
 

@@ -200,11 +200,11 @@ class Bucket:
         return StorageUnavailable(AWAY)
 
 
-def _age(written: Any, answer: Any) -> float:
+def _age(modified_at: Any, answer: Any) -> float:
     """Return the age of an object at the moment of an answer."""
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     now = parsedate_to_datetime(date) if date else datetime.now(UTC)
-    return float((now - written).total_seconds())
+    return float((now - modified_at).total_seconds())
 
 
 def _create_client(location: Location) -> Any:
