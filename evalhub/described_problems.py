@@ -124,7 +124,7 @@ class OperationSchema(AutoSchema):
                 response = {"$ref": f"#/components/responses/{_name(status)}"}
                 operation["responses"].setdefault(str(status), response)
 
-            if getattr(getattr(self.view, self.method.lower(), None), "kept", False):
+            if getattr(getattr(self.view, self.method.lower(), None), "cached", False):
                 operation["responses"]["304"] = {
                     "description": "what If-None-Match names is the present answer"
                 }

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from evalhub.version import LEAST_CLIENT, VERSION
 from metrics.engine import ENGINE_VERSION
-from metrics.questions.answer_cache import everybody, kept
+from metrics.questions.answer_cache import cached, everybody
 from metrics.services.comparisons.content import STATISTICS_VERSION
 from runs.web.shapes import shape
 
@@ -33,7 +33,7 @@ class VersionView(APIView):
     """The versions of this EvalHub, its engine, its statistics and its API."""
 
     @extend_schema(responses=shape(Version))
-    @kept(None, shared_by=everybody)
+    @cached(None, shared_by=everybody)
     def get(self, request: Request) -> Response:
         versions = Version(
             version=VERSION,

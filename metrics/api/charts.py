@@ -24,7 +24,7 @@ from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.rendering import FORMATS, render
 from metrics.charts.values.charts import RUN_CHART_READS, RUN_CHARTS, RunChartRequest
 from metrics.models import Evaluation, SessionEvaluation
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import (
     SCORES,
     VERSION,
@@ -111,7 +111,7 @@ class CollectionChart(APIView):
             *CHART_PARAMETERS,
         ],
     )
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str, chart: str, form: str) -> HttpResponse:
         test_collection = scored_collection(request, collection)
         check_chart(request, COLLECTION_CHART_READS, chart, form)

@@ -14,7 +14,7 @@ from metrics.engine.curve.curves import CURVES
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.engine.sessions.grammar import VECTORS
 from metrics.models import Evaluation
-from metrics.questions.answer_cache import everybody, kept
+from metrics.questions.answer_cache import cached, everybody
 from metrics.questions.declared import parameter
 from metrics.questions.parameters import query_of
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
@@ -65,7 +65,7 @@ class MeasureList(generics.GenericAPIView[Any]):
             parameter("of", "measures of these only; default: all", choices=tuple(OF)),
         ],
     )
-    @kept(None, shared_by=everybody)
+    @cached(None, shared_by=everybody)
     def get(self, request: Request) -> Response:
         query = query_of(request)
         of = cast(Of | None, choice_in(query, "of", tuple(OF)))
@@ -79,7 +79,7 @@ class MeasureDetail(APIView):
     sDCG."""
 
     @extend_schema(responses=shape(Measure))
-    @kept(None, shared_by=everybody)
+    @cached(None, shared_by=everybody)
     def get(self, request: Request, measure: str) -> Response:
         return Response(_measure(find_measure(measure)))
 

@@ -177,7 +177,7 @@ class Key:
         )
 
 
-def kept(
+def cached(
     find: Find | None, *, shared_by: Sharing | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate the `get` of a view of the API; `find` is None if it reads nothing stored."""
@@ -189,13 +189,13 @@ def kept(
             return question.answer(lambda: get(self, request, **names))
 
         # For the description: it may be answered 304.
-        answer.kept, answer.shared_by = True, shared_by  # type: ignore[attr-defined]
+        answer.cached, answer.shared_by = True, shared_by  # type: ignore[attr-defined]
         return answer
 
     return decorate
 
 
-def kept_page(
+def cached_page(
     find: Find | None, *, shared_by: Sharing | None = None
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
     """Decorate the view of a page, which has a header and form tokens of each reader."""
@@ -206,7 +206,7 @@ def kept_page(
             question = Question(request, find, shared_by, names, page=True)
             return question.answer(lambda: page(request, **names))
 
-        answer.kept, answer.shared_by = True, shared_by  # type: ignore[attr-defined]
+        answer.cached, answer.shared_by = True, shared_by  # type: ignore[attr-defined]
         return answer
 
     return decorate

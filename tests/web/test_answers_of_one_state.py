@@ -54,7 +54,7 @@ def cached_addresses() -> dict[str, URLPattern]:
     """Every address with a cached answer, by name."""
 
     def is_cached(view: Any) -> bool:
-        return getattr(getattr(getattr(view, "cls", None), "get", view), "kept", False)
+        return getattr(getattr(getattr(view, "cls", None), "get", view), "cached", False)
 
     return {str(pattern.name): pattern for pattern in patterns() if is_cached(pattern.callback)}
 

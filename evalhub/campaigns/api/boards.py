@@ -23,7 +23,7 @@ from metrics.api.boards import answers
 from metrics.api.boards.answers import leaderboard_answer
 from metrics.exports.boards import EXPORTS
 from metrics.exports.formats import FORMATS
-from metrics.questions.answer_cache import kept
+from metrics.questions.answer_cache import cached
 from metrics.questions.declared import (
     ARRANGE,
     COLUMNS,
@@ -111,7 +111,7 @@ class PhaseBoardView(APIView):
         responses=shape(PhaseLeaderboard),
         parameters=[MEASURE_NAMES, SORT, ORDER, *PAGE, *_ROWS, *_OF_RUNS, SCORES, *STATISTICS],
     )
-    @kept(of_phase_board, shared_by=readers_of_a_phase)
+    @cached(of_phase_board, shared_by=readers_of_a_phase)
     def get(self, request: Request, campaign: str, phase: str) -> Response:
         asked = phase_board_in(request, campaign, phase)
         query = phase_query(query_of(request), asked.phase, request.user)

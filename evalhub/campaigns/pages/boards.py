@@ -32,7 +32,7 @@ from metrics.exports.formats import FORMATS
 from metrics.exports.table import Cell
 from metrics.pages.boards.table import judged_share, unjudged_note
 from metrics.pages.parts import changed, fill
-from metrics.questions.answer_cache import kept_page
+from metrics.questions.answer_cache import cached_page
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.values.judged_views import depths_of
@@ -77,7 +77,7 @@ class ShownEntry:
 
 @page
 @reads("measures", "sort", "order", "offset", "view", "run_type", "role", "filter")
-@kept_page(of_phase_board, shared_by=readers_of_a_phase)
+@cached_page(of_phase_board, shared_by=readers_of_a_phase)
 def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpResponse:
     """Show a page of the leaderboard of a phase to those who see it in the API."""
     asked, query = phase_board_in(request, campaign, phase), text_of(request.GET)

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from metrics.api.boards.answers import Leaderboard, leaderboard_answer
 from metrics.exports.boards import EXPORTS
 from metrics.exports.formats import FORMATS
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import (
     ARRANGE,
     BOARD,
@@ -45,7 +45,7 @@ class LeaderboardView(APIView):
     """
 
     @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD, VIEW])
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         parameters = board_parameters(request, test_collection)

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import MeasureCautions, RunName, cautions_of, number, numbers, run_name
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import WHAT_IF
 from metrics.questions.parameters import query_of
 from metrics.services.boards import what_if
@@ -70,7 +70,7 @@ class WhatIfView(APIView):
         responses=shape(WhatIf),
         parameters=[*WHAT_IF],
     )
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         query = WhatIfQuery.read(query_of(request, test_collection), test_collection)

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from metrics.api.answers import Caution, RunName, cautions_of, number, numbers, run_name
 from metrics.engine.design import discriminative_power, swap_rates
 from metrics.engine.significance import TESTS
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import DESIGN
 from metrics.questions.parameters import query_of
 from metrics.services.comparisons import design
@@ -125,7 +125,7 @@ class DesignView(APIView):
     and the effect of fewer topics."""
 
     @extend_schema(responses=shape(Design), parameters=[*DESIGN])
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         query = DesignQuery.read(query_of(request, test_collection), test_collection)

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import number, numbers
 from metrics.engine.agreement.assessments import Assessments
-from metrics.questions.answer_cache import everybody, kept, of_judged_collection
+from metrics.questions.answer_cache import cached, everybody, of_judged_collection
 from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
 from metrics.services.comparisons.judgements import JudgedVersion, JudgementsQuery, read_judgements
@@ -88,7 +88,7 @@ class JudgementsView(APIView):
         responses=shape(JudgementsOf),
         parameters=[*declared(JudgementsQuery)],
     )
-    @kept(of_judged_collection, shared_by=everybody)
+    @cached(of_judged_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection, values=False)
         answer = read_judgements(

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, RunName, cautions_of, number, run_name
 from metrics.engine.agreement import intervals
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import ORDERS
 from metrics.questions.parameters import query_of
 from metrics.services.comparisons import orders
@@ -72,7 +72,7 @@ class OrdersView(APIView):
     """
 
     @extend_schema(responses=shape(Orders), parameters=[*ORDERS])
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         query = OrdersQuery.read(query_of(request, test_collection), test_collection)

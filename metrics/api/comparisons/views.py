@@ -22,7 +22,7 @@ from metrics.charts.comparisons.charts import ANSWER_CHARTS
 from metrics.exports.comparisons import EXPORTS
 from metrics.exports.formats import FORMATS
 from metrics.models import Comparison
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, PAIRS, parameter
 from metrics.questions.parameters import query_of
@@ -75,7 +75,7 @@ class ComparisonView(APIView):
         responses={200: shape(answers.Comparison), 202: shape(answers.WaitingComparison)},
         parameters=[*COMPARISON, *PAIRS],
     )
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response | Callable[[], Response]:
         test_collection = scored_collection(request, collection)
         parameters = query_of(request, test_collection)

@@ -16,7 +16,7 @@ from metrics.api.answers import Caution, RunName, cautions_of, run_name
 from metrics.engine.analysis.frontier import STATUSES
 from metrics.exports.formats import FORMATS
 from metrics.exports.tracking.explanations import frontier_table
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import FRONTIER
 from metrics.questions.parameters import query_of
 from metrics.services.snapshots import read_in_snapshot
@@ -74,7 +74,7 @@ class FrontierView(APIView):
     alone."""
 
     @extend_schema(operation_id="frontier_read", responses=shape(Frontier), parameters=[*FRONTIER])
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         query = FrontierQuery.read(

@@ -23,7 +23,7 @@ from metrics.exports.tracking.explanations import (
     TABLES,
     importance_table,
 )
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import IMPORTANCE, parameter
 from metrics.questions.parameters import query_of
 from metrics.services.snapshots import read_in_snapshot
@@ -112,7 +112,7 @@ class ImportanceView(APIView):
     @extend_schema(
         operation_id="importance_read", responses=shape(Importance), parameters=[*IMPORTANCE]
     )
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         query = ImportanceQuery.read(

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import page_addresses
-from metrics.questions.answer_cache import Subject, everybody, kept
+from metrics.questions.answer_cache import Subject, cached, everybody
 from metrics.services.tracking.parameters import DEFAULT_LIMIT, MAX_LIMIT, Facet, read_facets
 from runs.api.tracking.keys import Key, key_of
 from runs.formats.parameters import MAX_KEY
@@ -78,7 +78,7 @@ class ParameterList(APIView):
             OpenApiParameter("offset", int, description="keys to pass over"),
         ],
     )
-    @kept(_open_collection, shared_by=everybody)
+    @cached(_open_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = visible_collection(request, collection)
         parameters = text_of(request.query_params)

@@ -15,7 +15,7 @@ from metrics.engine.curve import precision_recall
 from metrics.engine.curve.intervals import Band
 from metrics.engine.judgement.steps import Matrix
 from metrics.models import Evaluation
-from metrics.questions.answer_cache import everybody, kept, of_scored_run
+from metrics.questions.answer_cache import cached, everybody, of_scored_run
 from metrics.questions.declared import (
     CONFIDENCE,
     CURVE_MEASURES,
@@ -139,7 +139,7 @@ class RunCurveView(APIView):
             VERSION,
         ],
     )
-    @kept(of_scored_run, shared_by=everybody)
+    @cached(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
         text = query_of(request)
@@ -179,7 +179,7 @@ class PrecisionRecallView(APIView):
             VERSION,
         ],
     )
-    @kept(of_scored_run, shared_by=everybody)
+    @cached(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
         text = query_of(request)

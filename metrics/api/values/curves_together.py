@@ -14,7 +14,7 @@ from metrics.api.answers import Coverage, RunName, coverage, run_name
 from metrics.api.values.curves import Curve, LevelCurve, curve_answer, level_answer
 from metrics.engine.curve.precision_recall import recall_points
 from metrics.engine.curve.readings import Readings, against_best
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import (
     CHOSEN_RUNS,
     CONFIDENCE,
@@ -97,7 +97,7 @@ class CollectionCurvesView(APIView):
         responses=shape(CollectionCurves),
         parameters=[*CURVE_MEASURES, DEPTH, RANKS, CONFIDENCE, READINGS, *CHOSEN_RUNS],
     )
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         text = query_of(request, test_collection)
@@ -144,7 +144,7 @@ class CollectionPrecisionRecallView(APIView):
     every level."""
 
     @extend_schema(responses=shape(CollectionPrecisionRecall), parameters=[*RECALL, *CHOSEN_RUNS])
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         text = query_of(request, test_collection)

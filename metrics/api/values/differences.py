@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Mean, RunName, numbers, run_name
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
 from metrics.services.boards import difference
@@ -60,7 +60,7 @@ class DifferenceView(APIView):
         responses=shape(Difference),
         parameters=[*declared(DifferenceQuery)],
     )
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         query = DifferenceQuery.read(query_of(request, test_collection), test_collection)

@@ -16,7 +16,7 @@ from metrics.api.answers import MeasureCautions, RunName, cautions_of, numbers, 
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.matrix import MATRIX_EXPORTS, columns_of
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import MEASURE_NAMES, RUNS, SCORES, VERSION, declared
 from metrics.questions.parameters import query_of
 from metrics.questions.values import evaluation_in
@@ -48,7 +48,7 @@ class CollectionValuesView(APIView):
     """The values of every evaluated run by topic, under the active judgements, in one request."""
 
     @extend_schema(responses=shape(CollectionValues), parameters=[MEASURE_NAMES, RUNS, SCORES])
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         query = MatrixQuery.read(query_of(request, test_collection), test_collection)

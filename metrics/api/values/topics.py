@@ -15,7 +15,7 @@ from metrics.api.answers import MeasureCautions, RunName, cautions_of, number, p
 from metrics.api.comparisons.judgements import LevelShare
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.heat_map import heat_map_table
-from metrics.questions.answer_cache import everybody, kept, of_collection
+from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.parameters import query_of
 from metrics.questions.rankings import topic_in
 from metrics.questions.topics import HEAT_FILE, ONE_TOPIC, TOPICS
@@ -103,7 +103,7 @@ class DifficultyView(APIView):
     how many pairs of runs are in the other order than on the leaderboard."""
 
     @extend_schema(responses=shape(TopicDifficulty), parameters=[*TOPICS])
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         query = TopicsQuery.read(query_of(request), test_collection)
@@ -144,7 +144,7 @@ class TopicView(APIView):
     best first."""
 
     @extend_schema(responses=shape(TopicRuns), parameters=[*ONE_TOPIC])
-    @kept(of_collection, shared_by=everybody)
+    @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         parameters = query_of(request)

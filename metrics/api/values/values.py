@@ -21,7 +21,7 @@ from metrics.api.answers import (
     read_from,
 )
 from metrics.engine.measures.undefined import REASONS
-from metrics.questions.answer_cache import everybody, kept, of_scored_run
+from metrics.questions.answer_cache import cached, everybody, of_scored_run
 from metrics.questions.declared import MEASURE_NAMES, SCORES, VERSION
 from metrics.questions.parameters import query_of
 from metrics.questions.values import evaluation_in
@@ -59,7 +59,7 @@ class RunValuesView(APIView):
     """
 
     @extend_schema(responses=shape(RunValues), parameters=[MEASURE_NAMES, SCORES, VERSION])
-    @kept(of_scored_run, shared_by=everybody)
+    @cached(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
         query = query_of(request)

@@ -31,7 +31,7 @@ from metrics.pages.boards.statistics import BoardStatistics, read_statistics, st
 from metrics.pages.boards.table import board_table
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
 from metrics.pages.shares import share_address
-from metrics.questions.answer_cache import all_without_runs, kept_page, of_visible_collection
+from metrics.questions.answer_cache import all_without_runs, cached_page, of_visible_collection
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import read_leaderboard
@@ -77,7 +77,7 @@ _DRAWN = {
 
 @page
 @reads(*_READS)
-@kept_page(of_visible_collection)
+@cached_page(of_visible_collection)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a collection with its leaderboard.
 
@@ -131,7 +131,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @page
 @reads(*_READS)
-@kept_page(of_visible_collection, shared_by=all_without_runs)
+@cached_page(of_visible_collection, shared_by=all_without_runs)
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard alone, with all of its statistics: its page refreshes itself with it."""
     collection = visible_collection(request, slug)

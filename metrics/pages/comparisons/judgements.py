@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from metrics.engine.agreement.assessments import Assessments
 from metrics.pages.parts import Query, fill, level_class, query_of
-from metrics.questions.answer_cache import Subject, kept_page
+from metrics.questions.answer_cache import Subject, cached_page
 from metrics.questions.topics import topic_address
 from metrics.services.comparisons.judgements import (
     JudgedVersion,
@@ -73,7 +73,7 @@ def _judged_collection(request: HttpRequest, slug: str) -> Subject | None:
 
 @page
 @reads("qrels", "offset")
-@kept_page(_judged_collection)
+@cached_page(_judged_collection)
 def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the content of the judgements, and the agreement of two versions."""
     collection = visible_collection(request, slug)

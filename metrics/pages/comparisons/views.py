@@ -22,7 +22,7 @@ from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
 from metrics.pages.shares import share_address
 from metrics.pages.values.curves import RECALL_PARAMETERS
-from metrics.questions.answer_cache import Subject, all_who_signed_in, kept_page
+from metrics.questions.answer_cache import Subject, all_who_signed_in, cached_page
 from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
 from metrics.questions.run_ids import shown_without_labels, shown_without_tags, without_labels
@@ -74,7 +74,7 @@ def _compared_collection(request: HttpRequest, slug: str) -> Subject | None:
 
 @page
 @reads(*_OF_QUESTION, *_OF_VIEW)
-@kept_page(_compared_collection, shared_by=all_who_signed_in)
+@cached_page(_compared_collection, shared_by=all_who_signed_in)
 def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a comparison of chosen runs of a collection: two of them in detail, or many."""
     collection = visible_collection(request, slug)
@@ -197,7 +197,7 @@ def _finished_comparison(request: HttpRequest, comparison: UUID) -> Subject | No
 
 @page
 @reads("runs", *_OF_VIEW)
-@kept_page(_finished_comparison)
+@cached_page(_finished_comparison)
 def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpResponse:
     """Show a comparison that a worker computes: its progress, and then its result."""
     stored = stored_comparison(request, comparison)

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from metrics.pages.parts import Query, changed, fill, query_of
 from metrics.pages.tracking.parameter_charts import parameter_charts
-from metrics.questions.answer_cache import Subject, all_organisers, kept_page
+from metrics.questions.answer_cache import Subject, all_organisers, cached_page
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.conditions import term_of_key, visible_board, visible_keys
 from metrics.services.boards.filter_grammar import MAX_WORD
@@ -92,7 +92,7 @@ def _scored_collection(request: HttpRequest, slug: str) -> Subject | None:
 
 @page
 @reads("filter", "q", "offset", "x", "by", "measure")
-@kept_page(_scored_collection, shared_by=all_organisers)
+@cached_page(_scored_collection, shared_by=all_organisers)
 def parameters_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the parameters and costs of the runs that the reader sees."""
     collection = visible_collection(request, slug)

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from metrics.charts.boards.heat_map import heat_map_figure
 from metrics.pages.parts import Query, RunField, ShownFigure, changed, fill, query_of
-from metrics.questions.answer_cache import all_once_public, kept_page, of_visible_collection
+from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import HEAT_MAP
@@ -27,7 +27,7 @@ _OFFERED = 300
 
 @page
 @reads(*names_of(HEAT_MAP))
-@kept_page(of_visible_collection, shared_by=all_once_public)
+@cached_page(of_visible_collection, shared_by=all_once_public)
 def heat_map_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the values of runs and topics, or their differences from a baseline."""
     collection = visible_collection(request, slug)

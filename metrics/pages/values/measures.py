@@ -16,7 +16,7 @@ from metrics.engine.measures.finding import names_of
 from metrics.engine.measures.grammar import parse_measure, split_names
 from metrics.engine.sessions.grammar import VECTORS, parse_session_measure
 from metrics.pages.parts import query_of
-from metrics.questions.answer_cache import everybody, kept_page
+from metrics.questions.answer_cache import cached_page, everybody
 from metrics.services.values.examples import (
     EXAMPLE_LEVELS,
     EXAMPLE_MISSED,
@@ -74,7 +74,7 @@ class MeasureLine:
 
 @page
 @reads("search", "of")
-@kept_page(None, shared_by=everybody)
+@cached_page(None, shared_by=everybody)
 def measures_page(request: HttpRequest) -> HttpResponse:
     """Show every measure, or those of runs or sessions (`of`) that a search finds."""
     query = query_of(request)
@@ -85,7 +85,7 @@ def measures_page(request: HttpRequest) -> HttpResponse:
 
 
 @page
-@kept_page(None, shared_by=everybody)
+@cached_page(None, shared_by=everybody)
 def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
     """Show one measure by any of its names: its definition, and its values for a small ranking."""
     try:

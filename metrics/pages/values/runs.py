@@ -43,7 +43,7 @@ from metrics.pages.values.curves import (
 from metrics.pages.values.lineage import lineage_state, read_lineage
 from metrics.pages.values.parameters import changes_since, parameter_lines
 from metrics.pages.values.summary import read_summary
-from metrics.questions.answer_cache import Subject, kept_page
+from metrics.questions.answer_cache import Subject, cached_page
 from metrics.questions.parameters import scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import shown_without_tags
@@ -128,7 +128,7 @@ def _tree(request: HttpRequest, run: Run) -> Tree | None:
     "measures", "sort", "order", "offset", "by", "other", "measure", "depth", "ranks",
     *RECALL_PARAMETERS, "qrels", "scores", "baseline",
 )  # fmt: skip
-@kept_page(_shown_run)
+@cached_page(_shown_run)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run: its description, means, values by topic, and charts."""
     run = visible_run(request, run_id)

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from metrics.pages.parts import Query, changed, fill, level_class, query_of
-from metrics.questions.answer_cache import kept_page, of_visible_collection
+from metrics.questions.answer_cache import cached_page, of_visible_collection
 from metrics.questions.topics import topic_address
 from metrics.services.boards.selection import tested_measures
 from metrics.services.boards.topics import TopicsQuery, TopicValues, ValuedRun, read_topic_values
@@ -43,7 +43,7 @@ _WIDTH = 90.0
 
 @page
 @reads("measure", "sort", "order", "offset", "scores", "topic")
-@kept_page(of_visible_collection)
+@cached_page(of_visible_collection)
 def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the topics of a collection by difficulty; with `topic`, that topic, whatever its id."""
     collection = visible_collection(request, slug)
@@ -67,7 +67,7 @@ def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @page
 @reads("measure", "offset", "scores")
-@kept_page(of_visible_collection)
+@cached_page(of_visible_collection)
 def topic_page(request: HttpRequest, slug: str, topic: str) -> HttpResponse:
     """Show one topic."""
     return _one_topic(request, visible_collection(request, slug), query_of(request), topic)
