@@ -238,6 +238,11 @@ def owned_submission(request: Request, model: type[SubmissionType], pk: UUID) ->
     return submission
 
 
+def lock_row(model: type[Run | SessionSet], pk: UUID) -> None:
+    """Lock the row of a submission until the transaction ends. Call it before the row is read."""
+    model.objects.select_for_update().filter(pk=pk).values_list("pk").first()
+
+
 def withdrawn_submission(request: Request, model: type[SubmissionType], pk: UUID) -> SubmissionType:
     """Return a withdrawn submission that the user may restore, of a collection that the user sees.
 

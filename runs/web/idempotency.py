@@ -68,6 +68,7 @@ def idempotent(allowed: Callable[..., bool]) -> Callable[[View], View]:
                     return _repeat(remembered)
                 return _answer_once(request, key, lambda: post(view, request, *args, **kwargs))
             finally:
+                # The key has read the files, also where the view is not called.
                 for upload in request.FILES.values():
                     upload.close()
 

@@ -13,7 +13,10 @@ Row = TypeVar("Row", bound=Model)
 
 
 class AnswerList(generics.ListAPIView[Row]):
-    """A page of a list: `answer` makes a TypedDict of a row, `serializer_class` is its shape."""
+    """A page of a list: `answer` makes a TypedDict of a row, `serializer_class` is its shape.
+
+    The description of the API reads the model from `queryset`, which is empty.
+    """
 
     answer: staticmethod[[Any], Any]
 

@@ -38,8 +38,8 @@ class KnownParameters(BasePermission):
 
         # If the view has no such method it answers 405.
         if hasattr(view, method.lower()):
-            for refusal in refusals(request.query_params, parameters_read(view, method)):
-                raise refusal
+            for problem in refusals(request.query_params, parameters_read(view, method)):
+                raise problem
 
             if method == "DELETE" or method in getattr(view, "without_body", ()):
                 check_fields(request.data, ())

@@ -82,7 +82,5 @@ class CollectionAuditList(AnswerList[models.AuditEvent]):
     queryset = models.AuditEvent.objects.none()
 
     def get_queryset(self) -> QuerySet[models.AuditEvent]:
-        if getattr(self, "swagger_fake_view", False):
-            return models.AuditEvent.objects.none()
         collection = managed_collection(self.request, self.kwargs["collection"])
         return models.AuditEvent.objects.filter(collection=collection).select_related("collection")

@@ -45,6 +45,7 @@ from runs.services.submissions.submissions import Upload, remove, restore, submi
 from runs.services.tracking.edits import change_run
 from runs.web import conditions, idempotency
 from runs.web.access import (
+    lock_row,
     owned_submission,
     removable_run,
     visible_collection,
@@ -172,12 +173,9 @@ class SubmissionList(generics.ListAPIView[Any]):
 
     def get_queryset(self) -> QuerySet[Any]:
         kind = self.kind
-        submissions: QuerySet[Any] = kind.model.objects.none()
-        if not getattr(self, "swagger_fake_view", False):
-            collection = visible_collection(self.request, self.kwargs["collection"])
-            visible = kind.model.objects.visible_to(self.request.user)
-            submissions = visible.filter(collection=collection)
-
+        collection = visible_collection(self.request, self.kwargs["collection"])
+        visible: QuerySet[Any] = kind.model.objects.visible_to(self.request.user)
+        submissions = visible.filter(collection=collection)
         return submissions.select_related(*kind.selected).prefetch_related(*kind.prefetched)
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -216,6 +214,7 @@ class SubmissionList(generics.ListAPIView[Any]):
 
         if new:
             return kind.response(request, submission, status.HTTP_202_ACCEPTED)
+        # The same file was submitted before: `accept` was not called.
         idempotency.remember(request, lambda: kind.response(request, submission))
         return kind.response(request, submission)
 
@@ -227,6 +226,7 @@ class RunList(SubmissionList):
     kind = RUNS
     serializer_class = RUNS.shape
     filterset_class = RunFilter
+    queryset = Run.objects.none()
 
 
 @extend_schema_view(post=SESSION_SETS.list_schema())
@@ -236,6 +236,7 @@ class SessionSetList(SubmissionList):
     kind = SESSION_SETS
     serializer_class = SESSION_SETS.shape
     filterset_class = SessionSetFilter
+    queryset = SessionSet.objects.none()
 
 
 class SubmissionDetail(APIView):
@@ -293,7 +294,7 @@ def lock_submission(request: Request, kind: Kind[SubmissionType], pk: UUID) -> S
 
     Raise ChangedMeanwhile if it is not in the state that If-Match names.
     """
-    kind.model.objects.select_for_update().filter(pk=pk).values_list("pk").first()
+    lock_row(kind.model, pk)
     submission = owned_submission(request, kind.model, pk)
     conditions.check_unchanged(request, kind.tag(submission))
     return submission
@@ -323,7 +324,7 @@ class RunDetail(SubmissionDetail):
         serializer = RemovalSerializer(data={"reason": request.query_params["reason"]})
         serializer.is_valid(raise_exception=True)
         with transaction.atomic():
-            Run.objects.select_for_update().filter(pk=key["run"]).values_list("pk").first()
+            lock_row(Run, key["run"])
             run = removable_run(request, key["run"])
             conditions.check_unchanged(request, self.kind.tag(run))
             remove(

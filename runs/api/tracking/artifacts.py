@@ -106,8 +106,6 @@ class ArtifactList(AnswerList[models.Artifact]):
     queryset = models.Artifact.objects.none()
 
     def get_queryset(self) -> QuerySet[models.Artifact]:
-        if getattr(self, "swagger_fake_view", False):
-            return self.queryset
         run = visible_run(self.request, self.kwargs["run"])
         return models.Artifact.objects.filter(run=run, deleted_at=None)
 

@@ -105,8 +105,6 @@ class LabelList(AnswerList[models.Label]):
     queryset = models.Label.objects.none()
 
     def get_queryset(self) -> QuerySet[models.Label]:
-        if getattr(self, "swagger_fake_view", False):
-            return self.queryset
         collection = visible_collection(self.request, self.kwargs["collection"])
         labels = models.Label.objects.visible_to(self.request.user).filter(collection=collection)
         return labels.select_related("team", "run").order_by("name", "team__slug")

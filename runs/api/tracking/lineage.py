@@ -21,7 +21,7 @@ from runs.services.tracking.lineage import (
     replace_links,
     replace_parents,
 )
-from runs.web.access import owned_run, visible_run
+from runs.web.access import lock_row, owned_run, visible_run
 from runs.web.lineage_fields import LinksField, ParentsField
 from runs.web.origin import origin_of
 from runs.web.parameters import KnownFields
@@ -181,7 +181,7 @@ class RunTreeView(APIView):
 
 def _lock_run(request: Request, pk: UUID) -> Run:
     """Return a run that the caller may change, and lock its row."""
-    Run.objects.select_for_update().filter(pk=pk).values_list("pk").first()
+    lock_row(Run, pk)
     return owned_run(request, pk)
 
 

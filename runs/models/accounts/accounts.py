@@ -239,6 +239,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         # Every request of the API asks this: the query is simple, and Python checks the row.
         row = self.select_related("user").filter(key=key).first() if prefix == "evh" else None
         token = row if row and row.is_usable else None
+
+        # Compare an unknown token, too, so that it takes as long as a wrong secret.
         expected = token.digest if token else digest_of_secret("")
         equal = hmac.compare_digest(expected, digest_of_secret(secret))
 

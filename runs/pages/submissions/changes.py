@@ -26,7 +26,7 @@ from runs.models import Label, Scope, User
 from runs.models.tracking.labels import NAME_RULE, NAME_RULE_MESSAGE
 from runs.services.submissions.submissions import restore, withdraw
 from runs.services.tracking.labels import delete_label, move_label
-from runs.web.access import owned_submission, withdrawn_submission
+from runs.web.access import lock_row, owned_submission, withdrawn_submission
 from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
 from runs.web.origin import origin_of
 
@@ -45,8 +45,8 @@ class ChangePage(FormPage):
         submission = self._submission(request, key)
         try:
             with transaction.atomic():
-                rows = self.kind.model.objects.select_for_update().filter(pk=submission.pk)
-                rows.values_list("pk").first()
+                lock_row(self.kind.model, submission.pk)
+                # It may have been changed before it was locked.
                 return self._change(request, self._submission(request, key))
         except (EvalHubError, APIException) as error:
             return self._page(request, submission, refusal_of(error))

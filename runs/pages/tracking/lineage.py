@@ -24,7 +24,7 @@ from runs.services.tracking.lineage import (
     replace_links,
     replace_parents,
 )
-from runs.web.access import owned_run
+from runs.web.access import lock_row, owned_run
 from runs.web.forms import FormPage, Refusal, refusal_of, render_form, see
 from runs.web.origin import origin_of
 
@@ -45,7 +45,7 @@ class RunLineagePage(FormPage):
     def post(self, request: Request, run_id: UUID) -> HttpResponse:
         parents, links = (str(request.data.get(name, "")) for name in ("parents", "links"))
         with transaction.atomic():
-            Run.objects.select_for_update().filter(pk=run_id).values_list("pk").first()
+            lock_row(Run, run_id)
             run, origin = owned_run(request, run_id), origin_of(request)
             try:
                 with transaction.atomic():

@@ -23,7 +23,7 @@ from runs.formats.parameter_lines import (
 from runs.formats.parameters import flatten, read_costs
 from runs.models import Run, Scope
 from runs.services.tracking.edits import Changed, PastEdit, edit_of, history_of, save_edits
-from runs.web.access import owned_run
+from runs.web.access import lock_row, owned_run
 from runs.web.forms import FormPage, see
 from runs.web.origin import origin_of
 from runs.web.views import problem_of
@@ -46,7 +46,7 @@ class RunParametersPage(FormPage):
     def post(self, request: Request, run_id: UUID) -> HttpResponse:
         parameters, costs = (str(request.data.get(name, "")) for name in ("parameters", "costs"))
         with transaction.atomic():
-            Run.objects.select_for_update().filter(pk=run_id).values_list("pk").first()
+            lock_row(Run, run_id)
             run = owned_run(request, run_id)
             try:
                 if request.data.get("read", RUNS.tag(run)) != RUNS.tag(run):
