@@ -22,12 +22,12 @@ def rank_correlations(ranks: Ints | Floats) -> Matrix:
     agreement, apart = np.zeros((2, len(ranks), len(ranks)))
     ranked = np.logical_not(np.isnan(ranks))
     for place, system in enumerate(ranks.T):
-        both = (ranked & ranked[:, [place]]).astype(np.float64)
-        sides = np.where(both > 0, np.sign(ranks - system[:, None]), 0.0)
+        have_ranks = (ranked & ranked[:, [place]]).astype(np.float64)
+        sides = np.where(have_ranks > 0, np.sign(ranks - system[:, None]), 0.0)
         agreement += sides @ sides.T
         # How often the row of the first index tells two systems apart of those that the other row
         # ranks as well.
-        apart += np.abs(sides) @ both.T
+        apart += np.abs(sides) @ have_ranks.T
 
     scale = np.sqrt(apart * apart.T)
     tau = np.full_like(agreement, np.nan)

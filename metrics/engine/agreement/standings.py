@@ -121,9 +121,9 @@ def comparable(
     all, `topics_of` says for some systems which topics they are. Among several sets of that
     size the one of most systems counts, or that of the first system.
     """
-    most = max(topics, default=0)
-    widest = [place for place, number in enumerate(topics) if number == most > 0]
-    if most < judged and len(widest) > 1:
+    largest = max(topics, default=0)
+    widest = [place for place, number in enumerate(topics) if number == largest > 0]
+    if largest < judged and len(widest) > 1:
         sets = topics_of(widest)
         usual, _ = Counter(sets).most_common(1)[0]
         widest = [

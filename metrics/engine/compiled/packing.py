@@ -67,8 +67,8 @@ def _smallest(array: Any) -> Any:
         return array.astype(np.int8)
 
     low, high = int(array.min()), int(array.max())
-    for narrow, least, most in _NARROW:
-        if least <= low and high <= most:
+    for narrow, lowest, highest in _NARROW:
+        if lowest <= low and high <= highest:
             return array.astype(narrow)
 
     return array

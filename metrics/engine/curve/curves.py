@@ -257,17 +257,17 @@ def _relevant_steps(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]
 
 
 def _precision_curve(run: JudgedRun, depth: int, rel: int, relative: bool) -> Curve:
-    retrieved, most = _relevant_steps(run, depth, rel)
+    retrieved, ideal = _relevant_steps(run, depth, rel)
     if relative:
-        return normalised(retrieved, most, same_rows(retrieved, most))
-    return Curve(retrieved, most, worth=1.0 / np.arange(1, depth + 1))
+        return normalised(retrieved, ideal, same_rows(retrieved, ideal))
+    return Curve(retrieved, ideal, worth=1.0 / np.arange(1, depth + 1))
 
 
 def _recall_curve(run: JudgedRun, depth: int, rel: int) -> Curve:
-    retrieved, most = _relevant_steps(run, depth, rel)
+    retrieved, ideal = _relevant_steps(run, depth, rel)
     total = run.num_rel(rel)
     shares, best = (
-        steps.with_value(steps.value / total[steps.topic]) for steps in (retrieved, most)
+        steps.with_value(steps.value / total[steps.topic]) for steps in (retrieved, ideal)
     )
 
     return Curve(shares, best, cumulates=True)
@@ -288,8 +288,8 @@ def _weighted_means(run: JudgedRun, depth: int, rel: int, beta: float) -> tuple[
     because R is part of it."""
     square = beta * beta
     share = (1 + square) / (square * run.num_rel(rel)[:, None] + np.arange(1, depth + 1))
-    retrieved, most = _relevant_steps(run, depth, rel)
-    return retrieved.matrix() * share, most.matrix() * share
+    retrieved, ideal = _relevant_steps(run, depth, rel)
+    return retrieved.matrix() * share, ideal.matrix() * share
 
 
 CURVES: dict[str, Callable[..., Curve]] = {

@@ -73,7 +73,7 @@ class GainCurves:
 
         # A discount changes values, and not the ranks at which they change.
         rows = same_rows(raw[0], best[0])
-        shares = [normalised(*both, rows).mean for both in zip(raw, best, strict=True)]
+        shares = [normalised(*steps, rows).mean for steps in zip(raw, best, strict=True)]
         return cls(
             measure=measure,
             depth=depth,

@@ -59,15 +59,15 @@ def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
     A curve that never falls is followed to the last document: what the run has not gained there it
     never gains.
     """
-    whole = curve(run, measure, depth)
-    if whole.cumulates:
-        whole = curve(run, measure, max(depth, _length(run)))
-    actual, ideal = whole.mean, whole.ideal_mean[:depth]
+    full_curve = curve(run, measure, depth)
+    if full_curve.cumulates:
+        full_curve = curve(run, measure, max(depth, _length(run)))
+    actual, ideal = full_curve.mean, full_curve.ideal_mean[:depth]
     missed, percent = missed_of(actual[:depth], ideal)
-    if not whole.cumulates:
+    if not full_curve.cumulates:
         return Readings(None, missed, percent, None)
 
-    horizontal_from = int(whole.best.rank.max(initial=0)) or None
+    horizontal_from = int(full_curve.best.rank.max(initial=0)) or None
     return Readings(ranks_needed(actual, ideal), missed, percent, horizontal_from, actual)
 
 

@@ -152,9 +152,9 @@ def _spread(means: Floats, blocks: Ints, is_after: Flags) -> tuple[float, int]:
         return centred
 
     scale = float(np.abs(means).max()) or 1.0
-    value, rest = within(is_after.astype(np.float64)), within(means / scale)
-    rest = rest - value * (value @ rest) / (value @ value)
-    squares = float(rest @ rest)
+    value, residuals = within(is_after.astype(np.float64)), within(means / scale)
+    residuals = residuals - value * (value @ residuals) / (value @ value)
+    squares = float(residuals @ residuals)
     noise = len(means) * ROUNDING**2
 
     return (squares / freedom * scale**2 if squares > noise else 0.0), freedom

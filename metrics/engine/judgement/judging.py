@@ -129,12 +129,12 @@ class Judgements:
         topics = topic_of[block.topics_of(rows)]
 
         # Two documents can have the same key.
-        same = spans_equal(
+        is_same = spans_equal(
             block.data, block.doc_starts[rows], block.doc_ends[rows],
             self.data, self.doc_starts[matched], self.doc_ends[matched],
         )  # fmt: skip
-        same &= topics == self.topics[matched]
-        for index in np.flatnonzero(~same).tolist():
+        is_same &= topics == self.topics[matched]
+        for index in np.flatnonzero(~is_same).tolist():
             row = int(rows[index])
             doc_id = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes()
             matched[index] = self.places.get((int(topics[index]), doc_id), -1)
@@ -246,8 +246,8 @@ def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float6
     rows = np.arange(block.topic_starts[topic], block.topic_starts[topic + 1])
     by_id = rows[_order_by_id(block, rows, np.zeros_like(rows))]
     with np.errstate(over="ignore"):
-        own = block.scores[by_id].astype(scores, copy=False)
-    return by_id[np.argsort(-own, kind="stable")]
+        topic_scores = block.scores[by_id].astype(scores, copy=False)
+    return by_id[np.argsort(-topic_scores, kind="stable")]
 
 
 _NO_ROWS = np.zeros(0, np.int64)
@@ -354,10 +354,10 @@ class _ScoreOrder:
         """
         first, size = positions.copy(), np.ones_like(positions)
         begin, end = block.topic_starts[topics], block.topic_starts[topics + 1]
-        own = self.scores[positions]
-        above = (positions > begin) & (self.scores[positions - 1] == own)
+        scores = self.scores[positions]
+        above = (positions > begin) & (self.scores[positions - 1] == scores)
         below = (positions + 1 < end) & (
-            self.scores[np.minimum(positions + 1, len(self.scores) - 1)] == own
+            self.scores[np.minimum(positions + 1, len(self.scores) - 1)] == scores
         )
         tied = np.flatnonzero(above | below)
         if len(tied):

@@ -124,12 +124,12 @@ def normalised_cumulative_utility(
     if stop == "gu":
         base = _relevant_base(run, rel)
         share = stops.of(blended.level)
-        whole = sum_by_topic(base.topic, stops.of(base.level) * base.counts, run.n_topics)
+        total_share = sum_by_topic(base.topic, stops.of(base.level) * base.counts, run.n_topics)
     else:
         share = np.power(gamma, blended.ordinal - 1.0)
-        whole = (1 - np.power(gamma, run.num_rel(rel).astype(np.float64))) / (1 - gamma)
+        total_share = (1 - np.power(gamma, run.num_rel(rel).astype(np.float64))) / (1 - gamma)
 
-    return ratio(sum_by_topic(blended.topic, share * blended.ratio, run.n_topics), whole)
+    return ratio(sum_by_topic(blended.topic, share * blended.ratio, run.n_topics), total_share)
 
 
 def p_plus(

@@ -196,8 +196,8 @@ def read_choice(*choices: str) -> Callable[[str, str], str]:
         if text in choices:
             return text
 
-        listing, near = ", ".join(repr(choice) for choice in choices), closest(text, choices)
-        suggestion = f"; did you mean {near!r}?" if near else ""
+        listing, nearest = ", ".join(repr(choice) for choice in choices), closest(text, choices)
+        suggestion = f"; did you mean {nearest!r}?" if nearest else ""
         raise MeasureError(
             f"{name}={text!r}: {name} is one of {listing}{suggestion}", code="bad_parameter"
         )

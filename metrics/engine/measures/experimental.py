@@ -58,10 +58,10 @@ def ndcg_at_levels(run: JudgedRun, *, cutoff: None = None, gains: GainMap = LINE
     topic, best = ideal.topic[last], _cumulated(ideal).gain[last]
     total = sum_by_topic(topic, dcg.reached(topic, ideal.rank[last]) / best, run.n_topics)
     beyond = (run.num_ret >= ideal.count() + 2) & (ideal.count() > 0)
-    whole = ratio(_dcg(run.gains(gains)), _dcg(ideal))
+    ndcg = ratio(_dcg(run.gains(gains)), _dcg(ideal))
 
     return ratio(
-        total + np.where(beyond, whole, 0.0), np.bincount(topic, minlength=run.n_topics) + beyond
+        total + np.where(beyond, ndcg, 0.0), np.bincount(topic, minlength=run.n_topics) + beyond
     )
 
 

@@ -69,9 +69,9 @@ def inst(
     earlier = before(topic, height, (2 * T) ** 2)
     expected = sum_by_topic(topic, gain * earlier / (distance + gain) ** 2, ranked.n_topics)
     changed = height * _stretch(ranked, remaining) - earlier * _stretch(ranked, remaining + gain)
-    whole = (2 * T) ** 2 * float(_trigamma(2 * T) - _trigamma(DEPTH + 2 * T))
+    total_weight = (2 * T) ** 2 * float(_trigamma(2 * T) - _trigamma(DEPTH + 2 * T))
 
-    return expected / (whole + sum_by_topic(topic, changed, ranked.n_topics))
+    return expected / (total_weight + sum_by_topic(topic, changed, ranked.n_topics))
 
 
 def _stretch(ranked: RankedGains, remaining: Floats) -> Floats:

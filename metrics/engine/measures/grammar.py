@@ -415,7 +415,7 @@ def _unknown(text: str) -> str:
             "ir_measures calls SDCG"
         )
 
-    near = suggest_measure(text, _SPELLINGS, parse_measure)
-    if near:
-        return f"unknown measure {text!r}; did you mean {near}?"
+    suggestion = suggest_measure(text, _SPELLINGS, parse_measure)
+    if suggestion:
+        return f"unknown measure {text!r}; did you mean {suggestion}?"
     return f"unknown measure {text!r}; names look like nDCG@10 or P(rel=2)@5"

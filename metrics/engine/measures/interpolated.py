@@ -128,14 +128,16 @@ def _highest(topic: Ints, precision: Floats, first: Ints, last: Ints) -> Matrix:
     per topic, and count from 1.
     """
     start = np.searchsorted(topic, np.arange(len(first)))[:, None]
-    some = first <= last
-    ends = np.stack([start + first - 1, np.broadcast_to(start + last, first.shape)], axis=-1)[some]
+    not_empty = first <= last
+    ends = np.stack([start + first - 1, np.broadcast_to(start + last, first.shape)], axis=-1)[
+        not_empty
+    ]
     precision = np.append(precision, 0.0)
     highest = np.zeros(first.shape)
 
     # reduceat takes the maximum between each index and the next one; every other stretch lies
     # between two of ours.
-    highest[some] = np.maximum.reduceat(precision, ends.ravel())[::2] if len(ends) else 0.0
+    highest[not_empty] = np.maximum.reduceat(precision, ends.ravel())[::2] if len(ends) else 0.0
     return highest
 
 

@@ -90,14 +90,14 @@ def compat(
     depth = np.maximum(run.num_ret, size)
     ranks = np.arange(1.0, depth.max(initial=0) + 1)
     upto = np.append(0.0, np.cumsum(p ** (ranks - 1) / ranks))
-    both = np.maximum(run.rank[rows], _ideal_rank(run)[rows])
-    overlap = sum_by_topic(topic, upto[depth[topic]] - upto[both - 1], run.n_topics)
-    whole = (1 - p**depth) / (1 - p)
+    joint_rank = np.maximum(run.rank[rows], _ideal_rank(run)[rows])
+    overlap = sum_by_topic(topic, upto[depth[topic]] - upto[joint_rank - 1], run.n_topics)
+    normaliser = (1 - p**depth) / (1 - p)
 
     if normalize:
-        whole = (1 - p**size) / (1 - p) + size * (upto[depth] - upto[size])
+        normaliser = (1 - p**size) / (1 - p) + size * (upto[depth] - upto[size])
     result = np.zeros(run.n_topics)
-    np.divide(overlap, whole, out=result, where=size > 0)
+    np.divide(overlap, normaliser, out=result, where=size > 0)
 
     return result
 

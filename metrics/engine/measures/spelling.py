@@ -26,9 +26,9 @@ def suggest(word: str, names: Iterable[str], among: str) -> str:
     """Return the end of a refusal: the most similar name, or else all names after the words
     `among`."""
     choices = list(names)
-    near = closest(word, choices)
-    if near:
-        return f"did you mean {near!r}?"
+    nearest = closest(word, choices)
+    if nearest:
+        return f"did you mean {nearest!r}?"
     return f"{among} {', '.join(choices)}" if choices else f"{among} none"
 
 

@@ -53,8 +53,8 @@ def alpha_dcg(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) 
     number of subtopics
     """
     cover, ranks = run.coverage(rel), np.arange(1.0, cutoff + 1)
-    most = np.sum(np.power(1.0 - alpha, ranks - 1) / np.log2(ranks + 1))
-    return ratio(_alpha_dcg(cover, alpha, cutoff) / most, cover.subtopics)
+    maximum = np.sum(np.power(1.0 - alpha, ranks - 1) / np.log2(ranks + 1))
+    return ratio(_alpha_dcg(cover, alpha, cutoff) / maximum, cover.subtopics)
 
 
 def alpha_ndcg(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> Floats:
@@ -88,8 +88,8 @@ def err_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> 
     subtopics; ir_measures has no alpha here
     """
     cover, ranks = run.coverage(rel), np.arange(1.0, cutoff + 1)
-    most = np.sum(np.power(1.0 - alpha, ranks - 1) / ranks)
-    return ratio(_err(cover, alpha, cutoff) / most, cover.subtopics)
+    maximum = np.sum(np.power(1.0 - alpha, ranks - 1) / ranks)
+    return ratio(_err(cover, alpha, cutoff) / maximum, cover.subtopics)
 
 
 def nerr_ia(run: JudgedRun, *, cutoff: int, alpha: float = 0.5, rel: int = 1) -> Floats:

@@ -228,11 +228,11 @@ def length_table(view: JudgedSessions, group: Ints, groups: int) -> LengthTable:
     Source: Järvelin et al., ECIR 2008, table 2.
     """
     chosen = group >= 0
-    most = int(view.queries[chosen].max(initial=0))
-    cell = group[chosen] * (most + 1) + view.queries[chosen]
-    counts = np.bincount(cell, minlength=groups * (most + 1)).reshape(groups, most + 1)
+    longest = int(view.queries[chosen].max(initial=0))
+    cell = group[chosen] * (longest + 1) + view.queries[chosen]
+    counts = np.bincount(cell, minlength=groups * (longest + 1)).reshape(groups, longest + 1)
     sessions = counts.sum(axis=1)
-    mean = np.where(sessions > 0, counts @ np.arange(most + 1) / np.maximum(sessions, 1), np.nan)
+    mean = np.where(sessions > 0, counts @ np.arange(longest + 1) / np.maximum(sessions, 1), np.nan)
 
     return LengthTable(counts[:, 1:], mean)
 

@@ -87,14 +87,14 @@ def dependent_cells(
 def left_out(crossings: list[Crossing]) -> tuple[Caution, ...]:
     """Return the caution of searchers and topics that a crossed analysis does not take; of several
     analyses, that of the one with the most."""
-    most = max(
+    largest = max(
         crossings, key=lambda crossing: crossing.searchers_left_out + crossing.topics_left_out
     )
     parts = [
         f"{counted(number, noun)} with {'only some of the' if crosses else 'several'} systems"
         for number, noun, crosses in (
-            (most.searchers_left_out, "searcher", most.searchers_cross),
-            (most.topics_left_out, "topic", most.topics_cross),
+            (largest.searchers_left_out, "searcher", largest.searchers_cross),
+            (largest.topics_left_out, "topic", largest.topics_cross),
         )
         if number
     ]

@@ -71,9 +71,11 @@ def of_queries(view: JudgedSessions, values: Floats, figure: str) -> Floats:
     Queries without a value (NaN) are left out of best, worst, mean and sum; a session of none has
     no value.
     """
-    some = np.flatnonzero(view.queries)
+    has_queries = np.flatnonzero(view.queries)
     chosen = np.full(view.n_sessions, np.nan)
-    chosen[some] = _OF_QUERIES[figure](values, view.starts[:-1][some], view.starts[1:][some])
+    chosen[has_queries] = _OF_QUERIES[figure](
+        values, view.starts[:-1][has_queries], view.starts[1:][has_queries]
+    )
     return chosen
 
 

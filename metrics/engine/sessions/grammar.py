@@ -138,9 +138,9 @@ def _unknown(text: str, name: str) -> str:
             "Query(of='nDCG@10')"
         )
 
-    near = suggest_measure(text, _SPELLINGS, parse_session_measure)
-    if near:
-        return f"unknown session measure {text[:100]!r}; did you mean {near}?"
+    suggestion = suggest_measure(text, _SPELLINGS, parse_session_measure)
+    if suggestion:
+        return f"unknown session measure {text[:100]!r}; did you mean {suggestion}?"
     known = ", ".join(SESSION_MEASURES)
     return (
         f"unknown session measure {text[:100]!r}; known are {known}, and Session(of='AP') for a "

@@ -111,9 +111,9 @@ class JudgedSessions:
     def session_topic(self) -> Ints:
         """Return the judged topic of each session's queries: -1 for none, -2 for several."""
         least, most = (np.full(self.n_sessions, -1, np.int64) for _ in range(2))
-        some = np.flatnonzero(self.queries)
-        least[some] = np.minimum.reduceat(self.topic, self.starts[:-1][some])
-        most[some] = np.maximum.reduceat(self.topic, self.starts[:-1][some])
+        has_queries = np.flatnonzero(self.queries)
+        least[has_queries] = np.minimum.reduceat(self.topic, self.starts[:-1][has_queries])
+        most[has_queries] = np.maximum.reduceat(self.topic, self.starts[:-1][has_queries])
         return np.where(least == most, most, -2)
 
     @cached_property

@@ -77,9 +77,9 @@ def judge_sessions(
 
 def _joined(parts: list[Any]) -> Any:
     """Return the parts one after another. Empty their list: a log is not in memory twice."""
-    whole = np.concatenate(parts)
+    column = np.concatenate(parts)
     parts.clear()
-    return whole
+    return column
 
 
 def _judge_known(
@@ -142,9 +142,11 @@ def _keys(block: SessionBlock, by: JudgedBy) -> Iterator[bytes]:
 def _lengths(block: SessionBlock) -> Ints:
     """Return the last rank of each query, 0 where nothing was found."""
     length = np.zeros(len(block.queries), np.int64)
-    some = np.flatnonzero(np.diff(block.document_starts))
-    if len(some):
-        length[some] = np.maximum.reduceat(block.ranks, block.document_starts[:-1][some])
+    has_documents = np.flatnonzero(np.diff(block.document_starts))
+    if len(has_documents):
+        length[has_documents] = np.maximum.reduceat(
+            block.ranks, block.document_starts[:-1][has_documents]
+        )
     return length
 
 

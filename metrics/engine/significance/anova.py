@@ -54,8 +54,9 @@ def analyse(values: Matrix) -> OmnibusResult:
     runs, topics = values.shape
     by_run = _source("runs", parts.runs, runs - 1, parts)
     by_topic = _source("topics", parts.topics, topics - 1, parts)
-    rest = parts.residual * parts.scale**2
-    sources = (by_run, by_topic, Source("residual", rest, parts.freedom, parts.residual_variance))
+    residual = parts.residual * parts.scale**2
+    residual_source = Source("residual", residual, parts.freedom, parts.residual_variance)
+    sources = (by_run, by_topic, residual_source)
     sphericity = _sphericity(by_run.statistic, parts)
 
     explained = parts.runs + parts.residual

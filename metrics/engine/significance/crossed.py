@@ -95,9 +95,11 @@ class Model:
 
         # A mean square by searchers and one by topics, each with its degrees of freedom.
         errors = [_error(self.directions, residuals, strata) for strata in self.strata]
-        mean_square, both = explained / between, sum(error for error, _ in errors)
-        freedom = both**2 / sum(error**2 / n for error, n in errors) if both else errors[0][1]
-        statistic, p_value = _ratio(mean_square, both, between, freedom)
+        mean_square, total_error = explained / between, sum(error for error, _ in errors)
+        freedom = errors[0][1]
+        if total_error:
+            freedom = total_error**2 / sum(error**2 / n for error, n in errors)
+        statistic, p_value = _ratio(mean_square, total_error, between, freedom)
         sources = [
             Source(
                 "systems", explained * scale**2, between, mean_square * scale**2, statistic, p_value
@@ -211,12 +213,12 @@ def mean_interval(
         variance = float(np.square(np.bincount(unit, centred)).sum() / trace / sessions)
         variances.append((variance, trace**2 / squares))
 
-    both = sum(variance for variance, _ in variances)
-    if both <= ROUNDING**2:
+    total = sum(variance for variance, _ in variances)
+    if total <= ROUNDING**2:
         return mean, mean
 
-    freedom = both**2 / sum(variance**2 / n for variance, n in variances)
-    margin = float(special.stdtrit(freedom, (1 + confidence) / 2)) * both**0.5 * scale
+    freedom = total**2 / sum(variance**2 / n for variance, n in variances)
+    margin = float(special.stdtrit(freedom, (1 + confidence) / 2)) * total**0.5 * scale
     return mean - margin, mean + margin
 
 

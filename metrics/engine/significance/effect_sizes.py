@@ -133,8 +133,8 @@ def detectable_difference(error: Floats, freedom: int | Floats, confidence: floa
     of 10.
     Source: Julious, Sample Sizes for Clinical Trials, 2010, chapter 6 (non-inferiority)
     """
-    both = special.stdtrit(freedom, (1 + confidence) / 2) + special.stdtrit(freedom, POWER)
-    difference: Floats = both * error
+    quantiles = special.stdtrit(freedom, (1 + confidence) / 2) + special.stdtrit(freedom, POWER)
+    difference: Floats = quantiles * error
     return difference
 
 
@@ -235,11 +235,13 @@ def probability_better(wins: Ints, ties: Ints, topics: int, confidence: float) -
     """
     p = (wins + ties / 2) / topics
     z = float(special.ndtri((1 + confidence) / 2))
-    middle, whole = p + z**2 / (2 * topics), 1 + z**2 / topics
+    middle, denominator = p + z**2 / (2 * topics), 1 + z**2 / topics
     margin = z * np.sqrt(p * (1 - p) / topics + (z / (2 * topics)) ** 2)
     # At 0 and 1 the end is there but for rounding.
     return Estimate(
-        p, np.maximum((middle - margin) / whole, 0.0), np.minimum((middle + margin) / whole, 1.0)
+        p,
+        np.maximum((middle - margin) / denominator, 0.0),
+        np.minimum((middle + margin) / denominator, 1.0),
     )
 
 
@@ -268,8 +270,8 @@ def paired_cliff_delta(values: Matrix, first: Ints, second: Ints, confidence: fl
         rows[orders[i]] = above - below
         under, over = _dominance(ordered[j], ordered[i], noise)
         columns[orders[j]] = over - under
-        same = values[i] - values[j]
-        signs = np.where(np.abs(same) <= noise, 0.0, np.sign(same))
+        differences = values[i] - values[j]
+        signs = np.where(np.abs(differences) <= noise, 0.0, np.sign(differences))
         total = rows.sum()
         deltas[place] = total / n**2
 
@@ -285,8 +287,8 @@ def _skew_interval(
     """Return deltas with Feng and Cliff's interval within -1 and 1; NaN where delta is an end."""
     t = special.stdtrit(freedom, (1 + confidence) / 2)
     margin = t * np.sqrt(variance * ((1 - delta**2) ** 2 + t**2 * variance))
-    middle, whole = delta - delta**3, 1 - delta**2 + t**2 * variance
-    sure = np.where(np.abs(delta) == 1, np.nan, whole)
+    middle, denominator = delta - delta**3, 1 - delta**2 + t**2 * variance
+    sure = np.where(np.abs(delta) == 1, np.nan, denominator)
     return Estimate(delta, (middle - margin) / sure, (middle + margin) / sure)
 
 

@@ -191,9 +191,9 @@ def power_of_tost(topics: int | Floats, shift: float | Floats, alpha: float = 0.
     nodes, weights = _nodes()
 
     # Integrate over the chance of u, up to the u beyond which nothing is equivalent.
-    whole = special.gammainc(half, half * np.square(shifts / bound))
-    u = np.sqrt(special.gammaincinv(half, whole * nodes) / half)
-    power: Floats = (whole * weights * (2 * special.ndtr(shifts - bound * u) - 1)).sum(axis=-1)
+    chance = special.gammainc(half, half * np.square(shifts / bound))
+    u = np.sqrt(special.gammaincinv(half, chance * nodes) / half)
+    power: Floats = (chance * weights * (2 * special.ndtr(shifts - bound * u) - 1)).sum(axis=-1)
     return power
 
 

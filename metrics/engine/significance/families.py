@@ -276,8 +276,8 @@ def check_known(tests: Iterable[str], correction: str, others: Iterable[str] = (
 
 def _check(kind: str, name: str, names: list[str]) -> None:
     if name not in names:
-        near = closest(name, names)
-        suggestion = f"did you mean {near!r}? " if near else ""
+        nearest = closest(name, names)
+        suggestion = f"did you mean {nearest!r}? " if nearest else ""
         message = f"unknown {kind} {name[:40]!r}; {suggestion}known: {', '.join(names)}"
         if kind == "test" and name in OMNIBUS:
             message = (

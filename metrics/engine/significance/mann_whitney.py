@@ -70,8 +70,9 @@ def compare_samples(
     statistic, leaning, p_value = (np.empty(len(first)) for _ in range(3))
     exact = np.zeros(len(first), np.bool_)
     for place, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        both, (n, m) = np.concatenate([samples[i], samples[j]]), (len(samples[i]), len(samples[j]))
-        ranks, ties = rank_rows(both[None, :], ROUNDING * np.abs(both).max(keepdims=True))
+        joined = np.concatenate([samples[i], samples[j]])
+        n, m = len(samples[i]), len(samples[j])
+        ranks, ties = rank_rows(joined[None, :], ROUNDING * np.abs(joined).max(keepdims=True))
         statistic[place] = ranks[0, :n].sum() - n * (n + 1) / 2
         leaning[place] = statistic[place] - n * m / 2
         exact[place] = ties[0] == 0 and min(n, m) <= _TABLE
@@ -95,8 +96,8 @@ def compare_samples(
 
 def _compare(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats, Flags]:
     n = values.shape[1]
-    both = np.hstack([values[first], values[second]])
-    ranks, ties = rank_rows(both, noise_of(values, first, second))
+    joined = np.hstack([values[first], values[second]])
+    ranks, ties = rank_rows(joined, noise_of(values, first, second))
     statistic = ranks[:, :n].sum(axis=1) - n * (n + 1) / 2
     larger = np.maximum(statistic, n * n - statistic)
     error = np.sqrt(n * n / 12 * np.maximum(2 * n + 1 - ties / (2 * n * (2 * n - 1)), 0.0))

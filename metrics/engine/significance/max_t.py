@@ -109,8 +109,8 @@ def _scales(values: Matrix, first: Ints, second: Ints) -> Floats:
         differences = values[a] - values[b]
         # Divide by the largest first: squares of tiny differences would be 0.
         size = np.abs(differences).max(axis=1, initial=0.0)
-        whole = np.where(size > 0, size, 1.0)
-        length = whole * np.sqrt(np.square(differences / whole[:, None]).sum(axis=1))
+        divisor = np.where(size > 0, size, 1.0)
+        length = divisor * np.sqrt(np.square(differences / divisor[:, None]).sum(axis=1))
         scales.append(np.divide(1.0, length, out=np.zeros_like(length), where=size > 0))
 
     return np.concatenate(scales)
@@ -123,8 +123,8 @@ def _count(
     its own, and the largest distance of all pairs in each resample."""
     maxima = np.zeros((plan.blocks, BLOCK // TILE, TILE))
     under, over = np.minimum.accumulate(least[::-1])[::-1].copy(), np.maximum.accumulate(least)
-    many = len(first) >= max(_MANY, len(values) ** 2 // 8)
-    mark = _marker(values, first, second, scale, over) if many else None
+    has_many_pairs = len(first) >= max(_MANY, len(values) ** 2 // 8)
+    mark = _marker(values, first, second, scale, over) if has_many_pairs else None
 
     def count(blocks: range) -> Ints:
         counts = np.zeros(len(first) + 1, np.int64)

@@ -90,9 +90,9 @@ def bayes_bootstrap(
 
 def _without_spread(lower: Floats, higher: Floats, difference: Floats, error: Floats) -> Chances:
     """Return the chances, with those of pairs without spread replaced."""
-    same, constant = (error == 0) & (difference == 0), (error == 0) & (difference != 0)
+    identical, constant = (error == 0) & (difference == 0), (error == 0) & (difference != 0)
     lower, higher = (
-        np.where(same, 0.0, np.where(constant, np.nan, side)) for side in (lower, higher)
+        np.where(identical, 0.0, np.where(constant, np.nan, side)) for side in (lower, higher)
     )
     return Chances(lower, np.maximum(1 - lower - higher, 0.0), higher)
 

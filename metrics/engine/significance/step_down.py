@@ -59,21 +59,21 @@ def holm_of(statistic: Floats, chosen: Ints, tail: Callable[[Floats], Floats]) -
     largest product up to a pair's place, p is computed for the chosen pairs, and for others in
     their order only where their product may be larger.
     """
-    pairs, own = len(statistic), statistic[chosen]
+    pairs, chosen_statistic = len(statistic), statistic[chosen]
     ascending = np.sort(statistic[~np.isnan(statistic)])
-    descending, has_p = ascending[::-1], np.flatnonzero(~np.isnan(own))
+    descending, has_p = ascending[::-1], np.flatnonzero(~np.isnan(chosen_statistic))
 
     # The first place of pairs that are equal: their products fall from it on.
-    places = len(descending) - np.searchsorted(ascending, own[has_p], side="right")
-    products = tail(own[has_p]) * (pairs - places)
+    places = len(descending) - np.searchsorted(ascending, chosen_statistic[has_p], side="right")
+    products = tail(chosen_statistic[has_p]) * (pairs - places)
     begins = np.arange(0, len(descending), _STRETCH)
-    most = tail(descending[np.minimum(begins + _STRETCH, len(descending)) - 1]) * (pairs - begins)
-    least = np.full(len(begins), np.inf)
+    upper = tail(descending[np.minimum(begins + _STRETCH, len(descending)) - 1]) * (pairs - begins)
+    lower = np.full(len(begins), np.inf)
     below = products < 1
-    np.minimum.at(least, places[below] // _STRETCH, products[below])
+    np.minimum.at(lower, places[below] // _STRETCH, products[below])
 
     # Compute p in the stretches with products that may exceed a later one of a chosen pair.
-    needed = most > np.minimum.accumulate(least[::-1])[::-1]
+    needed = upper > np.minimum.accumulate(lower[::-1])[::-1]
     computed = np.flatnonzero(np.repeat(needed, _STRETCH)[: len(descending)])
     largest = np.zeros(len(descending))
     largest[computed] = tail(descending[computed]) * (pairs - computed)

@@ -73,8 +73,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     check(values, "a t test with Tukey's", runs=2)
     student, common = paired_t.statistics(values, first, second), _common(values, first)
     freedom, alpha = values.shape[1] - 1, 1 - options.confidence
-    own = adjust(2 * special.stdtr(freedom, -np.abs(student.statistic)), holm)
-    p_value = np.maximum(own, common.p_value(student.difference))
+    holm_p = adjust(2 * special.stdtr(freedom, -np.abs(student.statistic)), holm)
+    p_value = np.maximum(holm_p, common.p_value(student.difference))
 
     significant = significant_by_holm(student.statistic, freedom, alpha)
     own_margin = critical_by_holm(significant, freedom, alpha) * student.error
@@ -92,11 +92,13 @@ def separate(values: Matrix, first: Ints, second: Ints, alpha: float) -> Separat
     """Return which pairs are significant by both tests, without a p of each."""
     check(values, "a t test with Tukey's", runs=2)
     student, common = paired_t.statistics(values, first, second), _common(values, first)
-    both: Flags = significant_by_holm(student.statistic, values.shape[1] - 1, alpha)
-    both &= np.abs(student.difference) > common.critical(student.difference, alpha) * common.error
+    significant: Flags = significant_by_holm(student.statistic, values.shape[1] - 1, alpha)
+    significant &= (
+        np.abs(student.difference) > common.critical(student.difference, alpha) * common.error
+    )
     untested = np.isnan(student.statistic) | np.isnan(common.statistic(student.difference))
 
-    return Separation(student.difference, both & ~untested, untested, student.cautions)
+    return Separation(student.difference, significant & ~untested, untested, student.cautions)
 
 
 def _common(values: Matrix, first: Ints) -> _Common:

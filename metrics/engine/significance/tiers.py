@@ -35,19 +35,19 @@ class Tiers:
             return self.given_groups or ()
         return _membership(_cover(self.alike), self.order)
 
-    def few_groups(self, most: int) -> Groups | None:
-        """Return the groups, or None if there are more than `most`, which takes less time."""
+    def few_groups(self, limit: int) -> Groups | None:
+        """Return the groups, or None if there are more than `limit`, which takes less time."""
         if (
             self.given_groups is None
             and "groups" not in vars(self)
             and self.order is not None
             and self.alike is not None
         ):
-            sets = _cover(self.alike, most)
-            return None if len(sets) > most else _membership(sets, self.order)
+            sets = _cover(self.alike, limit)
+            return None if len(sets) > limit else _membership(sets, self.order)
 
         # The groups of a run are in ascending order.
-        if max((groups[-1] for groups in self.groups if groups), default=0) >= most:
+        if max((groups[-1] for groups in self.groups if groups), default=0) >= limit:
             return None
         return self.groups
 
@@ -132,10 +132,10 @@ def _tiers(alike: Flags) -> Ints:
     return tier
 
 
-def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
+def _cover(alike: Flags, limit: int | None = None) -> list[list[int]]:
     """Return sets of alike runs such that every alike pair shares a set, from the best run's on.
 
-    With `most`, stop at one set more.
+    With a `limit`, stop at one set more.
 
     A set of runs is a whole number, with a bit for each run: a thousand of them are then compared
     in one step.
@@ -156,7 +156,7 @@ def _cover(alike: Flags, most: int | None = None) -> list[list[int]]:
             for member in members:
                 open_pairs[member] &= others
             sets.append(members)
-            if most is not None and len(sets) > most:
+            if limit is not None and len(sets) > limit:
                 return sets
 
     return sets
