@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TypeGuard
 
 from metrics.services.boards.columns import Cell, ShownColumn, shown_value
-from metrics.services.tracking.configurations import NOT_SET, told_value
+from metrics.services.tracking.configurations import NOT_SET, typed_text
 from metrics.services.tracking.measured import MAX_TEXTS, MeasuredRun
 
 # Positions are whole numbers up to this one, so that the ticks of Vega can be looked up by them.
@@ -112,7 +112,7 @@ def text_means(column: ShownColumn, runs: Sequence[MeasuredRun], most: int) -> d
 
 def text_of(value: Cell) -> str:
     """Return a value as it is shown on axes and in legends."""
-    return NOT_SET if value is None or isinstance(value, datetime) else told_value(value)
+    return NOT_SET if value is None or isinstance(value, datetime) else typed_text(value)
 
 
 def _number_scale(numbers: list[float], start: int) -> tuple[Callable[[float], int], bool]:

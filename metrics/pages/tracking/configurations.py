@@ -23,7 +23,7 @@ from metrics.services.tracking.configurations import (
     RunMeans,
     best_first,
     read_means,
-    told_value,
+    typed_text,
 )
 from metrics.tables import NOTHING, Paging, mean_cell
 from runs.api.tracking.configurations import configurations_in
@@ -198,7 +198,7 @@ def told_apart(values: Sequence[Value | None]) -> list[str]:
     A text that looks like another type is in quotes, and long texts begin shortly before the first
     difference.
     """
-    texts = ["" if value is None else told_value(value) for value in values]
+    texts = ["" if value is None else typed_text(value) for value in values]
     known = [text for text in texts if text]
     start = 0
 

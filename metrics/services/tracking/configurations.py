@@ -48,7 +48,7 @@ class ComparedParameter:
     @cached_property
     def kinds(self) -> tuple[Hashable, ...]:
         """Return for each run what equal values have in common."""
-        return tuple(map(known_by, self.values))
+        return tuple(map(identity_of, self.values))
 
     @property
     def differs(self) -> bool:
@@ -96,13 +96,13 @@ class Configurations:
     def changes(self, place: int) -> list[Change]:
         """Return what changed in the run at this place since the first one."""
         return [
-            Change(one.name, one.values[0], one.values[place], one.unit)
-            for one in self.differ
-            if one.kinds[0] != one.kinds[place]
+            Change(compared.name, compared.values[0], compared.values[place], compared.unit)
+            for compared in self.differ
+            if compared.kinds[0] != compared.kinds[place]
         ]
 
 
-def known_by(value: Value | None) -> Hashable:
+def identity_of(value: Value | None) -> Hashable:
     """Return what equal values have in common.
 
     Nothing is converted, so that 1, "1" and true differ.
@@ -119,7 +119,7 @@ def known_by(value: Value | None) -> Hashable:
     )
 
 
-def told_value(value: Value) -> str:
+def typed_text(value: Value) -> str:
     """Return a value as a text that no value of another type has.
 
     Texts that look like one are in quotes.
@@ -151,55 +151,57 @@ def read_configurations(
     Raise InvalidInput for fewer than 2 runs or more than 200, for one that the reader does not see,
     and for more values than one comparison has; and what `matching_runs` raises.
     """
-    chosen = _chosen(collection, reader, runs, filter, baseline)
+    chosen = _choose_runs(collection, reader, runs, filter, baseline)
     flat = [flatten(run.metadata) for run in chosen]
-    values = [{leaf.name: leaf.value for leaf in one.leaves} for one in flat]
+    values = [{leaf.name: leaf.value for leaf in metadata.leaves} for metadata in flat]
     names = sorted(set().union(*values))
     _check_size(len(chosen), len(names), values)
     keys = ParameterKey.objects.filter(collection=collection, space=PARAM)
-    known = {
+    descriptions = {
         name: rest for name, *rest in keys.order_by().values_list("name", "unit", "note", "role")
     }
     plain = ("", "", ParameterKey.Role.SETTING)
 
-    found = []
+    parameters = []
     for name in names:
-        unit, note, role = known.get(name, plain)
-        own = tuple(one.get(name) for one in values)
-        found.append(ComparedParameter(name, own, unit, note, role == ParameterKey.Role.IGNORED))
+        unit, note, role = descriptions.get(name, plain)
+        values_of_runs = tuple(values_of_run.get(name) for values_of_run in values)
+        parameters.append(
+            ComparedParameter(name, values_of_runs, unit, note, role == ParameterKey.Role.IGNORED)
+        )
 
-    settings = [one for one in found if not one.ignored]
+    settings = [parameter for parameter in parameters if not parameter.ignored]
     return Configurations(
         chosen,
         chosen[0] if baseline else None,
-        [one for one in settings if one.differs],
-        [one for one in settings if not one.differs],
-        [one for one in found if one.ignored],
-        [len(one.left_out) for one in flat],
+        [setting for setting in settings if setting.differs],
+        [setting for setting in settings if not setting.differs],
+        [parameter for parameter in parameters if parameter.ignored],
+        [len(metadata.left_out) for metadata in flat],
     )
 
 
-def _chosen(
+def _choose_runs(
     collection: Collection, reader: Any, runs: Sequence[str], filter: str, baseline: str | None
 ) -> list[Run]:
     """Return the runs, the baseline first: the others in the order named, or of submission."""
-    seen = (
+    visible = (
         Run.objects.visible_to(reader)
         .filter(collection=collection)
         .select_related("team")
         .defer(*_LONG)
     )
 
-    chosen = _named(seen, [baseline] if baseline else [], collection, "baseline")
+    chosen = _find_runs(visible, [baseline] if baseline else [], collection, "baseline")
     if runs:
         named = [run for run in dict.fromkeys(runs) if run != baseline]
         if len(chosen) + len(named) > MAX_RUNS:
             raise InvalidInput(
                 f"{len(chosen) + len(named)} runs; {_BOUNDS}", code="too_many_runs", pointer="runs"
             )
-        chosen += _named(seen, named, collection, "runs")
+        chosen += _find_runs(visible, named, collection, "runs")
     else:
-        matched = matching_runs(collection, filter, reader, seen).exclude(
+        matched = matching_runs(collection, filter, reader, visible).exclude(
             pk__in=[run.pk for run in chosen]
         )
         chosen += matched.order_by("created_at", "pk")[: MAX_RUNS + 1 - len(chosen)]
@@ -216,13 +218,13 @@ def _chosen(
     return chosen
 
 
-def _named(seen: Any, names: list[str], collection: Collection, pointer: str) -> list[Run]:
-    found: dict[UUID, Run] = {run.pk: run for run in seen.filter(pk__in=names)} if names else {}
-    missing = [name for name in names if UUID(name) not in found]
+def _find_runs(visible: Any, names: list[str], collection: Collection, pointer: str) -> list[Run]:
+    runs: dict[UUID, Run] = {run.pk: run for run in visible.filter(pk__in=names)} if names else {}
+    missing = [name for name in names if UUID(name) not in runs]
     if missing:
         message = f"run {missing[0]} is not in collection {collection.slug}, or is withdrawn"
         raise InvalidInput(message, code="unknown_run", pointer=pointer)
-    return [found[UUID(name)] for name in names]
+    return [runs[UUID(name)] for name in names]
 
 
 def _check_size(runs: int, names: int, values: Iterable[dict[str, Value]]) -> None:
@@ -235,7 +237,7 @@ def _check_size(runs: int, names: int, values: Iterable[dict[str, Value]]) -> No
         raise InvalidInput(message, code="too_many_values", pointer="runs")
 
     characters = sum(
-        len(value) for one in values for value in one.values() if isinstance(value, str)
+        len(value) for settings in values for value in settings.values() if isinstance(value, str)
     )
     if characters > MAX_CHARACTERS:
         message = (
@@ -266,26 +268,26 @@ def read_means(*, collection: Collection, runs: list[UUID]) -> RunMeans | None:
     measure = parse_measure(collection.measures[0], collection.documents)
     current = Evaluation.objects.current(qrels, collection.scores).evaluated().filter(run__in=runs)
     run_of = dict(current.order_by().values_list("pk", "run_id"))
-    found = means_of(list(run_of), [measure], qrels.pk) if run_of else {}
+    means = means_of(list(run_of), [measure], qrels.pk) if run_of else {}
 
-    return RunMeans(measure, qrels.topics, {run_of[pk]: mean for (pk, _), mean in found.items()})
+    return RunMeans(measure, qrels.topics, {run_of[pk]: mean for (pk, _), mean in means.items()})
 
 
-def best_first(found: Configurations, means: RunMeans | None) -> list[int]:
+def best_first(configurations: Configurations, means: RunMeans | None) -> list[int]:
     """Return the places of the runs: the baseline first, then the best.
 
     Without means they keep their order.
     """
-    places = list(range(len(found.runs)))
+    places = list(range(len(configurations.runs)))
     if means is None:
         return places
 
     value = {pk: mean for pk, (mean, _) in means.means.items()}
     sign = 1 if means.measure.definition.lower_is_better else -1
 
-    def standing(place: int) -> tuple[bool, bool, float]:
-        run = found.runs[place]
+    def sort_key(place: int) -> tuple[bool, bool, float]:
+        run = configurations.runs[place]
         mean = value.get(run.pk)
-        return run is not found.baseline, mean is None, sign * (mean or 0.0)
+        return run is not configurations.baseline, mean is None, sign * (mean or 0.0)
 
-    return sorted(places, key=standing)
+    return sorted(places, key=sort_key)

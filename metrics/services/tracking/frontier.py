@@ -139,13 +139,15 @@ class Frontier:
 
         An empty list if all runs are compared.
         """
-        return [] if self.query.across else sorted({one.hardware for one in self.runs})
+        return [] if self.query.across else sorted({run.hardware for run in self.runs})
 
     @property
     def steps(self) -> list[list[Priced]]:
         """Return the runs on the frontier, for each kind of hardware that is compared apart."""
-        on = [one for one in self.runs if one.status == engine.ON_FRONTIER]
-        return [[one for one in on if one.hardware == kind] for kind in self.hardware] or [on]
+        on_frontier = [run for run in self.runs if run.status == engine.ON_FRONTIER]
+        return [[run for run in on_frontier if run.hardware == kind] for kind in self.hardware] or [
+            on_frontier
+        ]
 
 
 def read_frontier(*, collection: Collection, query: FrontierQuery) -> Frontier:
@@ -158,9 +160,13 @@ def read_frontier(*, collection: Collection, query: FrontierQuery) -> Frontier:
     refuse_pooled([query.measure])
     qrels, scores = active_qrels(collection), query.chosen.scores or collection.scores
     evaluations = chosen_evaluations(collection=collection, query=query.chosen, most=MAX_RUNS)
-    said = _said(evaluations)
-    key = _key(collection, query, said)
-    priced = [evaluation for evaluation in evaluations if key.name in said[evaluation.run_id].costs]
+    costs_of_runs = _read_costs(evaluations)
+    key = _key(collection, query, costs_of_runs)
+    priced = [
+        evaluation
+        for evaluation in evaluations
+        if key.name in costs_of_runs[evaluation.run_id].costs
+    ]
     total = len(evaluations)
 
     if not priced:
@@ -175,66 +181,68 @@ def read_frontier(*, collection: Collection, query: FrontierQuery) -> Frontier:
     )
 
     (common,) = read_common_values([evaluation.pk for evaluation in priced], [query.measure], qrels)
-    own = [said[evaluation.run_id] for evaluation in priced]
-    runs, pairs = _priced(
-        query, key.name, [evaluation.run for evaluation in priced], own, common.values
+    run_costs = [costs_of_runs[evaluation.run_id] for evaluation in priced]
+    runs, pairs = _compare_costs(
+        query, key.name, [evaluation.run for evaluation in priced], run_costs, common.values
     )
 
     cautions = [
         *qrels_cautions([query.measure], qrels),
         *cautions_of([query.measure], common.left_out),
         *few_topics(common.topics),
-        *_of_runs(query, total - len(priced), [one.hardware for one in own], common.topics),
+        *_cautions_of_runs(
+            query, total - len(priced), [costs.hardware for costs in run_costs], common.topics
+        ),
     ]
 
     return Frontier(query, qrels, scores, key, total, common.topics, pairs, runs, cautions)
 
 
-def _priced(
-    query: FrontierQuery, name: str, runs: Sequence[Run], said: Sequence[_Said], values: Matrix
+def _compare_costs(
+    query: FrontierQuery,
+    name: str,
+    runs: Sequence[Run],
+    run_costs: Sequence[_RunCosts],
+    values: Matrix,
 ) -> tuple[list[Priced], int]:
     """Return the runs with their statuses, the cheapest first, and the number of tested pairs."""
     lower = query.measure.definition.lower_is_better
-    costs, hardware = [one.costs[name] for one in said], [one.hardware for one in said]
+    costs = [costs.costs[name] for costs in run_costs]
+    hardware = [costs.hardware for costs in run_costs]
     _, groups = np.unique([""] * len(runs) if query.across else hardware, return_inverse=True)
     parts = (
         np.array([cost[part] for cost in costs], np.float64) for part in ("value", "low", "high")
     )
-    found = engine.frontier(values, engine.Costs(*parts), groups, lower_is_better=lower)
-    ends = row_intervals(values, CONFIDENCE, query.measure.definition.bounds)
 
-    columns = (
-        values.mean(axis=1).tolist(),
-        costs,
-        hardware,
-        found.status,
-        found.by.tolist(),
-        found.p_adjusted.tolist(),
-        zip(*(end.tolist() for end in ends), strict=True),
-    )
+    frontier = engine.frontier(values, engine.Costs(*parts), groups, lower_is_better=lower)
+    low, high = row_intervals(values, CONFIDENCE, query.measure.definition.bounds)
+    means = values.mean(axis=1)
 
-    made = [
-        Priced(
-            run=run,
-            mean=mean,
-            cost=cost["value"],
-            low=cost["low"],
-            high=cost["high"],
-            measured=cost["n"],
-            hardware=kind,
-            status=status,
-            by=runs[by] if by >= 0 else None,
-            p_adjusted=None if math.isnan(p) else p,
-            ends=interval,
+    priced = []
+    for i, run in enumerate(runs):
+        by, p_adjusted = int(frontier.by[i]), float(frontier.p_adjusted[i])
+        priced.append(
+            Priced(
+                run=run,
+                mean=float(means[i]),
+                cost=costs[i]["value"],
+                low=costs[i]["low"],
+                high=costs[i]["high"],
+                measured=costs[i]["n"],
+                hardware=hardware[i],
+                status=frontier.status[i],
+                by=runs[by] if by >= 0 else None,
+                p_adjusted=None if math.isnan(p_adjusted) else p_adjusted,
+                ends=(float(low[i]), float(high[i])),
+            )
         )
-        for run, mean, cost, kind, status, by, p, interval in zip(runs, *columns, strict=True)
-    ]
 
-    return sorted(made, key=lambda one: (one.cost, one.mean if lower else -one.mean)), found.pairs
+    priced.sort(key=lambda run: (run.cost, run.mean if lower else -run.mean))
+    return priced, frontier.pairs
 
 
 @dataclass(frozen=True)
-class _Said:
+class _RunCosts:
     """What a run says: its costs by name, each with value, low, high and n, and its hardware."""
 
     costs: Mapping[str, Mapping[str, Any]]
@@ -244,27 +252,31 @@ class _Said:
 _PARTS = ("value", "low", "high", "n")
 
 
-def _said(evaluations: Sequence[Evaluation]) -> dict[UUID, _Said]:
-    found = {}
+def _read_costs(evaluations: Sequence[Evaluation]) -> dict[UUID, _RunCosts]:
+    costs_of_runs = {}
     runs = Run.objects.filter(pk__in=[evaluation.run_id for evaluation in evaluations]).order_by()
     for pk, metadata, costs in runs.values_list("pk", "metadata", "costs"):
-        given = {
+        costs_by_name = {
             name: cost if isinstance(cost, dict) else {"value": cost}
             for name, cost in (costs or {}).items()
         }
 
         # Few runs say anything of their platform, and to flatten the metadata of a thousand takes a
         # tenth of a second.
-        described = given and any(name.startswith(_PLATFORM) for name in metadata)
+        described = costs_by_name and any(name.startswith(_PLATFORM) for name in metadata)
         leaves = {leaf.name: leaf.value for leaf in flatten(metadata).leaves} if described else {}
         hardware = ", ".join(str(leaves[name]) for name in _HARDWARE if name in leaves)
-        parts = {name: {part: cost.get(part) for part in _PARTS} for name, cost in given.items()}
-        found[pk] = _Said(parts, hardware or UNKNOWN)
+        parts = {
+            name: {part: cost.get(part) for part in _PARTS} for name, cost in costs_by_name.items()
+        }
+        costs_of_runs[pk] = _RunCosts(parts, hardware or UNKNOWN)
 
-    return found
+    return costs_of_runs
 
 
-def _key(collection: Collection, query: FrontierQuery, said: Mapping[UUID, _Said]) -> ParameterKey:
+def _key(
+    collection: Collection, query: FrontierQuery, costs_of_runs: Mapping[UUID, _RunCosts]
+) -> ParameterKey:
     """Return the cost that is asked for, or the one that most of the runs have."""
     if query.cost:
         board = visible_board(collection, query.reader)
@@ -274,7 +286,7 @@ def _key(collection: Collection, query: FrontierQuery, said: Mapping[UUID, _Said
             raise InvalidInput(error.message, code="bad_columns", pointer="x") from error
 
     counts: dict[str, int] = {}
-    for run in said.values():
+    for run in costs_of_runs.values():
         for name in run.costs:
             counts[name] = counts.get(name, 0) + 1
 
@@ -288,39 +300,39 @@ def _key(collection: Collection, query: FrontierQuery, said: Mapping[UUID, _Said
     return key or ParameterKey(collection=collection, space=COST, name=names[0] if names else "")
 
 
-def _of_runs(
-    query: FrontierQuery, without: int, hardware: Sequence[str], topics: int
+def _cautions_of_runs(
+    query: FrontierQuery, unpriced: int, hardware: Sequence[str], topics: int
 ) -> list[Caution]:
     """Return what a reader needs to know about the runs."""
-    found = []
+    cautions = []
     unknown, kinds = hardware.count(UNKNOWN), sorted({*hardware} - {UNKNOWN})
     if topics < MIN_TOPICS:
         message = (
             f"{topics} topics are too few to tell a difference from chance: no run is surely "
             "dominated"
         )
-        found.append(Caution("no_verdict", message))
+        cautions.append(Caution("no_verdict", message))
 
-    if without:
-        message = f"{without} run{'s' * (without > 1)} without this cost left out"
-        found.append(Caution("runs_without_cost", message))
+    if unpriced:
+        message = f"{unpriced} run{'s' * (unpriced > 1)} without this cost left out"
+        cautions.append(Caution("runs_without_cost", message))
 
     if query.across and len(kinds) + bool(unknown) > 1:
         message = (
             "costs were measured on different hardware: a difference may be due to the machine"
         )
-        found.append(Caution("different_hardware", message))
+        cautions.append(Caution("different_hardware", message))
     elif unknown and kinds:
         message = (
             f"{unknown} run{'s do' if unknown > 1 else ' does'} not say on what hardware the "
             "cost was measured"
         )
-        found.append(Caution("unknown_hardware", f"{message}: compared with each other alone"))
+        cautions.append(Caution("unknown_hardware", f"{message}: compared with each other alone"))
     elif unknown:
         message = (
             "the runs do not say on what hardware the cost was measured: a difference may be "
             "due to the machine"
         )
-        found.append(Caution("unknown_hardware", message))
+        cautions.append(Caution("unknown_hardware", message))
 
-    return found
+    return cautions

@@ -115,29 +115,29 @@ class Importance:
     @cached_property
     def associated(self) -> list[Associated]:
         """Return the examined parameters, the strongest first, or none if none goes with it."""
-        found = self.explanation.associations
-        if found is None:
+        associations = self.explanation.associations
+        if associations is None:
             return []
 
-        made = [
+        associated = [
             Associated(
                 setting=setting,
-                effect=float(found.effect[place]),
-                low=float(found.low[place]),
-                high=float(found.high[place]),
-                p_value=float(found.p_value[place]),
+                effect=float(associations.effect[place]),
+                low=float(associations.low[place]),
+                high=float(associations.high[place]),
+                p_value=float(associations.p_value[place]),
                 levels=self._means(self.explanation.levels[place]),
             )
             for place, setting in enumerate(self.explanation.settings)
         ]
 
-        return sorted(made, key=lambda one: -one.effect)
+        return sorted(associated, key=lambda association: -association.effect)
 
     def _means(self, levels: Levels) -> list[LevelMean]:
         runs: Ints = np.bincount(levels.codes)
         sums = np.bincount(levels.codes, weights=self.means)
         numbers = zip(levels.labels, runs.tolist(), (sums / runs).tolist(), strict=True)
-        return [LevelMean(*each) for each in numbers]
+        return [LevelMean(*numbers_of_level) for numbers_of_level in numbers]
 
 
 def read_importance(*, collection: Collection, query: ImportanceQuery) -> Importance:
@@ -151,80 +151,81 @@ def read_importance(*, collection: Collection, query: ImportanceQuery) -> Import
     refuse_pooled([query.measure])
     qrels, scores = active_qrels(collection), query.chosen.scores or collection.scores
     evaluations = chosen_evaluations(collection=collection, query=query.chosen, most=MAX_RUNS)
-    described, ignored, partly = _described(collection, evaluations)
-    without = len(evaluations) - len(described)
-    cautions = list(_of_runs(without, partly, ignored))
+    settings_by_evaluation, ignored, partly = _settings_of(collection, evaluations)
+    undescribed = len(evaluations) - len(settings_by_evaluation)
+    cautions = list(_cautions_of_runs(undescribed, partly, ignored))
 
-    if len(described) < explaining.LEAST_RUNS:
-        found = Explanation(len(described), reason=explaining.TOO_FEW_RUNS)
-        message = message_of(found, query)
+    if len(settings_by_evaluation) < explaining.LEAST_RUNS:
+        explanation = Explanation(len(settings_by_evaluation), reason=explaining.TOO_FEW_RUNS)
         return Importance(
             query,
             qrels,
             scores,
-            found,
+            explanation,
             len(evaluations),
             ignored=ignored,
-            message=message,
+            message=message_of(explanation, query),
             cautions=cautions,
         )
 
-    names = sorted({name for given in described.values() for name in given})
-    _begin(len(described), qrels.topics, names)
-    settings = [encode(name, [given.get(name) for given in described.values()]) for name in names]
-    (common,) = read_common_values(list(described), [query.measure], qrels)
-    found = explain(common.values, settings, seed=query.seed, watch=keep_going)
+    runs = list(settings_by_evaluation.values())
+    names = sorted({name for settings in runs for name in settings})
+    _begin(len(runs), qrels.topics, names)
+    encoded = [encode(name, [settings.get(name) for settings in runs]) for name in names]
+
+    (common,) = read_common_values(list(settings_by_evaluation), [query.measure], qrels)
+    explanation = explain(common.values, encoded, seed=query.seed, watch=keep_going)
 
     return Importance(
         query,
         qrels,
         scores,
-        found,
+        explanation,
         len(evaluations),
         topics=common.topics,
         means=common.values.mean(axis=1),
         ignored=ignored,
-        message=message_of(found, query),
+        message=message_of(explanation, query),
         cautions=[
             *qrels_cautions([query.measure], qrels),
             *cautions_of([query.measure], common.left_out),
             *few_topics(common.topics),
-            *_of_few_topics(common.topics),
-            *untested(found.changes),
-            *_of_parameters(found),
+            *_caution_of_few_topics(common.topics),
+            *untested(explanation.changes),
+            *_cautions_of_parameters(explanation),
             *cautions,
         ],
     )
 
 
-def _described(
+def _settings_of(
     collection: Collection, evaluations: Sequence[Evaluation]
 ) -> tuple[dict[int, dict[str, Value]], list[str], int]:
     """Return the settings of the runs that have any, by evaluation.
 
-    The parameters that are none; and how many runs have values that are kept without being
-    searched.
+    Return also the names of ignored parameters, and how many runs have values that are kept without
+    being searched.
     """
     keys = ParameterKey.objects.filter(collection=collection, space=PARAM).order_by()
     roles = dict(keys.values_list("name", "role"))
     runs = Run.objects.filter(pk__in=[evaluation.run_id for evaluation in evaluations]).order_by()
     metadata = dict(runs.values_list("pk", "metadata"))
 
-    described, ignored, partly = {}, set(), 0
+    settings_by_evaluation, ignored, partly = {}, set(), 0
     for evaluation in evaluations:
         keep_going()
         flat = flatten(metadata[evaluation.run_id])
-        given = {leaf.name: leaf.value for leaf in flat.leaves}
-        none = {name for name in given if _is_ignored(name, roles)}
-        ignored |= none
+        settings = {leaf.name: leaf.value for leaf in flat.leaves}
+        ignored_names = {name for name in settings if _is_ignored(name, roles)}
+        ignored |= ignored_names
 
-        if len(given) > len(none):
-            described[evaluation.pk] = {
-                name: value for name, value in given.items() if name not in none
+        if len(settings) > len(ignored_names):
+            settings_by_evaluation[evaluation.pk] = {
+                name: value for name, value in settings.items() if name not in ignored_names
             }
             partly += bool(flat.left_out)
 
-    return described, sorted(ignored), partly
+    return settings_by_evaluation, sorted(ignored), partly
 
 
 def _is_ignored(name: str, roles: dict[str, str]) -> bool:
@@ -240,21 +241,29 @@ def _begin(runs: int, topics: int, names: Sequence[str]) -> None:
     begin(seconds, f"{len(names)} parameters of {runs} runs", _NARROW, "filter")
 
 
-def message_of(found: Explanation, query: ImportanceQuery) -> str:
+def message_of(explanation: Explanation, query: ImportanceQuery) -> str:
     """Return why nothing is associated; empty where something is."""
-    runs, number = f"{found.runs} run{'s' * (found.runs != 1)}", len(found.settings)
+    runs, number = (
+        f"{explanation.runs} run{'s' * (explanation.runs != 1)}",
+        len(explanation.settings),
+    )
     parameters = f"{number} parameters: none goes" if number != 1 else "1 parameter: it does not go"
-    return {
-        explaining.TOO_FEW_RUNS: f"{runs} with parameters: fewer than {explaining.LEAST_RUNS} say nothing.",
-        explaining.NO_PARAMETERS: f"{runs}: no parameter has two values with three runs or more each.",
-        explaining.NO_SPREAD: f"{runs}: all have the same mean of {query.measure.name}.",
-        explaining.NO_ASSOCIATION: f"{runs}, {parameters} with {query.measure.name} more than chance would.",
-    }.get(found.reason, "")
+    measure = query.measure.name
+    least = explaining.LEAST_RUNS
+    messages = {
+        explaining.TOO_FEW_RUNS: f"{runs} with parameters: fewer than {least} say nothing.",
+        explaining.NO_PARAMETERS: (
+            f"{runs}: no parameter has two values with three runs or more each."
+        ),
+        explaining.NO_SPREAD: f"{runs}: all have the same mean of {measure}.",
+        explaining.NO_ASSOCIATION: f"{runs}, {parameters} with {measure} more than chance would.",
+    }
+    return messages.get(explanation.reason, "")
 
 
-def _of_runs(without: int, partly: int, ignored: Sequence[str]) -> Iterator[Caution]:
-    if without:
-        message = f"{without} run{'s' * (without > 1)} without parameters left out"
+def _cautions_of_runs(undescribed: int, partly: int, ignored: Sequence[str]) -> Iterator[Caution]:
+    if undescribed:
+        message = f"{undescribed} run{'s' * (undescribed > 1)} without parameters left out"
         yield Caution("runs_without_parameters", message)
 
     if partly:
@@ -268,39 +277,39 @@ def _of_runs(without: int, partly: int, ignored: Sequence[str]) -> Iterator[Caut
         yield Caution("ignored", f"left out by the role ignored: {_listed(ignored)}")
 
 
-def _of_few_topics(topics: int) -> Iterator[Caution]:
+def _caution_of_few_topics(topics: int) -> Iterator[Caution]:
     if topics < MIN_TOPICS:
         yield Caution("no_verdict", f"{topics} topics are too few to tell a difference from chance")
 
 
-def _of_parameters(found: Explanation) -> Iterator[Caution]:
+def _cautions_of_parameters(explanation: Explanation) -> Iterator[Caution]:
     """Return what a reader needs to know about the parameters."""
-    if found.associations:
+    if explanation.associations:
         yield Caution(CHOSEN_RUNS, CHOSEN.rstrip("."))
 
-    for place, other, strength in found.linked[:_NAMED]:
-        names = f"{found.settings[place].name} and {found.settings[other].name}"
+    for place, other, strength in explanation.linked[:_NAMED]:
+        names = f"{explanation.settings[place].name} and {explanation.settings[other].name}"
         message = (
             f"often change together (V = {strength:.2f}): {names}; what goes with one may be "
             "due to the other"
         )
         yield Caution("often_together", message)
 
-    if found.naming:
-        message = f"left out, because it is different in every run: {_listed(found.naming)}"
+    if explanation.naming:
+        message = f"left out, because it is different in every run: {_listed(explanation.naming)}"
         yield Caution(
             "different_in_every_run", f"{message}; runs with nothing else changed differ in it"
         )
 
-    if found.rare:
+    if explanation.rare:
         yield Caution(
-            "rare_values", f"left out, with too few runs of each value: {_listed(found.rare)}"
+            "rare_values", f"left out, with too few runs of each value: {_listed(explanation.rare)}"
         )
 
-    if found.settings and not found.changes:
-        why = f"; {_listed(found.rare)} differ most often" if found.rare else ""
+    if explanation.settings and not explanation.changes:
+        reason = f"; {_listed(explanation.rare)} differ most often" if explanation.rare else ""
         message = (
-            f"no two runs differ in one parameter alone{why}: give what does not matter the "
+            f"no two runs differ in one parameter alone{reason}: give what does not matter the "
             "role ignored"
         )
         yield Caution("no_pairs", message)

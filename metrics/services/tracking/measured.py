@@ -66,7 +66,7 @@ def read_measured(
     )
     order = dict(board.order)
 
-    found = {
+    runs_by_evaluation = {
         evaluation.pk: evaluation.run
         for evaluation in Evaluation.objects.filter(pk__in=list(order))
         .select_related("run__team")
@@ -74,31 +74,34 @@ def read_measured(
     }
 
     if query.filter:
-        shown = set(runs_shown(collection=collection, query=query))
-        found = {pk: run for pk, run in found.items() if run.pk in shown}
+        selected = set(runs_shown(collection=collection, query=query))
+        runs_by_evaluation = {
+            pk: run for pk, run in runs_by_evaluation.items() if run.pk in selected
+        }
 
-    if not found:
-        whose = "that the filter shows " if query.filter else ""
+    if not runs_by_evaluation:
+        scope = "that the filter shows " if query.filter else ""
         raise StatisticsError(
-            f"no run {whose}is ranked, so there is nothing to draw", code="nothing_to_draw"
+            f"no run {scope}is ranked, so there is nothing to draw", code="nothing_to_draw"
         )
-    if len(found) > MAX_RUNS:
-        message = (
-            f"{len(found):,} runs; a chart has at most {MAX_RUNS:,}: select fewer with filter="
-        )
+    if len(runs_by_evaluation) > MAX_RUNS:
+        message = f"{len(runs_by_evaluation):,} runs; a chart has at most {MAX_RUNS:,}: select fewer with filter="
         raise StatisticsError(message, code="too_many_runs", pointer="filter")
 
-    cells = read_cells(columns, [run.pk for run in found.values()])
+    cells = read_cells(columns, [run.pk for run in runs_by_evaluation.values()])
     ends: dict[int, Ends] = {}
-    if confidence is not None and len(found) <= MAX_INTERVALS:
+    if confidence is not None and len(runs_by_evaluation) <= MAX_INTERVALS:
         ends = within_range(
-            intervals_of(list(found), [query.sort], confidence, board.qrels.topics), query.sort
+            intervals_of(list(runs_by_evaluation), [query.sort], confidence, board.qrels.topics),
+            query.sort,
         )
 
     runs = [
-        MeasuredRun(found[pk], mean, ends.get(pk), cells.get(found[pk].pk, {}))
+        MeasuredRun(
+            runs_by_evaluation[pk], mean, ends.get(pk), cells.get(runs_by_evaluation[pk].pk, {})
+        )
         for pk, mean in board.order
-        if pk in found
+        if pk in runs_by_evaluation
     ]
 
     return Measured(board.qrels, query.sort, runs, board.ranked)
@@ -114,12 +117,12 @@ def differing_columns(
     facets = read_facets(
         collection=collection, reader=reader, filter=filter, limit=MAX_LIMIT
     ).results
-    found = [facet for facet in facets if _tells_apart(facet)]
-    found.sort(key=lambda facet: (facet.key.space != PARAM, -facet.runs, facet.key.name))
+    differing = [facet for facet in facets if _tells_apart(facet)]
+    differing.sort(key=lambda facet: (facet.key.space != PARAM, -facet.runs, facet.key.name))
 
     return [
         ShownColumn(facet.key.space, facet.key.name, facet.key.unit, facet.key.pk)
-        for facet in found
+        for facet in differing
     ]
 
 

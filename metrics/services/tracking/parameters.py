@@ -28,7 +28,8 @@ WITH grouped (key_id, value, runs) AS ({grouped}),
                 MIN(value) OVER (PARTITION BY key_id) AS low,
                 MAX(value) OVER (PARTITION BY key_id) AS high
          FROM grouped)
-SELECT key_id, value, runs, total, different, low, high FROM placed WHERE place <= %s ORDER BY key_id, place
+SELECT key_id, value, runs, total, different, low, high FROM placed
+WHERE place <= %s ORDER BY key_id, place
 """
 
 
@@ -76,17 +77,17 @@ def read_facets(
 
     Raise what `matching_runs` raises.
     """
-    seen = visible_board(collection, reader).runs
-    runs = matching_runs(collection, filter, reader, seen).order_by()
+    visible = visible_board(collection, reader).runs
+    runs = matching_runs(collection, filter, reader, visible).order_by()
     keys = (
         visible_keys(Board(collection, runs))
         .filter(name__icontains=name)
         .order_by("-space", "name")
     )
 
-    found = list(keys)
-    page = found[offset : offset + limit]
-    return Facets(len(found), runs.count(), _facets(collection, page, runs))
+    matching_keys = list(keys)
+    page = matching_keys[offset : offset + limit]
+    return Facets(len(matching_keys), runs.count(), _facets(collection, page, runs))
 
 
 def _facets(collection: Collection, keys: list[ParameterKey], runs: QuerySet[Run]) -> list[Facet]:
@@ -136,6 +137,6 @@ def _frequent(rows: QuerySet[Parameter], kind: str) -> list[tuple[Any, ...]]:
 
     with connection.cursor() as cursor:
         cursor.execute(_FREQUENT.format(grouped=grouped), [*parameters, LISTED])
-        found: list[tuple[Any, ...]] = cursor.fetchall()
+        rows_: list[tuple[Any, ...]] = cursor.fetchall()
 
-    return found
+    return rows_

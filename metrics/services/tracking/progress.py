@@ -87,25 +87,27 @@ def read_progress_of(
     """
     refuse_pooled([measure])
     qrels, scores = active_qrels(collection), scores or collection.scores
-    seen = (
+    versions = (
         Run.objects.visible_to(reader)
         .filter(system=system, collection=collection)
         .order_by("-version")
     )
 
-    runs = list(seen.values_list("pk", flat=True)[:MAX_VERSIONS])
+    runs = list(versions.values_list("pk", flat=True)[:MAX_VERSIONS])
     current = (
         Evaluation.objects.current(qrels, scores).evaluated().filter(run__in=runs).with_files()
     )
 
-    found = list(current.select_related("run").order_by("run__version"))
-    if not found:
+    evaluations = list(current.select_related("run").order_by("run__version"))
+    if not evaluations:
         return None
 
-    check_files(Evaluation, ((one.pk, one.same_files) for one in found))
-    check_values(len(found), qrels.topics, 1)
+    check_files(Evaluation, ((evaluation.pk, evaluation.same_files) for evaluation in evaluations))
+    check_values(len(evaluations), qrels.topics, 1)
     try:
-        (common,) = read_common_values([one.pk for one in found], [measure], qrels)
+        (common,) = read_common_values(
+            [evaluation.pk for evaluation in evaluations], [measure], qrels
+        )
     except StatisticsError as error:
         if error.code == "too_few_topics":
             return None
@@ -118,13 +120,13 @@ def read_progress_of(
     reach = reach_of_equals(values, lower_is_better=lower)
 
     steps = [
-        Step(one.run, *figures)
-        for one, figures in zip(
-            found, np.column_stack([means, low, high, best, reach]).tolist(), strict=True
+        Step(evaluation.run, *figures)
+        for evaluation, figures in zip(
+            evaluations, np.column_stack([means, low, high, best, reach]).tolist(), strict=True
         )
     ]
 
-    expected = expected_best(values, lower_is_better=lower) if len(found) > 1 else None
+    expected = expected_best(values, lower_is_better=lower) if len(evaluations) > 1 else None
     cautions = cautions_of([measure], common.left_out)
     return Progress(
         collection, system, qrels, measure, scores, common.topics, steps, expected, cautions
