@@ -182,7 +182,7 @@ def test_what_is_due_is_looked_for_after_each_change_and_now_and_then(
     assert rounds() == 3
     states.append("third")
     assert rounds() == 1
-    monkeypatch.setattr(dispatcher, "_enough", 0.0)
+    monkeypatch.setattr(dispatcher, "_enough_until", 0.0)
     assert rounds() == 1
 
 

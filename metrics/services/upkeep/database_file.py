@@ -37,8 +37,8 @@ def find_in_database(*, fast: bool) -> Iterator[Finding]:
 
         # Neither a query that does not read it, nor SQLite's quick check notices a zeroed page.
         cursor.execute(f"PRAGMA integrity_check({_SHOWN})")
-        for (told,) in cursor.fetchall():
-            for line in () if told == "ok" else told.splitlines():
+        for (result,) in cursor.fetchall():
+            for line in () if result == "ok" else result.splitlines():
                 yield Finding(
                     "database_damaged", f"{connection.settings_dict['NAME']}: {line}{_WHAT_TO_DO}"
                 )
@@ -68,12 +68,12 @@ def find_in_types() -> Iterator[Finding]:
             keys = [row[0] for row in cursor.fetchall()]
 
         for pk in keys:
-            again = f"UPDATE {table} SET {column} = CAST({column} AS BLOB) WHERE {key} = %s"  # noqa: S608
+            statement = f"UPDATE {table} SET {column} = CAST({column} AS BLOB) WHERE {key} = %s"  # noqa: S608
             text = (
                 f"{field.name} of {model._meta.verbose_name} {pk} is no longer bytes; --repair "
                 "makes it bytes again"
             )
-            yield Finding("value_type", text, partial(_execute, again, pk))
+            yield Finding("value_type", text, partial(_execute, statement, pk))
 
 
 def find_in_json() -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def _execute(statement: str, *values: Any) -> None:
         cursor.execute(statement, values)
 
 
-def damaged(error: DatabaseError) -> Finding | None:
+def finding_of_damage(error: DatabaseError) -> Finding | None:
     """Return the error of a query that met a damaged part of the database, else None."""
     if says_damaged(error) or "disk I/O error" in str(error):
         return Finding("database_damaged", f"the rows cannot be read: {error}{_WHAT_TO_DO}")

@@ -76,7 +76,7 @@ def _no_message() -> int:
     return 0
 
 
-def _nobody(pk: Any) -> None:
+def _send_nothing(pk: Any) -> None:
     """Send no message."""
 
 
@@ -110,16 +110,16 @@ class Dispatcher(threading.Thread):
         waiting: Callable[[], int] = _no_message,
         *,
         publish_batch: Publish | None = None,
-        publish_sessions: Publish = _nobody,
-        publish_vectors: Publish = _nobody,
-        publish_comparison: Publish = _nobody,
-        publish_warming: Publish = _nobody,
+        publish_sessions: Publish = _send_nothing,
+        publish_vectors: Publish = _send_nothing,
+        publish_comparison: Publish = _send_nothing,
+        publish_warming: Publish = _send_nothing,
     ) -> None:
         super().__init__(name="dispatcher", daemon=True)
         self._stopped = threading.Event()
 
         # Held by each round, and while a process is forked.
-        self._at_work = threading.RLock()
+        self._round_lock = threading.RLock()
         self._notes = RoundNotes()
 
         # By the step that meets it.
@@ -130,8 +130,8 @@ class Dispatcher(threading.Thread):
         self._due: set[type[Job]] = set()
         # The state of the database in which they were looked for last, and until when that is
         # enough.
-        self._seen: tuple[Any, ...] | None = None
-        self._enough = 0.0
+        self._looked_at: tuple[Any, ...] | None = None
+        self._enough_until = 0.0
 
         def publishing(name: str, kind: type[Job], call: Callable[[], int]) -> Step:
             return Step(name, 0.0, lambda: call() if kind in self._due else 0, sends=True)
@@ -143,7 +143,7 @@ class Dispatcher(threading.Thread):
 
         self._steps = (
             self._reaping,
-            Step("looking for what is due", 0.0, self._look),
+            Step("looking for what is due", 0.0, self._look_for_due),
             publishing("publishing", Evaluation, evaluations),
             publishing(
                 "publishing sessions",
@@ -177,7 +177,7 @@ class Dispatcher(threading.Thread):
 
     def run(self) -> None:
         while not self._stopped.wait(ROUND_SECONDS):
-            with self._at_work:
+            with self._round_lock:
                 # Otherwise a connection that a restart of the database broke would stay broken.
                 close_old_connections()
                 self.round()
@@ -194,36 +194,36 @@ class Dispatcher(threading.Thread):
         A process that is forked while this thread is within SQLite has its locks, which nobody
         there releases: it waits for ever, or finds the database locked for ever.
         """
-        self._at_work.acquire(timeout=REST_SECONDS)
+        self._round_lock.acquire(timeout=REST_SECONDS)
 
     def go_on(self) -> None:
         """Let rounds begin again; where `rest` waited in vain, do nothing."""
         with suppress(RuntimeError):
-            self._at_work.release()
+            self._round_lock.release()
 
     def round(self) -> None:
         """Run every step that is due; a step that fails does not stop the others."""
         for step in self._steps:
             if time.monotonic() >= step.due:
-                self._take(step)
+                self._run_step(step)
         self._notes.trouble = next(iter(self._troubles.values()), "")
 
-    def _look(self) -> None:
+    def _look_for_due(self) -> None:
         # Where the question fails each step asks for itself, and says why it fails.
         self._due = set(JOBS)
         state, now = state_of_database(), time.monotonic()
-        if state is not None and state == self._seen and now < self._enough:
+        if state is not None and state == self._looked_at and now < self._enough_until:
             self._due = set()
             return
         self._due = kinds_due(settings.EVALHUB_LEASE_SECONDS)
-        self._seen, self._enough = state, now + LOOK_SECONDS
+        self._looked_at, self._enough_until = state, now + LOOK_SECONDS
 
     def _reap(self) -> None:
         reap_expired()
         # Before publishing, so that an unavailable broker does not make every web server unready.
         self._notes.note()
 
-    def _take(self, step: Step) -> None:
+    def _run_step(self, step: Step) -> None:
         step.due = time.monotonic() + step.seconds * random.uniform(0.7, 1.3)  # noqa: S311
         try:
             step.call()
@@ -302,11 +302,11 @@ def publish_due(
 
     room = min(most, MESSAGES - waiting())
     due = take_due(room, again_after, kind) if room > 0 else []
-    for sent, pk in enumerate(due):
+    for place, pk in enumerate(due):
         try:
             publish(pk)
         except Exception:
-            forget_dispatch(due[sent:], kind)
+            forget_dispatch(due[place:], kind)
             raise
 
     return len(due)
@@ -349,7 +349,7 @@ def publish_comparisons(publish: Publish, waiting: Callable[[], int] = _no_messa
     """Publish due comparisons, but leave one of several processes of a worker for evaluations."""
     if not any_due(settings.EVALHUB_LEASE_SECONDS, Comparison):
         return 0
+
     at_once = max(1, settings.EVALHUB_WORKER_PROCESSES - 1)
     most = at_once - under_way(settings.EVALHUB_LEASE_SECONDS, Comparison)
-
     return publish_due(publish, waiting, Comparison, most) if most > 0 else 0

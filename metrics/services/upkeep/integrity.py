@@ -33,10 +33,10 @@ from metrics.services.queue.queueing import cancel_evaluations, queue_missing, u
 from metrics.services.queue.vectors import evaluations_behind, queue_vectors
 from metrics.services.sessions.judged_sets import unpack_set
 from metrics.services.upkeep.database_file import (
-    damaged,
     find_in_database,
     find_in_json,
     find_in_types,
+    finding_of_damage,
 )
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.parameters import find_in_parameters
@@ -79,7 +79,7 @@ from runs.services.tracking.labels import delete_label
 def find_faults(*, fast: bool = False) -> Iterator[Finding]:
     """Yield all faults of this moment; `fast` leaves the contents of files and views unread."""
 
-    looks = (
+    checks = (
         partial(find_in_database, fast=fast),
         find_in_types,
         find_in_json,
@@ -99,14 +99,14 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         partial(_find_in_files, fast),
         _find_leftovers,
     )
-    for look in looks:
+    for check in checks:
         try:
-            yield from look()
+            yield from check()
         except DatabaseError as error:
-            finding = damaged(error)
+            finding = finding_of_damage(error)
             if finding is None:
                 raise
-            # Rows on other pages can still be checked.
+            # Rows on other pages of the file can still be checked.
             yield finding
         except StoredValueCorrupt as error:
             yield Finding(
@@ -137,8 +137,8 @@ def _find_in_collections() -> Iterator[Finding]:
             text = (
                 f"{behind} evaluations of collection {collection} lack vectors or curves of its "
                 "measures, which are "
+                "computed when they are read; --repair queues them, as workers do hourly"
             )
-            text += "computed when they are read; --repair queues them, as workers do hourly"
             yield Finding("vector_missing", text, partial(queue_vectors, qrels), note=True)
 
 
@@ -157,7 +157,7 @@ def _find_in_qrels() -> Iterator[Finding]:
         Qrels.objects.select_related("collection").defer("topic_ids", "warnings").iterator(50)
     ):
         try:
-            named = len(qrels.topic_ids)
+            topics = len(qrels.topic_ids)
         except (StoredValueCorrupt, OperationalError):
             # The check of contents tries to read them from the file again.
             text = (
@@ -167,14 +167,14 @@ def _find_in_qrels() -> Iterator[Finding]:
             yield Finding("qrels_topics", text)
             continue
 
-        if qrels.topics != named:
+        if qrels.topics != topics:
             # A value that has its digest is unchanged.
             text = (
-                f"judgements {qrels} name {named} topics and count {qrels.topics}; --repair "
+                f"judgements {qrels} name {topics} topics and count {qrels.topics}; --repair "
                 "counts them again"
             )
-            counted = Qrels.objects.filter(pk=qrels.pk, topics=qrels.topics)
-            yield Finding("qrels_topics", text, partial(counted.update, topics=named))
+            rows = Qrels.objects.filter(pk=qrels.pk, topics=qrels.topics)
+            yield Finding("qrels_topics", text, partial(rows.update, topics=topics))
 
 
 def _find_in_teams() -> Iterator[Finding]:
@@ -200,12 +200,12 @@ def _find_in_teams() -> Iterator[Finding]:
 
 def _find_in_labels() -> Iterator[Finding]:
     """Check that a label names a live run of its team and collection, the one of its last move."""
-    last = LabelMove.objects.filter(
+    moves = LabelMove.objects.filter(
         collection=OuterRef("collection"), team=OuterRef("team"), name=OuterRef("name")
     )
 
     labels: QuerySet[Any] = Label.objects.annotate(
-        last=Subquery(last.values("to_run")[:1], output_field=UUIDField())
+        last=Subquery(moves.values("to_run")[:1], output_field=UUIDField())
     )
     for label in labels.select_related("collection", "team", "run"):
         if (label.run.collection_id, label.run.team_id) != (label.collection_id, label.team_id):
@@ -225,8 +225,9 @@ def _find_in_labels() -> Iterator[Finding]:
         elif label.last != label.run_id:
             text = (
                 f"label {label} names run {label.run_id}, and its last move leads to {label.last}; "
+                "move it to the right run, or restore a backup"
             )
-            yield Finding("label_not_moved", text + "move it to the right run, or restore a backup")
+            yield Finding("label_not_moved", text)
 
 
 def _find_in_leases() -> Iterator[Finding]:
@@ -239,23 +240,21 @@ def _find_in_leases() -> Iterator[Finding]:
     lease = timedelta(seconds=settings.EVALHUB_LEASE_SECONDS)
 
     for kind in JOBS:
-        held, rows = Q(state=kind.HELD), kind._default_manager.all()
-        for job in rows.filter((held & ~whole) | (~held & leased)):
+        is_held, rows = Q(state=kind.HELD), kind._default_manager.all()
+        for job in rows.filter((is_held & ~whole) | (~is_held & leased)):
             yield Finding(
                 "lease_state",
                 f"{_name(job)} is {job.state} and its lease says otherwise; restore a backup",
             )
 
-        for job in rows.filter(held, lease_until__lt=timezone.now() - lease):
+        for job in rows.filter(is_held, lease_until__lt=timezone.now() - lease):
             text = (
-                f"{_name(job)} holds a lease that ended at {job.lease_until:%F %T}, and no "
-                "worker reaped it: "
+                f"{_name(job)} holds a lease that ended at {job.lease_until:%F %T}, and no worker "
+                "reaped it: start a worker; --repair queues it again"
             )
-            yield Finding(
-                "lease_expired", text + "start a worker; --repair queues it again", reap_expired
-            )
+            yield Finding("lease_expired", text, reap_expired)
 
-        for job in rows.filter(held, lease_until__gt=timezone.now() + 2 * lease):
+        for job in rows.filter(is_held, lease_until__gt=timezone.now() + 2 * lease):
             text = (
                 f"{_name(job)} holds a lease until {job.lease_until:%F %T}: did the clock jump? "
                 "--repair ends it"
@@ -264,8 +263,8 @@ def _find_in_leases() -> Iterator[Finding]:
 
 
 def _end_lease(job: Job) -> None:
-    held = type(job)._default_manager.filter(pk=job.pk, lease_token=job.lease_token)
-    if held.update(lease_until=timezone.now() - timedelta(seconds=1)):
+    job_rows = type(job)._default_manager.filter(pk=job.pk, lease_token=job.lease_token)
+    if job_rows.update(lease_until=timezone.now() - timedelta(seconds=1)):
         reap_expired()
 
 
@@ -280,21 +279,19 @@ def _find_in_submissions() -> Iterator[Finding]:
     for kind in EVALUATIONS.values():
         key, noun = kind.OF.KEY, kind.OF.noun()
         waiting = kind.OF.objects.filter(evaluations__state=Job.QUEUED).exclude(deleted_at=None)
-        for made in waiting.distinct():
-            text = (
-                f"{noun} {made.pk} was withdrawn and waits to be evaluated; --repair cancels that"
-            )
-            yield Finding(f"deleted_{key}_queued", text, partial(cancel_evaluations, made))
+        for submission in waiting.distinct():
+            text = f"{noun} {submission.pk} was withdrawn and waits to be evaluated; --repair cancels that"
+            yield Finding(f"deleted_{key}_queued", text, partial(cancel_evaluations, submission))
 
-        for made in (
+        for submission in (
             kind.OF.objects.exclude(digest=None).only("digest", *kind.OF.SEALED).iterator(500)
         ):
-            if made.digest != made.digest_of_sealed():
+            if submission.digest != submission.digest_of_sealed():
                 text = (
-                    f"the row of {noun} {made.pk} is not what was stored: its file, or what was "
-                    "counted in it; "
+                    f"the row of {noun} {submission.pk} is not what was stored: its file, or what was "
+                    "counted in it; nothing is shown of it; restore a backup"
                 )
-                yield Finding(f"{key}_altered", text + "nothing is shown of it; restore a backup")
+                yield Finding(f"{key}_altered", text)
 
         for missing in unqueued(kind.OF.objects.all()):
             text = (
@@ -312,36 +309,39 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
     Unreadable values are computed again from the runs and logs.
     """
     for kind in EVALUATIONS.values():
-        of, prefix = kind.OF.KEY, "" if kind is Evaluation else "session_"
+        key, prefix = kind.OF.KEY, "" if kind is Evaluation else "session_"
         for evaluation in kind.objects.exclude(qrels=None).exclude(
-            qrels__collection=F(f"{of}__collection")
+            qrels__collection=F(f"{key}__collection")
         ):
             text = f"{_name(evaluation)} is by judgements of another collection; restore a backup"
             yield Finding("foreign_qrels", text)
 
-        done = kind.objects.evaluated().defer(*(() if kind is Evaluation else ("means",)))
-        for evaluation in done.with_files().filter(same_files=False):
+        evaluated = kind.objects.evaluated().defer(*(() if kind is Evaluation else ("means",)))
+        for evaluation in evaluated.with_files().filter(same_files=False):
             text = (
                 f"{_name(evaluation)} was made from other files than its {kind.OF.noun()} names; "
+                "--repair evaluates it again"
             )
-            yield Finding(f"{prefix}evaluation_of_other_files", text + "--repair evaluates it again",
+            yield Finding(f"{prefix}evaluation_of_other_files", text,
                           partial(evaluate_anew, kind, [evaluation.pk]))  # fmt: skip
 
-        for evaluation in done.filter(view=None):
+        for evaluation in evaluated.filter(view=None):
             text = (
                 f"{_name(evaluation)} is evaluated and has no judged view; --repair evaluates "
                 "it again"
             )
             yield Finding(
-                f"{prefix}view_missing", text, partial(queue_again, done.filter(pk=evaluation.pk))
+                f"{prefix}view_missing",
+                text,
+                partial(queue_again, evaluated.filter(pk=evaluation.pk)),
             )
 
         if fast:
             continue
 
         for evaluation in (
-            done.exclude(view=None)
-            .select_related("qrels", of)
+            evaluated.exclude(view=None)
+            .select_related("qrels", key)
             .defer("qrels__topic_ids")
             .iterator(50)
         ):
@@ -353,7 +353,7 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
                 yield Finding(
                     f"{prefix}view_unreadable",
                     text,
-                    partial(queue_again, done.filter(pk=evaluation.pk)),
+                    partial(queue_again, evaluated.filter(pk=evaluation.pk)),
                 )
 
     sized = MetricVector.objects.annotate(size=Length("content")).exclude(
@@ -363,9 +363,9 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
     for vector in sized.defer("content").select_related("evaluation"):
         text = (
             f"{_name(vector.evaluation)} has a vector of {vector.measure} with another length "
-            "than its topics; "
+            "than its topics; --repair computes it again"
         )
-        yield Finding("vector_length", text + "--repair computes it again", vector.delete)
+        yield Finding("vector_length", text, vector.delete)
 
 
 def _has_whole_view(evaluation: Evaluation | SessionEvaluation) -> bool:
@@ -402,8 +402,8 @@ def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
     if fast:
         return
 
-    compared = Comparison.objects.filter(state=Comparison.State.COMPARED)
-    for stored in compared.iterator(1):
+    finished = Comparison.objects.filter(state=Comparison.State.COMPARED)
+    for stored in finished.iterator(1):
         try:
             content = bytes(stored.content or b"")
             if stored.content_digest not in (
@@ -420,41 +420,41 @@ def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
 def _find_in_files(fast: bool) -> Iterator[Finding]:
     """Check that every file named by a row exists, and agrees with its name and its row."""
     examined: dict[str, Examined] = {}
-    for sha256, size, who in _named_files():
+    for sha256, size, owner in _named_files():
         if sha256 not in examined:
-            examined[sha256] = _look_at(sha256) if fast else examine_stored(sha256)
+            examined[sha256] = _find_file(sha256) if fast else examine_stored(sha256)
 
-        found = examined[sha256]
-        if found.state == "missing":
+        file = examined[sha256]
+        if file.state == "missing":
             text = (
-                f"{who}: the stored file {sha256} is missing; submit the same file again, or "
-                "take it "
+                f"{owner}: the stored file {sha256} is missing; submit the same file again, or take "
+                "it out of a backup"
             )
-            yield Finding("file_missing", text + "out of a backup")
-        elif found.state == "unreadable":
+            yield Finding("file_missing", text)
+        elif file.state == "unreadable":
             text = (
-                f"{who}: the stored file {sha256} cannot be read ({found.reason}); look at its "
-                "permissions and the "
+                f"{owner}: the stored file {sha256} cannot be read ({file.reason}); look at its "
+                "permissions and the disk, submit the same file again, or take it out of a backup"
             )
             yield Finding(
                 "file_unreadable",
-                text + "disk, submit the same file again, or take it out of a backup",
+                text,
             )
-        elif found.state == "altered":
+        elif file.state == "altered":
             text = (
-                f"{who}: the stored file {sha256} was altered; submit the same file again, or "
+                f"{owner}: the stored file {sha256} was altered; submit the same file again, or "
                 "take it out of a backup"
             )
             yield Finding("file_altered", text)
-        elif size not in (None, found.size) and not fast:
+        elif size not in (None, file.size) and not fast:
             text = (
-                f"{who}: the stored file has {found.size:,} bytes and its row says {size:,}; "
+                f"{owner}: the stored file has {file.size:,} bytes and its row says {size:,}; "
                 "restore a backup"
             )
             yield Finding("file_size", text)
 
 
-def _look_at(sha256: str) -> Examined:
+def _find_file(sha256: str) -> Examined:
     """Check whether a stored file exists, without reading it."""
     try:
         the_store().look_at(sha256)
@@ -487,23 +487,23 @@ def _named_files() -> Iterator[tuple[str, int | None, str]]:
 
 
 def _find_leftovers() -> Iterator[Finding]:
-    swept = (
+    kinds = (
         ("orphan_file", "stored files without a row", orphans),
         ("old_upload", "old uploads", left_behind),
     )
 
-    for code, what, find in swept:
+    for code, noun, find in kinds:
         count = sum(1 for _ in find())
         if find is orphans and takes_too_many(count):
             text = (
-                f"{count} {what}, too many to be swept unasked: was the database restored from "
+                f"{count} {noun}, too many to be swept unasked: was the database restored from "
                 "an older copy? "
             )
             yield Finding(code, f"{text}evalhub sweep --most {count} deletes them", note=True)
         elif count:
             yield Finding(
                 code,
-                f"{count} {what}; workers sweep every hour, evalhub sweep does now",
+                f"{count} {noun}; workers sweep every hour, evalhub sweep does now",
                 sweep,
                 note=True,
             )
@@ -511,11 +511,9 @@ def _find_leftovers() -> Iterator[Finding]:
     if count := sum(1 for _ in young_strangers()):
         text = (
             f"{count} stored files of the last 24 hours have no row: submissions that were "
-            "interrupted, or whose rows "
+            "interrupted, or whose rows were lost with the end of a database file; keep them"
         )
-        yield Finding(
-            "young_orphan", text + "were lost with the end of a database file; keep them", note=True
-        )
+        yield Finding("young_orphan", text, note=True)
 
     old = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - 2 * AGE).count()
     if old:

@@ -46,9 +46,12 @@ class Queue:
 
 @dataclass(slots=True)
 class Figures:
-    """Evaluations by state and by error code, attempts by state, seconds by class, the queue, the dispatchers; stored
-    comparisons and evaluations of session sets by state; deliveries that have been due for a
-    minute, and webhooks that the service has disabled."""
+    """The numbers of jobs: evaluations by state and error code, with their attempts and seconds.
+
+    `classes` counts evaluations by their seconds. `comparisons` and `sessions` count stored
+    comparisons and evaluations of session sets by state, `deliveries_overdue` the deliveries that
+    have been due for a minute, and `webhooks_disabled` the webhooks that the service has disabled.
+    """
 
     queue: Queue
     rounds: list[LastRound]
@@ -117,7 +120,7 @@ def read_queue() -> Queue:
     due = is_due()
     unsent = due & is_silent(settings.EVALHUB_LEASE_SECONDS)
 
-    found = (
+    counts = (
         Evaluation.objects.filter(state__in=(_STATE.QUEUED, _STATE.EVALUATING))
         .annotate(waited=_ago("since"), silent=_ago("dispatched_at"))
         .aggregate(
@@ -131,9 +134,9 @@ def read_queue() -> Queue:
             expired_leases=Count("pk", filter=Q(state=_STATE.EVALUATING, lease_until__lt=Now())),
         )
     )
-    longest: timedelta = found.pop("oldest") or timedelta(0)
+    longest: timedelta = counts.pop("oldest") or timedelta(0)
 
-    return Queue(oldest=max(0.0, longest.total_seconds()), **found)
+    return Queue(oldest=max(0.0, longest.total_seconds()), **counts)
 
 
 def _ago(moment: str) -> ExpressionWrapper[Any]:

@@ -17,20 +17,19 @@ def find_in_parameters() -> Iterator[Finding]:
     for collection, runs in find_differing():
         text = (
             f"{len(runs)} runs of collection {collection} are searched by other parameters than "
-            "they have, such as "
+            f"they have, such as run {runs[0].pk}; --repair writes them again"
         )
-        text += f"run {runs[0].pk}; --repair writes them again"
         yield Finding("parameters_differ", text, partial(store_parameters, collection, runs))
 
     rows = Parameter.objects.filter(key=OuterRef("pk"))
-    there = (
+    has_kind = (
         Exists(rows.filter(**{f"{kind}__isnull": False}))
         for kind in ("number", "folded", "boolean")
     )
 
     unused = ParameterKey.objects.filter(unit="", note="")
-    for exists in there:
-        unused = unused.exclude(exists)
+    for has_values in has_kind:
+        unused = unused.exclude(has_values)
 
     if count := unused.count():
         text = (

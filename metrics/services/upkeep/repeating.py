@@ -25,15 +25,15 @@ def repeat_evaluation(
     engine version made it, because its values would then be those of this version under the other's
     name.
     """
-    submitted = evaluation.submission
+    submission = evaluation.submission
     if evaluation.engine_version != ENGINE_VERSION:
         message = (
             f"{evaluation} is engine {evaluation.engine_version}'s; this is {ENGINE_VERSION}, "
             "which has its own"
         )
         raise Conflict(message)
-    if submitted.deleted_at:
-        raise Conflict(f"{submitted} was withdrawn; restore it first")
+    if submission.deleted_at:
+        raise Conflict(f"{submission} was withdrawn; restore it first")
 
     rows = type(evaluation)._default_manager.filter(pk=evaluation.pk)
     with transaction.atomic():
@@ -44,7 +44,7 @@ def repeat_evaluation(
             origin,
             AuditEvent.Action.EVALUATION_REPEATED,
             evaluation,
-            submitted.collection,
+            submission.collection,
             evaluation.state,
         )
 

@@ -60,19 +60,21 @@ def find_in_topic_ids() -> Iterator[Finding]:
             judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
         except EvalHubError:
             # The damaged file has its own finding.
-            own = stored
+            topic_ids = stored
         else:
-            own = [topic_id.decode() for topic_id in judgements.topic_ids]
+            topic_ids = [topic_id.decode() for topic_id in judgements.topic_ids]
 
-        if stored is None or stored != own:
+        if stored is None or stored != topic_ids:
             text = (
                 f"the topic ids of judgements {qrels} are damaged; --repair reads them again "
                 "from their file"
             )
-            digest = qrels.digest_of_topic_ids(own)
-            values = {"topic_ids": own, "topic_ids_digest": digest}
-            again = partial(Qrels.objects.filter(pk=qrels.pk).update, **values) if own else None
-            yield Finding("qrels_topics_altered", text, again)
+            digest = qrels.digest_of_topic_ids(topic_ids)
+            values = {"topic_ids": topic_ids, "topic_ids_digest": digest}
+            repair = (
+                partial(Qrels.objects.filter(pk=qrels.pk).update, **values) if topic_ids else None
+            )
+            yield Finding("qrels_topics_altered", text, repair)
 
 
 def find_in_vectors() -> Iterator[Finding]:
@@ -82,18 +84,18 @@ def find_in_vectors() -> Iterator[Finding]:
     """
     for evaluation in Evaluation.objects.evaluated().select_related("run").only(*_READ):
         current, view = evaluation.engine_version == ENGINE_VERSION, None
-        kept = JudgedView.objects.filter(pk=evaluation.pk).first() if current else None
-        if kept and is_whole(kept, evaluation.qrels_id):
-            view = unpack_view(kept)
+        row_of_view = JudgedView.objects.filter(pk=evaluation.pk).first() if current else None
+        if row_of_view and is_whole(row_of_view, evaluation.qrels_id):
+            view = unpack_view(row_of_view)
             if evaluation.judged_depth not in (None, judged_depth(view)):
                 text = (
                     f"the judged depth of run {evaluation.run_id} is damaged; --repair computes "
                     "it again"
                 )
-                forget = partial(
+                reset_depth = partial(
                     Evaluation.objects.filter(pk=evaluation.pk).update, judged_depth=None
                 )
-                yield Finding("depth_altered", text, forget)
+                yield Finding("depth_altered", text, reset_depth)
 
         for vector in MetricVector.objects.filter(evaluation=evaluation.pk):
             sound = vector.is_sound(evaluation.qrels_id)
@@ -101,11 +103,11 @@ def find_in_vectors() -> Iterator[Finding]:
 
             if view is None:
                 if not sound:
-                    give_up = partial(give_up_evaluations, Evaluation, [evaluation.pk], "values")
+                    remove_run = partial(give_up_evaluations, Evaluation, [evaluation.pk], "values")
                     yield Finding(
                         "vector_altered",
                         f"{text}; --repair removes the run from the leaderboards",
-                        give_up,
+                        remove_run,
                     )
 
                 continue
@@ -113,23 +115,26 @@ def find_in_vectors() -> Iterator[Finding]:
             fresh = make_vector(evaluation.pk, parse_measure(vector.measure), view).seal(
                 evaluation.qrels_id
             )
-            if not (sound and _same(vector, fresh)):
-                again = partial(replace_vectors, [fresh])
+            if not (sound and _is_same(vector, fresh)):
+                repair = partial(replace_vectors, [fresh])
                 yield Finding(
                     "vector_altered",
                     f"{text}; --repair computes it again from the judged view",
-                    again,
+                    repair,
                 )
 
         for row in StoredCurves.objects.filter(evaluation=evaluation.pk):
-            if not (row.is_sound(evaluation.qrels_id) and (view is None or _are_curves(row, view))):
+            if not (
+                row.is_sound(evaluation.qrels_id)
+                and (view is None or _are_computed_curves(row, view))
+            ):
                 text = (
                     f"the curves of run {evaluation.run_id} are damaged; --repair stores them again"
                 )
                 yield Finding("curves_altered", text, partial(_renew_curves, evaluation, view))
 
 
-def _are_curves(row: StoredCurves, view: JudgedRun) -> bool:
+def _are_computed_curves(row: StoredCurves, view: JudgedRun) -> bool:
     """Return whether stored curves are those that this engine computes from the judged view."""
     stored = unpack_curves(row)
     fresh = GainCurves.of(view, stored.measure, stored.depth)
@@ -159,7 +164,7 @@ def is_whole(row: JudgedView | SessionView, qrels: int | None) -> bool:
         return False
 
 
-def _same(vector: MetricVector, fresh: MetricVector) -> bool:
+def _is_same(vector: MetricVector, fresh: MetricVector) -> bool:
     if len(vector.content) != len(fresh.content) or vector.topics != fresh.topics:
         return False
     means = [np.nan if row.mean is None else row.mean for row in (vector, fresh)]
@@ -176,22 +181,24 @@ def find_in_session_means() -> Iterator[Finding]:
     This engine computes them from its judged view.
     """
 
-    done = (
+    evaluations = (
         SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")
     )
-    for evaluation in done.iterator(50):
-        kept = SessionView.objects.filter(pk=evaluation.pk).first()
+    for evaluation in evaluations.iterator(50):
+        row_of_view = SessionView.objects.filter(pk=evaluation.pk).first()
         try:
-            same = evaluation.has_sound_means()
-            if same and kept and is_whole(kept, evaluation.qrels_id):
-                judged = unpack_set(kept)
-                same = _are_means(judged, evaluation.means)
+            is_sound = evaluation.has_sound_means()
+            if is_sound and row_of_view and is_whole(row_of_view, evaluation.qrels_id):
+                judged = unpack_set(row_of_view)
+                is_sound = _are_means(judged, evaluation.means)
                 for row in StoredSessionCurves.objects.filter(pk=evaluation.pk):
-                    same &= row.is_sound(evaluation.qrels_id) and _are_session_curves(row, judged)
+                    is_sound &= row.is_sound(evaluation.qrels_id) and _are_session_curves(
+                        row, judged
+                    )
         except OperationalError:
-            same = False
+            is_sound = False
 
-        if not same:
+        if not is_sound:
             text = (
                 f"the means or curves of session set {evaluation.session_set_id} are damaged; "
                 "--repair evaluates it again"
@@ -206,20 +213,23 @@ def _are_means(judged: JudgedSet, means: dict[str, Any]) -> bool:
     measures = [measure for measure in default_measures() if measure.name in means["values"]]
     values = values_of(judged, measures)
     for measure in measures:
-        made = judged.means(measure, values[measure.name])
+        means_of_systems = judged.means(measure, values[measure.name])
 
-        stored, own = (
-            np.array(pairs, np.float64) for pairs in (means["values"][measure.name], made)
+        stored, expected = (
+            np.array(pairs, np.float64)
+            for pairs in (means["values"][measure.name], means_of_systems)
         )
-        if not _close(stored, own):
+        if not _close(stored, expected):
             return False
 
     return True
 
 
 def _are_session_curves(row: StoredSessionCurves, judged: JudgedSet) -> bool:
-    stored, own = arrays_of(row), arrays_of(stored_curves(row.evaluation_id, judged))
-    return stored.keys() == own.keys() and all(_close(stored[name], own[name]) for name in own)
+    stored, computed = arrays_of(row), arrays_of(stored_curves(row.evaluation_id, judged))
+    return stored.keys() == computed.keys() and all(
+        _close(stored[name], computed[name]) for name in computed
+    )
 
 
 def _evaluate_again(pk: int) -> None:
@@ -290,9 +300,9 @@ def _seal_others(means: Any, results: Any) -> None:
         Comparison.objects.filter(pk=stored.pk).update(content_digest=digest)
 
 
-def _bind(submitted: Any, evaluations: Any) -> None:
-    for made in submitted.iterator(500):
-        submitted.filter(pk=made.pk).update(digest=made.digest_of_sealed())
+def _bind(submissions: Any, evaluations: Any) -> None:
+    for submission in submissions.iterator(500):
+        submissions.filter(pk=submission.pk).update(digest=submission.digest_of_sealed())
 
     for evaluation in evaluations.select_related(evaluations.model.OF.KEY).iterator(500):
         evaluations.filter(pk=evaluation.pk).update(

@@ -43,10 +43,10 @@ def find_in_webhooks() -> Iterator[Finding]:
     dead = timezone.now() - timedelta(seconds=LEASE_SECONDS)
     for delivery in Delivery.objects.filter(state=Delivery.State.SENDING, lease_until__lt=dead):
         text = (
-            f"{delivery} was being sent until {delivery.lease_until:%F %T}, and no worker took "
-            "it back: "
+            f"{delivery} was being sent until {delivery.lease_until:%F %T}, and no worker took it "
+            "back: start a worker; --repair makes it due again"
         )
-        yield Finding("delivery_held", text + "start a worker; --repair makes it due again", reap)
+        yield Finding("delivery_held", text, reap)
 
     if count := Delivery.objects.filter(created_at__lt=timezone.now() - KEPT - _DAY).count():
         text = (

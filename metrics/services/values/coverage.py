@@ -229,8 +229,7 @@ class Coverage:
                 message = (
                     f"the shares of the first {self.k} documents that are judged differ by more "
                     f"than {percent(MOST_UNEVEN)[:-1]} points in {uneven:,} of {total:,} pairs, "
-                    "and "
-                    f"{verdicts_depend} on judging"
+                    f"and {verdicts_depend} on judging"
                 )
 
             cautions.append(Caution("uneven_judging", message))
