@@ -1,4 +1,4 @@
-"""The tables of the pages: the text of each cell, and the marks."""
+"""Write the cells and marks of the tables of pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SortableColumn(Column):
 
     @property
     def parts(self) -> list[str]:
-        """The title where a line may break: behind each comma."""
+        """Return the title in parts, after which a line may break: behind each comma."""
         return re.findall(r"[^,]*,|[^,]+", self.title or self.name)
 
 
@@ -81,8 +81,8 @@ class Paging:
 def columns_of(
     measures: list[Measure], sort: Measure | None, descending: bool
 ) -> list[SortableColumn]:
-    now: Sorting = "descending" if descending else "ascending"
-    other = "asc" if descending else "desc"
+    sorting: Sorting = "descending" if descending else "ascending"
+    other_order = "asc" if descending else "desc"
 
     columns = []
     for place, measure in enumerate(measures, 1):
@@ -91,8 +91,8 @@ def columns_of(
             SortableColumn(
                 measure.name,
                 note="" if figures == "means" else f"{figures}, not means",
-                sorting=now if sorted_by else "",
-                next_order=other if sorted_by else "desc",
+                sorting=sorting if sorted_by else "",
+                next_order=other_order if sorted_by else "desc",
                 link=f"sort-{place}",
             )
         )
@@ -101,20 +101,20 @@ def columns_of(
 
 
 def figure(measure: Measure, value: float | None) -> str:
-    """A value to four decimals; counts are whole."""
+    """Return a value to four decimals; counts are whole."""
     if value is None or math.isnan(value):
         return NOTHING
     return format(value, _FORMATS.get(measure.definition.aggregate, _MEAN))
 
 
 def figures(measure: Measure, values: Iterable[float]) -> list[str]:
-    """The same of many values, NaN where there is none."""
+    """Return many values as `figure` does, NaN where there is none."""
     form = _FORMATS.get(measure.definition.aggregate, _MEAN)
     return [NOTHING if math.isnan(value) else format(value, form) for value in values]
 
 
 def amount(measure: Measure, difference: float) -> str:
-    """A difference without its sign, to two digits where `figure` would round it to zero."""
+    """Return a difference without its sign, to two digits where `figure` would round it to zero."""
     text = figure(measure, abs(difference))
     if difference == 0 or text.strip("0."):
         return text
@@ -145,12 +145,12 @@ def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, tuple[
     best: dict[str, tuple[str, int]] = {}
     for measure in measures:
         sign = -1.0 if measure.definition.lower_is_better else 1.0
+
         means = [
             (topics, sign * mean)
             for mean, topics in (row.values[measure.name] for row in ranked)
             if mean is not None
         ]
-
         if means:
             topics, mean = max(means)
             best[measure.name] = figure(measure, sign * mean), topics
@@ -187,9 +187,7 @@ def topic_lines(
 ) -> list[TopicLine]:
     """Return a run's values topic by topic, in the order of the judgements or by one measure.
 
-    Those without a value come last.
-
-    Of all lines in that order only those `shown` are made.
+    Those without a value come last. Only the lines `shown` are made.
     """
     topic_ids = values.topic_ids
     order = list(range(len(topic_ids)))
@@ -215,7 +213,7 @@ def with_minus(text: str) -> str:
 
 
 def signed(value: float) -> str:
-    """A difference with its sign, and without one where it rounds to zero."""
+    """Return a difference with its sign, without one where it rounds to zero."""
     text = f"{value:+.4f}"
     return "0.0000" if text in ("+0.0000", "-0.0000") else text.replace("-", "\N{MINUS SIGN}")
 
@@ -229,7 +227,7 @@ def statistic(value: float) -> str:
 
 
 def probability(value: float) -> str:
-    """A p value; nothing where there is none (NaN)."""
+    """Return a p value, NOTHING for NaN."""
     if math.isnan(value):
         return NOTHING
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
@@ -251,7 +249,7 @@ def _level_order(level: str) -> tuple[bool, int, str]:
 
 
 def metadata_lines(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """The leaves of nested metadata with dotted names; a list of plain values stays in one line."""
+    """Yield the leaves of nested metadata with dotted names; a plain list stays in one line."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from metadata_lines(inner, f"{name}.{key}" if name else str(key))

@@ -454,8 +454,8 @@ class BoardQuestion:
         term = self.query.filter
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
-        among = self.among
 
+        among = self.among
         if among and (among.shown is not None or among.runs is not None):
             runs = runs.filter(pk__in=among.runs if among.shown is None else among.shown)
 

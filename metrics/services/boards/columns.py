@@ -30,7 +30,8 @@ MAX_COLUMNS = 12
 SUBMITTED, LABEL = "submitted", "label"
 _NAMES = f"{PARAM}:name, {COST}:name, {LABEL} or {SUBMITTED}"
 _COLUMN = re.compile(
-    rf'(?P<space>{PARAM}|{COST}):(?:"(?P<phrase>[^"]+)"|(?P<key>{PLAIN_KEY.pattern}))|(?P<plain>{SUBMITTED}|{LABEL})'
+    rf'(?P<space>{PARAM}|{COST}):(?:"(?P<phrase>[^"]+)"|(?P<key>{PLAIN_KEY.pattern}))'
+    rf"|(?P<plain>{SUBMITTED}|{LABEL})"
 )
 
 # Runs in all orders that are remembered, of 200 bytes each.
@@ -144,8 +145,8 @@ def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUI
     with_parameters = any(column.space == PARAM for column in shown_columns)
     runs = list(runs)
     labels = labels_of(runs) if any(column.space == LABEL for column in shown_columns) else {}
-    rows = Run.objects.filter(pk__in=runs).order_by()
 
+    rows = Run.objects.filter(pk__in=runs).order_by()
     for pk, metadata, costs, created in rows.values_list("pk", "metadata", "costs", "created_at"):
         values: dict[tuple[str, str], Cell] = {(SUBMITTED, ""): created}
         if pk in labels:

@@ -192,10 +192,10 @@ def bind_key(condition: Condition, board: Board) -> Condition:
 
     name = canonical_name(condition.key) if condition.space == PARAM else condition.key
     key = find_key(board, condition.space, name, where)
+
     numeric = condition.sign in ("<", "<=", ">", ">=", "..") and not isinstance(
         condition.values[0], date
     )
-
     if numeric and not _is_seen(board, key.pk, "number"):
         texts = _rows_of_kind(key.pk, "folded", board.runs).count()
         booleans = _rows_of_kind(key.pk, "boolean", board.runs).count()

@@ -24,14 +24,25 @@ from runs.models import Campaign, Collection, Entry, Phase, Release
 OFFICIAL, EVERY = "official", "all"
 SHOWN_ENTRIES = (OFFICIAL, EVERY)
 # What a row says of its entry; of a run in several phases, the first of these.
-DISQUALIFIED, BASELINE, OUT_OF_COMPETITION, LATE, NOT_SELECTED, AFTERWARDS, WITHDRAWN, NOT_ENTERED = (
-    "disqualified", "baseline", "out_of_competition", "late", "not_selected", "afterwards", "withdrawn",
-    "not_entered",
-)  # fmt: skip
+DISQUALIFIED = "disqualified"
+BASELINE = "baseline"
+OUT_OF_COMPETITION = "out_of_competition"
+LATE = "late"
+NOT_SELECTED = "not_selected"
+AFTERWARDS = "afterwards"
+WITHDRAWN = "withdrawn"
+NOT_ENTERED = "not_entered"
 STATUSES = (
-    OFFICIAL, DISQUALIFIED, BASELINE, OUT_OF_COMPETITION, LATE, NOT_SELECTED, AFTERWARDS, WITHDRAWN,
+    OFFICIAL,
+    DISQUALIFIED,
+    BASELINE,
+    OUT_OF_COMPETITION,
+    LATE,
+    NOT_SELECTED,
+    AFTERWARDS,
+    WITHDRAWN,
     NOT_ENTERED,
-)  # fmt: skip
+)
 BARRED = (DISQUALIFIED, WITHDRAWN)
 _ENTERED, _COMPETING = Entry.State.ENTERED, Entry.Role.COMPETING
 

@@ -17,8 +17,8 @@ from metrics.engine.agreement.standings import comparable, standings
 from metrics.engine.arrays import Floats, Ints
 from metrics.services.values.judged_views import Mean
 
+# covered(evaluations) -> for each of them which topics have a value, equal for equal topics
 Covered = Callable[[list[int]], Mapping[int, bytes]]
-"""covered(evaluations) -> for each of them which topics have a value, as text that is equal for equal topics"""
 
 
 @dataclass(frozen=True)

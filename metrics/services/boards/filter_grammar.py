@@ -1,13 +1,16 @@
-"""The language of a leaderboard's filter, as search boxes have it.
+"""Parse the filter of a leaderboard, which is written as in search boxes.
 
     either    = all { "OR" all }
     all       = term { term }                           side by side: both
-    term      = [ "-" ] ( "(" either ")" | condition | field ":" value { "," value } | word | phrase )
+    term      = [ "-" ] ( "(" either ")" | condition | field | word | phrase )
+    field     = name ":" value { "," value }
     condition = ( "param" | "cost" | "measure" ) ":" key [ compare ]
-    compare   = ( "=" | "!=" ) value { "," value } | "=" bound ".." bound | ( "<" | "<=" | ">" | ">=" ) bound
+    compare   = ( "=" | "!=" ) value { "," value } | "=" bound ".." bound
+              | ( "<" | "<=" | ">" | ">=" ) bound
     bound     = number | date                           -1.5e3, 2026-01-31
     value     = number | "true" | "false" | word | phrase
-    key       = phrase, or a word without " ( ) , : = < > ! ; and with \\. for a dot that is part of a name
+    key       = phrase, or a word without " ( ) , : = < > ! ;
+                and with \\. for a dot that is part of a name
     phrase    = '"' any text '"'
 
 A word has no = < > and no colon behind anything but a number: what looks like a field or a
@@ -238,8 +241,8 @@ class _Parser:
         self._at += len(word) + 1
         phrase = self._text.startswith('"', self._at)
         match = (_PHRASE if phrase else PLAIN_KEY).match(self._text, self._at)
-        key = (match[1] if phrase else match[0]).strip() if match else ""
 
+        key = (match[1] if phrase else match[0]).strip() if match else ""
         if match is None or not key:
             raise self._problem(
                 f"{space}: needs the name of "
@@ -279,11 +282,11 @@ class _Parser:
             raise self._problem("a range stands alone: write param:k=1..2 OR param:k=4", sign_at)
 
         text, quoted = texts[0]
+
         bounds = [
             None if quoted else _bound_of(part)
             for part in (text.split("..", 1) if sign == "=" else [text])
         ]
-
         if len(texts) == 1 and (bounded or len(bounds) == 2) and None not in bounds:
             return self._bounded(
                 space, key, ".." if len(bounds) == 2 else sign, bounds, start, sign_at

@@ -42,10 +42,17 @@ from runs.services.tracking.labels import labels_of
 MAX_ROWS, MAX_FIGURES = 1_000, 20_000
 # The fields of an evaluation, its run and its team that a row shows.
 _SHOWN = (
-    "qrels_id", "engine_version", "topics_answered", "run__tag", "run__created_at",
-    "run__tied_documents", "run__team__slug", "run__team__name", "run__version",
+    "qrels_id",
+    "engine_version",
+    "topics_answered",
+    "run__tag",
+    "run__created_at",
+    "run__tied_documents",
+    "run__team__slug",
+    "run__team__name",
+    "run__version",
     "run__system__slug",
-)  # fmt: skip
+)
 # The mean and the number of topics of a run without values.
 _NOTHING: Mean = (None, 0)
 # Of a run without values of these judgements: its key, its state, and the evaluation to show.

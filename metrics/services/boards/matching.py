@@ -73,8 +73,8 @@ def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
     name = canonical_name(condition.key) if condition.space == PARAM else condition.key
     having = ParameterKey.objects.filter(space=condition.space, name=name).values("collection")
     in_runs = runs.order_by().values("collection")
-    collections = Collection.objects.filter(pk__in=in_runs).filter(pk__in=having)
 
+    collections = Collection.objects.filter(pk__in=in_runs).filter(pk__in=having)
     if collections.count() > _MOST_COLLECTIONS:
         message = (
             f"runs of more than {_MOST_COLLECTIONS} collections have a "

@@ -96,8 +96,8 @@ def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
     )
-    requested = len(evaluations) * len(query.measures) * qrels.topics
 
+    requested = len(evaluations) * len(query.measures) * qrels.topics
     if requested > MAX_VALUES:
         message = (
             f"{requested:,} values requested ({len(evaluations):,} runs, {len(query.measures)} "

@@ -13,9 +13,22 @@ from runs.models import Collection, Qrels, Team
 
 # What answers say of an evaluation and its run: of a thousand, every other column would take a
 # tenth of a second.
-_SHOWN = ("qrels_id", "scores", "state", "engine_version", "topics_answered",
-          *(f"run__{name}" for name in ("tag", "team_id", "created_at", "version", "system_id", "sha256",
-                                        "known_sha256", "size", "grouped")))  # fmt: skip
+_SHOWN = (
+    "qrels_id",
+    "scores",
+    "state",
+    "engine_version",
+    "topics_answered",
+    "run__tag",
+    "run__team_id",
+    "run__created_at",
+    "run__version",
+    "run__system_id",
+    "run__sha256",
+    "run__known_sha256",
+    "run__size",
+    "run__grouped",
+)
 
 
 def select_evaluations(

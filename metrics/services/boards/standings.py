@@ -132,14 +132,14 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
         raise StatisticsError(message, code="too_many_runs", pointer="statistics")
 
     places = {pk: place for place, (pk, _) in enumerate(ranked)}
-    against = None
+    baseline_place = None
     if query.baseline is not None:
         current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
         baseline = current.filter(run__in=[query.baseline]).values_list("pk", flat=True).first()
         if baseline is None or baseline not in places:
             message = f"baseline {query.baseline} is not a ranked run of this leaderboard"
             raise StatisticsError(message, code="unknown_run", pointer="baseline")
-        against = places[baseline]
+        baseline_place = places[baseline]
 
     if set(query.parts) <= {"intervals"}:
         standings = Standings(query, board.sort, places)
@@ -155,7 +155,7 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
         check_values(len(places), board.qrels.topics, 1)
         means = np.array([mean for _, mean in ranked])
         entrants = _Entrants([*places], means, board.sort, board.descending, board.qrels)
-        standings = _compare(entrants, query, places, against)
+        standings = _compare(entrants, query, places, baseline_place)
 
     if "intervals" in query.parts:
         standings.intervals.update(mean_intervals(board, query.confidence))
@@ -166,13 +166,13 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
 
 def _received(collection: int) -> Received:
     runs = Run.objects.filter(collection=collection).order_by()
-    no_longer = Q(deleted_at__isnull=False)
+    withdrawn = Q(deleted_at__isnull=False)
 
     return Received(
         **runs.aggregate(
             runs=Count("pk"),
             teams=Count("team", distinct=True),
-            withdrawn=Count("pk", filter=no_longer),
+            withdrawn=Count("pk", filter=withdrawn),
             since=Min("created_at"),
         )
     )
@@ -226,7 +226,7 @@ class _Entrants:
 
 
 def _compare(
-    entrants: _Entrants, query: StandingsQuery, places: dict[int, int], against: int | None
+    entrants: _Entrants, query: StandingsQuery, places: dict[int, int], baseline_place: int | None
 ) -> Standings:
     """Return all parts except the intervals of the means.
 
@@ -302,11 +302,13 @@ def _compare(
             "expected", (lowest,), lambda common: _outlook(common, lowest)
         )
 
-    if against is not None:
+    if baseline_place is not None:
         contrast = entrants.remembered(
-            "baseline", (*test_options, against), lambda common: _contrast(entrants, common, query, options, against),
+            "baseline",
+            (*test_options, baseline_place),
+            lambda common: _contrast(entrants, common, query, options, baseline_place),
             seconds_of_pairs(runs - 1),
-        )  # fmt: skip
+        )
 
     return Standings(
         query, measure, places, topics, tiers, ranks, expected, contrast, cautions=cautions
@@ -396,9 +398,13 @@ def _outlook(common: CommonValues, lower_is_better: bool) -> Outlook:
 
 
 def _contrast(
-    entrants: _Entrants, common: CommonValues, query: StandingsQuery, options: Options, against: int
+    entrants: _Entrants,
+    common: CommonValues,
+    query: StandingsQuery,
+    options: Options,
+    baseline_place: int,
 ) -> Contrast:
-    rule, pairs = Rule(query.correction, query.alpha), Pairs(len(common.values), against)
+    rule, pairs = Rule(query.correction, query.alpha), Pairs(len(common.values), baseline_place)
     measure = entrants.measure
     lower_is_better = measure.definition.lower_is_better
 
@@ -422,53 +428,34 @@ def _contrast(
     )
 
     (family,) = coverage.apply(families, common.values, pairs, lower_is_better=lower_is_better)
-    result, base = family.result, common.values[against]
-    others = np.delete(common.values, against, axis=0)
+    result, base = family.result, common.values[baseline_place]
+    others = np.delete(common.values, baseline_place, axis=0)
     relative = relative_difference(result.difference, np.full(len(others), base.mean()))
 
-    columns = (
-        result.difference,
-        result.low,
-        result.high,
-        relative,
-        result.statistic,
-        result.p_value,
-        family.adjusted,
-    )
-
-    verdicts = zip(
-        family.verdicts.better(lower_is_better).tolist(),
-        family.verdicts.withheld.tolist(),
-        strict=True,
-    )
-
+    better = family.verdicts.better(lower_is_better).tolist()
+    on_judged = _on_judged(coverage, pairs)
     rows: list[AgainstBaseline | None] = []
-    for values, figures, (better, reason), on_judged in zip(
-        others, np.array(columns).T.tolist(), verdicts, _on_judged(coverage, pairs), strict=True
-    ):
-        d, low, high, share, t, p, p_adjusted = figures
-        mark, withheld = _MARKS[better], REASONS[reason] or None
-        n = differences(values, base, lower_is_better=lower_is_better)
-
+    for i, values in enumerate(others):
+        outcomes = differences(values, base, lower_is_better=lower_is_better)
         rows.append(
             AgainstBaseline(
-                d,
-                low,
-                high,
-                share,
-                t,
-                p,
-                p_adjusted,
-                mark,
-                withheld,
-                n.wins,
-                n.ties,
-                n.losses,
-                on_judged,
+                difference=float(result.difference[i]),
+                low=float(result.low[i]),
+                high=float(result.high[i]),
+                relative=float(relative[i]),
+                statistic=float(result.statistic[i]),
+                p_value=float(result.p_value[i]),
+                p_adjusted=float(family.adjusted[i]),
+                mark=_MARKS[better[i]],
+                withheld=REASONS[family.verdicts.withheld[i]] or None,
+                wins=outcomes.wins,
+                ties=outcomes.ties,
+                losses=outcomes.losses,
+                on_judged=on_judged[i],
             )
         )
 
-    rows.insert(against, None)
+    rows.insert(baseline_place, None)
     cautions = [
         *not_corrected_again(query.test, query.correction),
         # A board counts runs: their names may not be shown to its reader.

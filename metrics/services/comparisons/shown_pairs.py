@@ -63,7 +63,10 @@ class PairSelection(Question):
         limit = selection.limit or 1
         results = limit * len(query.measures) * max(len(query.tests), 1)
         if limit > 1 and results > MAX_VERDICTS:
-            message = f"{results:,} results requested; the limit is {MAX_VERDICTS:,}: use a smaller limit="
+            message = (
+                f"{results:,} results requested; the limit is {MAX_VERDICTS:,}: use a smaller "
+                "limit="
+            )
             raise InvalidInput(message, code="too_many_values", pointer="limit")
         return selection
 

@@ -73,9 +73,9 @@ def seconds_of_missing(entrants: Entrants, query: ComparisonQuery) -> float:
     missing = {
         pk: [measure for name, measure in names.items() if (pk, name) not in stored] for pk in pks
     }
-    wanted = {pk: measures for pk, measures in missing.items() if measures}
+    lacking = {pk: measures for pk, measures in missing.items() if measures}
 
-    return seconds_of_views(wanted) if wanted else 0.0
+    return seconds_of_views(lacking) if lacking else 0.0
 
 
 def seconds_on_judged(entrants: Entrants, query: ComparisonQuery) -> float:

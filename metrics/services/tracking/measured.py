@@ -85,7 +85,10 @@ def read_measured(
             f"no run {scope}is ranked, so there is nothing to draw", code="nothing_to_draw"
         )
     if len(runs_by_evaluation) > MAX_RUNS:
-        message = f"{len(runs_by_evaluation):,} runs; a chart has at most {MAX_RUNS:,}: select fewer with filter="
+        message = (
+            f"{len(runs_by_evaluation):,} runs; a chart has at most {MAX_RUNS:,}: select fewer "
+            "with filter="
+        )
         raise StatisticsError(message, code="too_many_runs", pointer="filter")
 
     cells = read_cells(columns, [run.pk for run in runs_by_evaluation.values()])

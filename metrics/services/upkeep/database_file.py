@@ -8,7 +8,7 @@ from typing import Any
 
 from django.apps import apps
 from django.db import DatabaseError, connection
-from django.db.models import BinaryField
+from django.db.models import BinaryField, Model
 
 from metrics.services.upkeep.findings import Finding
 from runs.errors import says_damaged
@@ -58,17 +58,15 @@ def find_in_types() -> Iterator[Finding]:
     for model, field in (
         (model, field) for model, field in columns if isinstance(field, BinaryField)
     ):
-        table, key, column = (connection.ops.quote_name(str(name)) for name in
-                              (model._meta.db_table, model._meta.pk.column, field.column))  # fmt: skip
+        table, key, column = _quoted_names(model, field)
         with connection.cursor() as cursor:
-            # The names come from the models.
-            cursor.execute(
-                f"SELECT {key} FROM {table} WHERE typeof({column}) NOT IN ('blob', 'null')"  # noqa: S608
-            )
+            broken = f"typeof({column}) NOT IN ('blob', 'null')"
+            cursor.execute(f"SELECT {key} FROM {table} WHERE {broken}")  # noqa: S608
             keys = [row[0] for row in cursor.fetchall()]
 
         for pk in keys:
-            statement = f"UPDATE {table} SET {column} = CAST({column} AS BLOB) WHERE {key} = %s"  # noqa: S608
+            cast = f"{column} = CAST({column} AS BLOB)"
+            statement = f"UPDATE {table} SET {cast} WHERE {key} = %s"  # noqa: S608
             text = (
                 f"{field.name} of {model._meta.verbose_name} {pk} is no longer bytes; --repair "
                 "makes it bytes again"
@@ -86,15 +84,20 @@ def find_in_json() -> Iterator[Finding]:
 
     for model in apps.get_models():
         for field in (field for field in model._meta.fields if type(field) is StoredJSON):
-            table, key, column = (connection.ops.quote_name(str(name)) for name in
-                                  (model._meta.db_table, model._meta.pk.column, field.column))  # fmt: skip
+            table, key, column = _quoted_names(model, field)
             with connection.cursor() as cursor:
-                # The names are those of the models.
                 broken = f"{column} IS NOT NULL AND NOT json_valid({column})"
                 cursor.execute(f"SELECT {key} FROM {table} WHERE {broken}")  # noqa: S608
                 for (pk,) in cursor.fetchall():
                     text = f"{field.name} of {model._meta.verbose_name} {pk} is no longer JSON"
                     yield Finding("value_unreadable", text + _WHAT_TO_DO)
+
+
+def _quoted_names(model: type[Model], field: Any) -> tuple[str, str, str]:
+    """Return the names of a table, its key and a column, quoted: they come from the models."""
+    names = (model._meta.db_table, model._meta.pk.column, field.column)
+    table, key, column = (connection.ops.quote_name(str(name)) for name in names)
+    return table, key, column
 
 
 def _execute(statement: str, *values: Any) -> None:

@@ -280,7 +280,10 @@ def _find_in_submissions() -> Iterator[Finding]:
         key, noun = kind.OF.KEY, kind.OF.noun()
         waiting = kind.OF.objects.filter(evaluations__state=Job.QUEUED).exclude(deleted_at=None)
         for submission in waiting.distinct():
-            text = f"{noun} {submission.pk} was withdrawn and waits to be evaluated; --repair cancels that"
+            text = (
+                f"{noun} {submission.pk} was withdrawn and waits to be evaluated; --repair "
+                "cancels that"
+            )
             yield Finding(f"deleted_{key}_queued", text, partial(cancel_evaluations, submission))
 
         for submission in (
@@ -288,8 +291,8 @@ def _find_in_submissions() -> Iterator[Finding]:
         ):
             if submission.digest != submission.digest_of_sealed():
                 text = (
-                    f"the row of {noun} {submission.pk} is not what was stored: its file, or what was "
-                    "counted in it; nothing is shown of it; restore a backup"
+                    f"the row of {noun} {submission.pk} is not what was stored: its file, or what "
+                    "was counted in it; nothing is shown of it; restore a backup"
                 )
                 yield Finding(f"{key}_altered", text)
 
@@ -322,19 +325,16 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
                 f"{_name(evaluation)} was made from other files than its {kind.OF.noun()} names; "
                 "--repair evaluates it again"
             )
-            yield Finding(f"{prefix}evaluation_of_other_files", text,
-                          partial(evaluate_anew, kind, [evaluation.pk]))  # fmt: skip
+            renew = partial(evaluate_anew, kind, [evaluation.pk])
+            yield Finding(f"{prefix}evaluation_of_other_files", text, renew)
 
         for evaluation in evaluated.filter(view=None):
             text = (
                 f"{_name(evaluation)} is evaluated and has no judged view; --repair evaluates "
                 "it again"
             )
-            yield Finding(
-                f"{prefix}view_missing",
-                text,
-                partial(queue_again, evaluated.filter(pk=evaluation.pk)),
-            )
+            repair = partial(queue_again, evaluated.filter(pk=evaluation.pk))
+            yield Finding(f"{prefix}view_missing", text, repair)
 
         if fast:
             continue
@@ -350,11 +350,8 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
                     f"the judged view of {_name(evaluation)} is damaged; --repair evaluates it "
                     "again"
                 )
-                yield Finding(
-                    f"{prefix}view_unreadable",
-                    text,
-                    partial(queue_again, evaluated.filter(pk=evaluation.pk)),
-                )
+                repair = partial(queue_again, evaluated.filter(pk=evaluation.pk))
+                yield Finding(f"{prefix}view_unreadable", text, repair)
 
     sized = MetricVector.objects.annotate(size=Length("content")).exclude(
         size=8 * F("evaluation__qrels__topics")
@@ -427,8 +424,8 @@ def _find_in_files(fast: bool) -> Iterator[Finding]:
         file = examined[sha256]
         if file.state == "missing":
             text = (
-                f"{owner}: the stored file {sha256} is missing; submit the same file again, or take "
-                "it out of a backup"
+                f"{owner}: the stored file {sha256} is missing; submit the same file again, or "
+                "take it out of a backup"
             )
             yield Finding("file_missing", text)
         elif file.state == "unreadable":

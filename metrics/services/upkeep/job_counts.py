@@ -81,9 +81,11 @@ def read_figures() -> Figures:
         f"class_{i}": Count("pk", filter=bound) for i, bound in enumerate(bounds)
     }
 
-    rows = Evaluation.objects.order_by().values("state", "error_code").annotate(
-        count=Count("pk"), tried=Sum("attempts"), spent=Sum("seconds"), **classes
-    )  # fmt: skip
+    rows = (
+        Evaluation.objects.order_by()
+        .values("state", "error_code")
+        .annotate(count=Count("pk"), tried=Sum("attempts"), spent=Sum("seconds"), **classes)
+    )
     for row in rows:
         figures.states[row["state"]] += row["count"]
         figures.attempts[row["state"]] += row["tried"]

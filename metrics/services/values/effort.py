@@ -126,9 +126,17 @@ _VIEW, _VIEW_BYTE = 0.4e-3, 8e-9
 # views of 10 to 350 kB and rounded up. Measures that are not listed are as fast as nDCG, or faster.
 _MEASURE, _USUAL_BYTE = 0.15e-3, 2.0
 _BYTES = {
-    **dict.fromkeys(OF_SUBTOPICS, 9.0), "INST": 11.0, "Total": 5.0, "Compat": 4.0, "ndcg_rel": 4.0, "Rndcg": 4.0,
-    "AvgPos": 4.0, "G": 3.0, "Frustration": 3.0, "Satisfaction": 3.0,
-}  # fmt: skip
+    **dict.fromkeys(OF_SUBTOPICS, 9.0),
+    "INST": 11.0,
+    "Total": 5.0,
+    "Compat": 4.0,
+    "ndcg_rel": 4.0,
+    "Rndcg": 4.0,
+    "AvgPos": 4.0,
+    "G": 3.0,
+    "Frustration": 3.0,
+    "Satisfaction": 3.0,
+}
 # These rank the judged documents again for each rank of the ideal ranking.
 _IN_TURNS = ("alpha_nDCG", "nERR_IA", "nNRBP")
 _TURN, _FIRST_TURN_BYTE, _TURN_BYTE = 60e-6, 8.0, 0.9

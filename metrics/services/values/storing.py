@@ -27,10 +27,12 @@ def insert(
     many rows than SQLite to execute it.
     """
     fields = [model._meta.get_field(name) for name in columns]
-    table, names = model._meta.db_table, ", ".join(str(field.column) for field in fields)  # type: ignore[union-attr]
+    table = model._meta.db_table
+    names = ", ".join(str(field.column) for field in fields)  # type: ignore[union-attr]
     with connection.wrap_database_errors, connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            packers = [_PACKERS[field.db_type(connection).split("(")[0]] for field in fields]  # type: ignore[union-attr]
+            types = [str(field.db_type(connection)) for field in fields]  # type: ignore[union-attr]
+            packers = [_PACKERS[column_type.split("(")[0]] for column_type in types]
             start = struct.pack("!h", len(columns))
             parts = [_SIGNATURE]
 
@@ -47,7 +49,8 @@ def insert(
             )
         else:
             places = ", ".join(["%s"] * len(columns))
-            cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({places})", rows)  # noqa: S608
+            statement = f"INSERT INTO {table} ({names}) VALUES ({places})"  # noqa: S608
+            cursor.executemany(statement, rows)
 
 
 def seal_vectors(vectors: list[MetricVector], qrels: int) -> None:
