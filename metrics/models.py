@@ -101,7 +101,7 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
 class SubmissionEvaluation(Job):
     """A run or session set judged by one qrels version and one engine version, in one way.
 
-    `OF` names the submission, `WAY` the column of the choice beside the judgements, `JUDGEMENTS`
+    `OF` names the submission, `WAY` the column of the other choice, `JUDGEMENTS`
     the condition of active ones, `judged_files` the SHA-256 of the files it was made from, and
     `FILES` those that its submission names.
     """

@@ -1,4 +1,4 @@
-"""A question: a dataclass whose fields are the parameters of an address.
+"""Read questions: dataclasses with the parameters of an address as their fields.
 
 A field says how its parameter is described, read and written. From the fields come the parser, the
 parameters of the OpenAPI description, the body of a POST, and the address that asks the same again:
@@ -38,7 +38,7 @@ MAX_VERSION, MAX_SEED = 10**6, 10**9 - 1
 # The limits of B for tests and for rank intervals: the least and the most.
 RESAMPLES, RANK_RESAMPLES = (100, 1_000_000), (100, 10_000)
 _LEAST_SHARE = 0.0001
-# The default of a parameter whose value is always computed from the request.
+# The default of a parameter with a value that is always computed from the request.
 COMPUTED: Any = object()
 
 Names = Callable[[Collection], Sequence[str]]
@@ -64,7 +64,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter whose value is its text. Its subclasses are the other kinds of parameters.
+    """A parameter with its text as value. Its subclasses are the other kinds of parameters.
 
     `name` is that of the field where it is not given, and `also` another name of the same
     parameter. `default` is the value where the parameter is empty, unless `usual` computes one from
@@ -326,7 +326,7 @@ class RunId(Parameter):
 class RunIds(Parameter):
     """Ids of runs with commas between them; none means all runs.
 
-    Where the field `names_all`, `all` stands for them.
+    A class with `names_all` reads `all` as all runs.
     """
 
     names_all: ClassVar[bool] = False

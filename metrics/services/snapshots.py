@@ -148,7 +148,7 @@ def _state_of_postgresql(connection: Any) -> tuple[Any, ...]:
 
 def _state_of_sqlite(connection: Any) -> tuple[Any, ...]:
     # The version changes with the commits of others, and the other number with what this connection
-    # writes. Without a cursor of Django's, whose making takes longer than the question.
+    # writes. Making a cursor of Django takes longer than the query.
     sqlite = connection.connection
     with connection.wrap_database_errors:
         (version,) = sqlite.execute("PRAGMA data_version").fetchone()

@@ -1,4 +1,4 @@
-"""Columns of a leaderboard beside its measures, and the order of its rows by one of them.
+"""Add columns to a leaderboard, and order its rows by one of them.
 
 Neither changes who is compared: ranks, tiers and p values are those of the whole leaderboard.
 """

@@ -66,9 +66,9 @@ def term_of_key(space: str, key: str) -> str:
 
 @dataclass(frozen=True)
 class Board:
-    """What conditions are about: a collection and the runs in it that the reader sees.
+    """The subject of conditions: a collection and the runs in it that the reader sees.
 
-    The evaluations whose means count, None where the reader may not see them.
+    `evaluations` are those with the means that count, None where the reader may not see them.
     """
 
     collection: Collection
@@ -91,8 +91,8 @@ def visible_board(
 def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKey]:
     """Return the keys that a run of the reader's has."""
     keys = ParameterKey.objects.filter(collection=board.collection)
-    own = _rows_of(board.runs).filter(key=OuterRef("pk"))
-    kinds_present = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in KINDS)
+    parameters = _rows_of(board.runs).filter(key=OuterRef("pk"))
+    kinds_present = (Exists(parameters.filter(**{f"{kind}__isnull": False})) for kind in KINDS)
     return (keys.filter(space=space) if space else keys).filter(
         reduce(or_, (Q(condition) for condition in kinds_present))
     )
@@ -116,10 +116,12 @@ def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
 
 def _key_with_kinds(collection: Collection, space: str, name: str) -> ParameterKey | None:
     """Return a key with the first parameter of each kind that any run has."""
-    # Which kinds there are at all is read from the beginning of three indexes, for which a database
-    # must be asked for the first one.
-    own = Parameter.objects.filter(key=OuterRef("pk"))
-    first = {f"first_{kind}": Subquery(_having_kind(own, kind).values("pk")[:1]) for kind in KINDS}
+    # Each kind that exists is read from the beginning of an index, which a database does only when
+    # the first row alone is requested.
+    parameters = Parameter.objects.filter(key=OuterRef("pk"))
+    first = {
+        f"first_{kind}": Subquery(_having_kind(parameters, kind).values("pk")[:1]) for kind in KINDS
+    }
     return (
         ParameterKey.objects.filter(collection=collection, space=space, name=name)
         .annotate(**first)
@@ -130,9 +132,8 @@ def _key_with_kinds(collection: Collection, space: str, name: str) -> ParameterK
 def _is_seen(board: Board, key: int, kind: str) -> bool:
     """Return whether a visible run has a value of this kind.
 
-    Mostly the one with the first value is visible; a database that is asked for any may look
-    through all of them. Where runs are hidden, nobody learns from the time that it takes whose
-    value is the first.
+    Mostly the run with the first value is visible; in a search for any, a database may look through
+    all of them. Where runs are hidden, the time must not tell which run has the first value.
     """
     collection, any_of_them = board.collection, _rows_of_kind(key, kind, board.runs)
     if collection.blind or collection.veiled:

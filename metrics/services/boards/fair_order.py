@@ -23,12 +23,12 @@ Covered = Callable[[list[int]], Mapping[int, bytes]]
 
 @dataclass(frozen=True)
 class FairOrder:
-    """Hold evaluations ordered by their means.
+    """Evaluations ordered by their means.
 
     The `ranked` evaluations are those whose means cover the same topics, as many as the mean of any
     run covers: `topics`. They come best first, with their `ranks`. The evaluations `below` come
     with their number of topics, ordered by that number and then by their means. `keys` and `means`
-    have the ranked ones as arrays: there may be ten thousand, of which a page shows fifty.
+    have the ranked ones as arrays: there may be ten thousand, and a page shows fifty.
     """
 
     topics: int

@@ -93,7 +93,7 @@ def filtered(
 ) -> QuerySet[Any]:
     """Return the rows of `runs_with_states` that the filter shows to this reader.
 
-    Its conditions are those of `with_keys`, and `evaluations` are those whose means count.
+    Its conditions are those of `with_keys`, and `evaluations` are those with the means that count.
     """
     return runs.filter(_condition(term, reader, evaluations))
 
@@ -190,8 +190,8 @@ def _midnight(day: str) -> datetime:
 
 
 def _own(value: str, reader: Any) -> Q:
-    own = in_team_of(reader)
-    return own if value == "yes" else ~own
+    is_own = in_team_of(reader)
+    return is_own if value == "yes" else ~is_own
 
 
 def _with_parameters(_reader: Any) -> Q:

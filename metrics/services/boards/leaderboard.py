@@ -55,9 +55,9 @@ _SHOWN = (
 )
 # The mean and the number of topics of a run without values.
 _NOTHING: Mean = (None, 0)
-# Of a run without values of these judgements: its key, its state, and the evaluation to show.
+# A run without values of these judgements: its key, its state, and the evaluation to show.
 _OTHERS = ("pk", "board_state", "evaluation_shown")
-# The code and reason of a run without a rank whose mean is not computed yet.
+# The code and reason of a run without a rank because its mean is not computed yet.
 _COMPUTING = ("computing", "its mean is being computed")
 MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
 # Long columns, which no row shows.
@@ -208,7 +208,7 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         # Runs without values follow, stale runs first.
         last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
         others = board.shown_without_values.order_by(last, "created_at", "pk")
-        # To count them by their states asks each run for all of its evaluations.
+        # Counting them by their states would read all evaluations of each run.
         below = below if query.all_shown else others.count()
 
     if query.filter or (among and among.shown is not None):
@@ -224,11 +224,13 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     else:
         page = places[query.offset : query.offset + query.limit]
         start = max(0, query.offset - len(places))
-        rest: list[Any] = []
+        rows_without_values: list[Any] = []
         if others is not None:
-            rest = list(others[start : start + query.limit - len(page)].values_list(*_OTHERS))
+            rows_without_values = list(
+                others[start : start + query.limit - len(page)].values_list(*_OTHERS)
+            )
         pinned = [place for place in pinned if place not in page]
-        rows = _rows(board, [*pinned, *page], rest)
+        rows = _rows(board, [*pinned, *page], rows_without_values)
 
     if query.columns:
         cells = read_cells(query.columns, [row.run.pk for row in rows])
@@ -306,8 +308,8 @@ def _arranged(
     order = arranged(names, places_of(by.column, board.collection), by.descending)
     page = order[board.query.offset : board.query.offset + board.query.limit]
     shown = places[[index for index in page if index < len(places)]]
-    rest = [below[index - len(places)][1:] for index in page if index >= len(places)]
-    rows = {row.run.pk: row for row in _rows(board, shown, rest)}
+    page_below = [below[index - len(places)][1:] for index in page if index >= len(places)]
+    rows = {row.run.pk: row for row in _rows(board, shown, page_below)}
 
     return [rows[UUID(names[index])] for index in page]
 

@@ -67,13 +67,13 @@ def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) ->
     measure.
     """
     low, high = measure.definition.bounds
-    own = {
+    defined = {
         pk: ends
         for (pk, name), ends in intervals.items()
         if name == measure.name and math.isfinite(ends[0])
     }
 
-    return {pk: (max(ends[0], low), min(ends[1], high)) for pk, ends in own.items()}
+    return {pk: (max(ends[0], low), min(ends[1], high)) for pk, ends in defined.items()}
 
 
 def cut_note(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> str:

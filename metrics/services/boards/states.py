@@ -33,11 +33,13 @@ def runs_with_states(
     A run is stale if it has no values under these judgements but some under others. A run without a
     requested evaluation is queued and has no evaluation to show.
     """
-    own = Evaluation.objects.filter(run=OuterRef("pk"))
-    current = own.counting(Q(qrels=qrels), scores)
-    newest = own.evaluated().filter(scores=scores).order_by("-qrels__version", "-engine_version")
+    evaluations = Evaluation.objects.filter(run=OuterRef("pk"))
+    current = evaluations.counting(Q(qrels=qrels), scores)
+    newest = (
+        evaluations.evaluated().filter(scores=scores).order_by("-qrels__version", "-engine_version")
+    )
 
-    # Of ten thousand runs nearly all have values: which, is asked once, and not of each run.
+    # Nearly all of ten thousand runs have values: one query for all, not one for each run.
     valued = Evaluation.objects.counting(Q(qrels=qrels), scores).evaluated()
     return (
         Run.objects.filter(collection=collection, deleted_at=None)

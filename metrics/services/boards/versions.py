@@ -206,8 +206,8 @@ def expected_means(
 
     Systems with fewer than two ranked versions are left out.
 
-    A measure whose mean is no mean of the values of topics has none. Raise StatisticsError for too
-    many values.
+    A measure has none if its mean is not a mean of the values of topics. Raise StatisticsError for
+    too many values.
     """
     if measure.definition.aggregate is not Aggregate.MEAN or measure.pools:
         return {}

@@ -266,16 +266,16 @@ def _orders(
     The means of the collection's own measures are stored; computing the others takes most of the
     time.
     """
-    own = own_measures(collection)
+    stored_names = own_measures(collection)
     stored = means_of(
-        evaluation_ids, [measure for measure in measures if measure.name in own], qrels.pk
+        evaluation_ids, [measure for measure in measures if measure.name in stored_names], qrels.pk
     )
-    others = [measure for measure in measures if measure.name not in own]
+    others = [measure for measure in measures if measure.name not in stored_names]
     computed = computed_means(evaluation_ids, others) if others else {}
     means = stored | {key: mean for key, (mean, _) in computed.items()}
 
     def covered(evaluations: list[int], measure: Measure) -> Mapping[int, bytes]:
-        if measure.name in own:
+        if measure.name in stored_names:
             return covered_topics(evaluations, measure)
         return {pk: computed[pk, measure.name][1] for pk in evaluations}
 

@@ -225,7 +225,7 @@ class Compared:
     `order` gives for each row of `values` (runs, topics) the place of its entrant, best first. The
     topics are those on which all runs have a value, and `left_out` has for every other topic the
     number of runs without one. The baseline of `pairs` is a row. Verdicts of `families` hold for
-    what was measured by `coverage`. `equivalence` is None unless it was asked for.
+    what was measured by `coverage`. `equivalence` is None unless it was requested.
     """
 
     measure: Measure
@@ -420,7 +420,7 @@ def _families(
 
 
 def with_equivalence(compared: Compared, query: ComparisonQuery) -> Compared:
-    """Return the comparison with the test of equivalence of all its pairs, if that is asked for.
+    """Return the comparison with the test of equivalence of all its pairs, if requested.
 
     It is made from the values whenever a comparison is read, stored ones too.
     """

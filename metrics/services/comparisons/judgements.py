@@ -128,13 +128,13 @@ def _count_levels(qrels: Qrels, judgements: Judgements, documents: int | None) -
     counts = np.zeros((base.n_topics, len(levels)), np.int64)
     counts[base.topic, np.searchsorted(levels, base.level)] = base.counts
 
-    rest = None
+    not_relevant = None
     if documents is not None:
         # A document that is relevant to several topics is one document of the collection.
         rows = np.flatnonzero(judgements.levels >= 1)
         text = judgements.data.tobytes()
         starts, ends = judgements.doc_starts[rows].tolist(), judgements.doc_ends[rows].tolist()
         relevant = {text[start:end] for start, end in zip(starts, ends, strict=True)}
-        rest = documents - len(relevant) if documents >= len(relevant) else None
+        not_relevant = documents - len(relevant) if documents >= len(relevant) else None
 
-    return JudgedVersion(qrels, levels.tolist(), counts, rest)
+    return JudgedVersion(qrels, levels.tolist(), counts, not_relevant)

@@ -77,7 +77,7 @@ _LONG = ("qrels__topic_ids", "content", "traceback")
 class Answer:
     """A finished comparison, computed immediately or `stored`.
 
-    `gone` are the places of entrants withdrawn since.
+    `gone` are the places of entrants that were withdrawn meanwhile.
     """
 
     query: ComparisonQuery

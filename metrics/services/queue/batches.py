@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 E = TypeVar("E", bound=SubmissionEvaluation)
 
-# At most this many evaluations, whose runs have this many lines together, which take about 0.1 s to
-# judge.
+# The most evaluations of a batch, and the most lines of their runs together, which take about
+# 0.1 s to judge.
 TOGETHER, LINES = 20, 1_000_000
 # What was not begun by then goes back to the queue, where other workers may be free.
 BATCH_SECONDS = 1.0
@@ -70,7 +70,7 @@ class Batch(Generic[E, T]):
     """The work on a batch.
 
     `compute` gives the outcome of one evaluation, and `store` saves several in one transaction and
-    returns the leases of those that were saved: not of those whose lease was lost.
+    returns the leases of those that were saved, where they were not lost.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Batch(Generic[E, T]):
             ):
                 self._work_through(remaining, lost)
         except SystemExit:
-            # The worker was told to stop: what is finished is stored, and other workers take the
+            # The worker stops: what is finished is stored, and other workers take the
             # rest.
             with contextlib.suppress(Exception):
                 self._store_all(self._ready)

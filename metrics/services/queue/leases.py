@@ -78,7 +78,7 @@ def closing(lease: Lease) -> Iterator[None]:
     except LeaseLost:
         logger.warning("%s: lease_lost, its results are dropped", lease)
     except SystemExit:
-        # The worker was told to stop: another worker takes over immediately.
+        # The worker stops: another worker takes over immediately.
         release(lease, delay=0, burn=False, code=_code(lease, "delayed"))
         raise
     except (StoredFileMissing, StorageUnavailable) as error:

@@ -169,7 +169,7 @@ def release(
 
 
 def give_back(leases: Sequence[Lease], *, begun: bool) -> int:
-    """Return those of these jobs to the queue that are still held, which have one token.
+    """Return jobs under one token to the queue, if they are still held.
 
     An attempt counts where the work was `begun`. Return how many.
     """
@@ -187,7 +187,7 @@ def drop(lease: Lease, code: str) -> bool:
 
 
 def reap_expired() -> int:
-    """Return jobs whose lease expired to the queue, or fail them after the last attempt.
+    """Return jobs with an expired lease to the queue, or fail them after the last attempt.
 
     Return how many.
     """

@@ -17,8 +17,8 @@ from runs import hooks
 from runs.models import Collection, Qrels, Team, UnannouncedEvaluations
 from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
 
-# What an event tells of a collection, or must know of it. Nothing else is read: a damaged value of
-# something else must not keep a job from ending.
+# The fields of a collection that an event needs. Nothing else is read: another damaged value must
+# not keep a job from ending.
 _OF_COLLECTION = ("slug", "blind", "shown_to", "visibility", "team")
 
 

@@ -71,10 +71,10 @@ def statuses(submissions: Sequence[Run | SessionSet], viewer: Any) -> dict[str, 
         return by_id
 
     kind = EVALUATIONS[type(visible[0])]
-    own = kind.objects.counting().filter(
+    current = kind.objects.counting().filter(
         **{f"{kind.OF.KEY}__in": [submission.pk for submission in visible]}
     )
-    rows = own.values_list(
+    rows = current.values_list(
         f"{kind.OF.KEY}_id", "state", "since", "qrels__version", "error_code", "error_message"
     )
     by_id |= {str(row[0]): RunStatus(*row[1:]) for row in rows}
@@ -183,11 +183,13 @@ def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Wait
     kind = EVALUATIONS[type(waiting[0])]
     of = f"{kind.OF.KEY}_id"
     queued = kind._default_manager.filter(state=Job.QUEUED)
-    own = kind.objects.counting().filter(
+    current = kind.objects.counting().filter(
         state=Job.QUEUED, **{f"{of}__in": [submission.pk for submission in waiting]}
     )
 
-    rows = list(own.annotate(now=Now()).values_list(of, "created_at", "since", "not_before", "now"))
+    rows = list(
+        current.annotate(now=Now()).values_list(of, "created_at", "since", "not_before", "now")
+    )
     if not rows:
         return {}
 

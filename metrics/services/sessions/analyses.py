@@ -150,16 +150,18 @@ def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
     changes.
     """
     check_means([evaluation])
-    own = evaluation.session_set
+    session_set = evaluation.session_set
     names: dict[str, None] = {}
 
     sets = SessionSet.objects.filter(
-        collection=own.collection_id, created_at__lte=own.created_at
-    ).exclude(pk=own.pk)
+        collection=session_set.collection_id, created_at__lte=session_set.created_at
+    ).exclude(pk=session_set.pk)
     for systems, tag in sets.order_by("created_at", "pk").values_list("systems", "tag"):
         names.update(dict.fromkeys(systems or [tag]))
 
-    names.update(dict.fromkeys(system_label(own, system) for system in evaluation.means["systems"]))
+    names.update(
+        dict.fromkeys(system_label(session_set, system) for system in evaluation.means["systems"])
+    )
     return {name: place for place, name in enumerate(names)}
 
 

@@ -208,13 +208,13 @@ def _in_order(rows: SessionEvaluationQuerySet) -> list[SessionEvaluation]:
 
     Raise StoredValueCorrupt where one was made from another log.
     """
-    rows_ = (
+    ordered = (
         rows.with_files()
         .select_related("session_set__team", "session_set__collection", "qrels")
         .defer(*_LONG)
     )
 
-    evaluations = list(rows_.order_by("session_set__created_at", "session_set"))
+    evaluations = list(ordered.order_by("session_set__created_at", "session_set"))
     check_files(
         SessionEvaluation, ((evaluation.pk, evaluation.same_files) for evaluation in evaluations)
     )
@@ -231,7 +231,7 @@ def _rows(
     means = _means(evaluations, list(dict.fromkeys([*query.measures, query.sort])))
     rows = []
     for evaluation in evaluations:
-        # nsDCG has a value for every session with a relevant document, whatever was found.
+        # nsDCG has a value for every session with a relevant document, whatever was retrieved.
         sessions_of_systems = evaluation.means["values"].get(default_measures()[0].name)
         for place, system in enumerate(evaluation.means["systems"]):
             values = {name: column[place] for name, column in means[evaluation.pk].items()}
@@ -308,15 +308,15 @@ def _means(
 
     missing = {e.pk: [m for m in measures if m.name not in means[e.pk]] for e in evaluations}
     cached = cache.get_many(
-        [_key(pk, measure) for pk, measures_ in missing.items() for measure in measures_]
+        [_key(pk, measure) for pk, lacking in missing.items() for measure in lacking]
     )
     uncached = {
-        pk: [m for m in measures_ if _key(pk, m) not in cached] for pk, measures_ in missing.items()
+        pk: [m for m in lacking if _key(pk, m) not in cached] for pk, lacking in missing.items()
     }
     queries = {evaluation.pk: evaluation.session_set.queries for evaluation in evaluations}
-    read = sum(queries[pk] for pk, measures_ in uncached.items() if measures_)
+    read = sum(queries[pk] for pk, lacking in uncached.items() if lacking)
     begin_sessions(
-        sum(work_of(queries[pk], measures_) for pk, measures_ in uncached.items()), read=read
+        sum(work_of(queries[pk], lacking) for pk, lacking in uncached.items()), read=read
     )
 
     for evaluation, judged in load_sets(
@@ -329,8 +329,8 @@ def _means(
         cache.set_many(fresh, _CACHE_SECONDS)
         cached |= fresh
 
-    for pk, measures_ in missing.items():
-        means[pk].update({measure.name: cached[_key(pk, measure)] for measure in measures_})
+    for pk, lacking in missing.items():
+        means[pk].update({measure.name: cached[_key(pk, measure)] for measure in lacking})
 
     return means
 

@@ -316,27 +316,27 @@ def _compare(
     correction = None if simultaneous else query.rule.correction
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, query.rule.alpha, fewest)
-    cautions_ = [
+    all_cautions = [
         *result.cautions,
         *of_sessions(cautions_of(verdicts, fewest), design, outcome.units),
     ]
 
     if design != "crossed":
-        cautions_ += dependent_cells(
+        all_cautions += dependent_cells(
             *_cells(sample, design), sample.factors, design, bool(crossings)
         )
 
     cautions = [
         replace(caution, message=in_words_of(caution.message, query.compare))
-        for caution in dict.fromkeys(cautions_)
+        for caution in dict.fromkeys(all_cautions)
     ]
 
     result = replace(result, cautions=tuple(cautions))
     family = family_size(test, pairs) if test in TESTS else pairs.number
-    tiers_ = None
+    system_tiers = None
     if pairs.baseline is None and fewest >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
         order = np.arange(pairs.runs, dtype=np.float64)
-        tiers_ = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
+        system_tiers = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
 
     return SessionComparison(
         query=query,
@@ -354,7 +354,7 @@ def _compare(
         adjusted=adjusted,
         verdicts=verdicts,
         effects=outcome.effects,
-        tiers=tiers_,
+        tiers=system_tiers,
         omnibus=outcome.omnibus,
         crossings=crossings,
         crossed=outcome.crossed,
@@ -434,13 +434,11 @@ def _paired(
     cautions = of_sessions(family.result.cautions, design)
     lower = query.measure.lower_is_better
     sizes = effect_sizes(values, *pairs.indices(), query.options, lower_is_better=lower)
-    omnibus_results = (
-        {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
-    )
-    omnibus = {
-        name: replace(omnibus_result, cautions=of_sessions(omnibus_result.cautions, design))
-        for name, omnibus_result in omnibus_results.items()
-    }
+    omnibus = {}
+    if pairs.runs > 2:
+        for name in ("anova", "friedman"):
+            whole = OMNIBUS[name](values)
+            omnibus[name] = replace(whole, cautions=of_sessions(whole.cautions, design))
 
     result = replace(family.result, cautions=cautions)
     return _Outcome(
@@ -472,20 +470,18 @@ def _in_factors(
         method = crossed if crossings else latin_square
         omnibus[design] = method.analyse(values, factors.system, factors.topic, factors.searcher)
 
-    difference, low, high = np.array(
-        [(contrast.difference, contrast.low, contrast.high) for contrast in contrasts]
-    ).T
-    statistic = np.array(
-        [
-            np.nan if contrast.analysis.statistic is None else contrast.analysis.statistic
-            for contrast in contrasts
-        ]
-    )
-    p_value = np.array([contrast.analysis.p_value for contrast in contrasts])
-    fewest = min(contrasts, key=lambda contrast: contrast.analysis.freedom[1]).analysis
+    analyses = [contrast.analysis for contrast in contrasts]
+    difference = np.array([contrast.difference for contrast in contrasts])
+    low = np.array([contrast.low for contrast in contrasts])
+    high = np.array([contrast.high for contrast in contrasts])
+    # A missing statistic is None, and becomes NaN.
+    statistic = np.array([analysis.statistic for analysis in analyses], np.float64)
+    p_value = np.array([analysis.p_value for analysis in analyses])
+    freedom = np.array([analysis.freedom[1] for analysis in analyses])
+
+    fewest = min(analyses, key=lambda analysis: analysis.freedom[1])
     cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
     means = np.array([system_values.mean() for system_values in values_by_system])
-    freedom = np.array([contrast.analysis.freedom[1] for contrast in contrasts])
     confidence = query.options.confidence
 
     error = (high - low) / (2 * special.stdtrit(freedom, (1 + confidence) / 2))
@@ -507,7 +503,7 @@ def _in_factors(
         effects,
         omnibus,
         units,
-        [contrast.analysis for contrast in contrasts],
+        analyses,
     )
 
 
@@ -521,27 +517,23 @@ def _contrasts(
 ) -> list[Contrast]:
     """Return the analysis of each pair, on the sessions taken, or on its own crossing."""
     factors = sample.factors
-    # In one order, so that pairs of which the same was searched have the same model.
-    order = sessions_taken[
-        np.lexsort((factors.searcher[sessions_taken], factors.topic[sessions_taken]))
-    ]
+    # In one order, so that pairs with the same searches have the same model.
+    by_topic = np.lexsort((factors.searcher[sessions_taken], factors.topic[sessions_taken]))
+    order = sessions_taken[by_topic]
     sessions = [order[factors.system[order] == system] for system in range(pairs.runs)]
+
+    # For each system, the first one with the same topics and searchers.
     searched: dict[bytes, int] = {}
-    first_alike = [
-        searched.setdefault(
-            np.stack([factors.topic[own_sessions], factors.searcher[own_sessions]]).tobytes(),
-            system,
-        )
-        for system, own_sessions in enumerate(sessions)
-    ]
+    first_alike = []
+    for system, own_sessions in enumerate(sessions):
+        searches = np.stack([factors.topic[own_sessions], factors.searcher[own_sessions]])
+        first_alike.append(searched.setdefault(searches.tobytes(), system))
 
     first, second = pairs.indices()
     pairs_of_systems = list(zip(first.tolist(), second.tolist(), strict=True))
-    keys = (
-        [(first_alike[i], first_alike[j]) for i, j in pairs_of_systems]
-        if len(crossings) == 1
-        else pairs_of_systems
-    )
+    keys = pairs_of_systems
+    if len(crossings) == 1:
+        keys = [(first_alike[i], first_alike[j]) for i, j in pairs_of_systems]
 
     # The equations of every topic, searcher and system are solved a few times for each model, and
     # for all systems.
@@ -561,11 +553,10 @@ def _contrasts(
     fitted: dict[tuple[int, int], crossed.Model] = {}
     contrasts = []
     for index, ((i, j), key) in enumerate(zip(pairs_of_systems, keys, strict=True)):
-        own_sessions = (
-            crossings[index].sessions
-            if len(crossings) > 1
-            else np.concatenate([sessions[i], sessions[j]])
-        )
+        if len(crossings) > 1:
+            own_sessions = crossings[index].sessions
+        else:
+            own_sessions = np.concatenate([sessions[i], sessions[j]])
 
         part = (
             (factors.system[own_sessions] == j).astype(np.int64),

@@ -93,12 +93,12 @@ def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
         judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
         return judgements, cast(JudgedBy, evaluation.judged_by)
 
-    own = read_session_set(
+    judgements_of_log = read_session_set(
         evaluation.session_set, lambda blocks: own_judgements(blocks, seed=HASH_SEED)
     )
-    if own is None:
+    if judgements_of_log is None:
         raise StoredFileCorrupt("the log no longer has judgements of its own")
-    return own, "query"
+    return judgements_of_log, "query"
 
 
 def _judge(session_set: SessionSet, judgements: Judgements, by: JudgedBy) -> JudgedSet:

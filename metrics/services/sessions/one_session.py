@@ -57,7 +57,7 @@ class ShownDocument:
 
 @dataclass(frozen=True)
 class ShownQuery:
-    """A query with the number of its documents, of which the first are listed.
+    """A query with the number of its documents; the first of them are listed.
 
     `contribution` is what it adds to the session, `ideal` what it would add at best, `share` the
     ratio of both, NaN without an ideal; `change` is how much more it gains than the query before

@@ -288,7 +288,7 @@ def _choose_systems(
     baseline = query.systems and query.compare == "systems" and query.baseline
     for name in [*query.systems, *([baseline] if baseline else [])]:
         matches = [full for full in entrants if name in (full, entrants[full][0][1])]
-        # The system that is held against itself in other collections may be in a set of each.
+        # A system that is compared with itself in other collections may be in a set of each.
         if not matches or (len(matches) > 1 and query.compare != "collections"):
             problem = (
                 "is in several session sets"

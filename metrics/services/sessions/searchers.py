@@ -126,17 +126,17 @@ def _group(
 ) -> SearcherGroup:
     features = []
     for key in names:
-        values_ = [attributes[key] for attributes in searchers if key in attributes]
+        attribute_values = [attributes[key] for attributes in searchers if key in attributes]
         if key not in numbers:
-            counts = Counter(map(_text, values_)).most_common(_MOST_TEXTS)
-            features.append(Feature(key, len(values_), texts=dict(counts)))
-        elif values_:
-            values = np.array(values_, np.float64)
+            counts = Counter(map(_text, attribute_values)).most_common(_MOST_TEXTS)
+            features.append(Feature(key, len(attribute_values), texts=dict(counts)))
+        elif attribute_values:
+            values = np.array(attribute_values, np.float64)
             deviation = float(values.std(ddof=1)) if len(values) > 1 else None
             features.append(
                 Feature(
                     key,
-                    len(values_),
+                    len(attribute_values),
                     float(values.mean()),
                     deviation,
                     float(values.min()),

@@ -41,7 +41,7 @@ class SessionSelection(SessionEvaluationQuery):
     It is of one system, topic or searcher, or of sessions with at least this many queries; None
     means all.
 
-    An empty system or searcher selects the sessions whose log names none.
+    An empty system or searcher selects the sessions for which the log names none.
     """
 
     system: str | None = parameter(Exact("only the sessions with this system"))

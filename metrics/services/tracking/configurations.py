@@ -158,7 +158,8 @@ def read_configurations(
     _check_size(len(chosen), len(names), values)
     keys = ParameterKey.objects.filter(collection=collection, space=PARAM)
     descriptions = {
-        name: rest for name, *rest in keys.order_by().values_list("name", "unit", "note", "role")
+        name: description
+        for name, *description in keys.order_by().values_list("name", "unit", "note", "role")
     }
     plain = ("", "", ParameterKey.Role.SETTING)
 

@@ -58,8 +58,8 @@ def read_measured(
 ) -> Measured:
     """Return the ranked runs with values of columns, and intervals if `confidence` is set.
 
-    Raise StatisticsError if there is no such run, or if there are more than 1,000. Of more than 150
-    there are no intervals.
+    Raise StatisticsError if there is no such run, or if there are more than 1,000. More than
+    150 have no intervals.
     """
     board = read_leaderboard(
         collection=collection, query=replace(query, filter=None, offset=0, limit=1)

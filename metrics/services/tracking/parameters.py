@@ -137,6 +137,6 @@ def _frequent(rows: QuerySet[Parameter], kind: str) -> list[tuple[Any, ...]]:
 
     with connection.cursor() as cursor:
         cursor.execute(_FREQUENT.format(grouped=grouped), [*parameters, LISTED])
-        rows_: list[tuple[Any, ...]] = cursor.fetchall()
+        result: list[tuple[Any, ...]] = cursor.fetchall()
 
-    return rows_
+    return result

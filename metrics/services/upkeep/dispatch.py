@@ -52,13 +52,13 @@ SWEEP_SECONDS = 3600.0
 FAILED_SECONDS = 1.0
 # As Redis says that its memory is used up.
 _FULL = "OOM "
-# How often the broker is asked where nothing is to be sent.
+# How often to ask for the broker where there is nothing to send.
 BROKER_SECONDS = 5.0
 # How often due deliveries of webhooks are looked for.
 SENDING_SECONDS = 0.5
 # How often due mails are looked for.
 MAIL_SECONDS = 2.0
-# How often collections are looked for whose evaluations have settled.
+# How often to look for collections with settled evaluations.
 WARMING_SECONDS = 2.0
 # How long a process that is forked waits for the round under way.
 REST_SECONDS = 10.0

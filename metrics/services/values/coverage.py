@@ -98,7 +98,7 @@ class Coverage:
         return nothing
 
     def uneven(self, pairs: Pairs) -> Flags:
-        """Return the pairs whose runs are not judged alike.
+        """Return the pairs of runs that are not judged alike.
 
         There are none where no value would differ on judged documents alone.
         """

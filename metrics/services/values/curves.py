@@ -326,14 +326,14 @@ def renew_curves(evaluation: Evaluation, view: JudgedRun) -> None:
 
 def _serve(sets: list[GainCurves], query: CurveQuery) -> bool:
     return all(
-        any(each.serves(measure, query.depth) for each in sets) for measure in query.measures
+        any(stored.serves(measure, query.depth) for stored in sets) for measure in query.measures
     )
 
 
 def _stored_curves(sets: list[GainCurves], query: CurveQuery) -> list[MeasureCurve]:
     curves = []
     for measure in query.measures:
-        stored = next(each for each in sets if each.serves(measure, query.depth))
+        stored = next(candidate for candidate in sets if candidate.serves(measure, query.depth))
         curve_readings = stored.readings(measure, query.depth) if query.with_readings else None
         curves.append(MeasureCurve(measure, stored.curve(measure, query.depth), curve_readings))
 

@@ -117,7 +117,7 @@ def check_values(runs: int, topics: int, measures: int) -> None:
         raise StatisticsError(message, code="too_much_work", pointer="measures")
 
 
-# Seconds for each value of a topic whose runs are ordered.
+# Seconds to order the runs on a topic, for each value.
 _ORDERED_VALUE = 0.4e-6
 # Seconds for reading a stored vector; for reading a judged view, and for each of its bytes.
 _VECTOR = 25e-6
@@ -159,20 +159,23 @@ _ADVICE = (
 def seconds_of_measure(measure: Measure) -> tuple[float, float]:
     """Return the seconds to compute a measure for a run, and those for each byte of its view."""
     name, parameters = measure.definition.name, measure.parameters
-    base, each = _MEASURE, 1e-9 * _BYTES.get(name, _USUAL_BYTE)
+    seconds, per_byte = _MEASURE, 1e-9 * _BYTES.get(name, _USUAL_BYTE)
     if name in _IN_TURNS:
         beta = parameters.get("beta", 0.0)
         turns = math.ceil(-37 / math.log(beta)) if beta else int(measure.cutoff or _DEEPEST)
-        base, each = base + turns * _TURN, each + 1e-9 * (_FIRST_TURN_BYTE + turns * _TURN_BYTE)
+        seconds, per_byte = (
+            seconds + turns * _TURN,
+            per_byte + 1e-9 * (_FIRST_TURN_BYTE + turns * _TURN_BYTE),
+        )
 
     inner = parameters.get("of")
     if isinstance(inner, Measure):
         cutoffs = parameters.get("cutoffs")
         for measured in at_each_cutoff(inner, cutoffs) if cutoffs else [inner]:
-            inner_base, inner_each = seconds_of_measure(measured)
-            base, each = base + inner_base, each + inner_each
+            inner_seconds, inner_per_byte = seconds_of_measure(measured)
+            seconds, per_byte = seconds + inner_seconds, per_byte + inner_per_byte
 
-    return base, each
+    return seconds, per_byte
 
 
 def seconds_of_views(missing: Mapping[int, Sequence[Measure]]) -> float:
@@ -180,7 +183,11 @@ def seconds_of_views(missing: Mapping[int, Sequence[Measure]]) -> float:
     seconds = 0.0
     for pk, size in sizes_of_views([*missing]).items():
         costs = [seconds_of_measure(measure) for measure in missing[pk]]
-        seconds += _VIEW + _VIEW_BYTE * size + sum(base + each * size for base, each in costs)
+        seconds += (
+            _VIEW
+            + _VIEW_BYTE * size
+            + sum(constant + per_byte * size for constant, per_byte in costs)
+        )
     return seconds
 
 
@@ -224,13 +231,15 @@ def begin_curves(
 ) -> None:
     """Begin computing curves of each run, each with this many points in the answer."""
     sizes, runs = sizes_of_views(evaluation_ids), len(evaluation_ids)
-    every_byte = sum(sizes[pk] for pk in evaluation_ids if pk in sizes)
-    each = runs * (_CURVE + _POINT * points) + _CURVE_BYTE * every_byte * (
+    bytes_of_views = sum(sizes[pk] for pk in evaluation_ids if pk in sizes)
+    seconds_of_curve = runs * (_CURVE + _POINT * points) + _CURVE_BYTE * bytes_of_views * (
         2 if with_readings else 1
     )
 
     begin(
-        runs * (_VIEW + _EVERY_RANK * every_rank) + _VIEW_BYTE * every_byte + curves * each,
+        runs * (_VIEW + _EVERY_RANK * every_rank)
+        + _VIEW_BYTE * bytes_of_views
+        + curves * seconds_of_curve,
         f"{curves * runs} curves",
         f"name fewer {'runs, ' if runs > 1 else ''}measures or a smaller depth",
         "depth",

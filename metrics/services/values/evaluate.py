@@ -164,7 +164,7 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
 
 
 def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
-    """Save the results of several in one transaction, without those whose lease was lost.
+    """Save several results in one transaction, except where the lease was lost.
 
     Return the leases of the others.
     """

@@ -22,7 +22,7 @@ def of_what(definition: MeasureDefinition) -> Of:
 
 
 def search_measures(text: str, of: Of | None = None) -> list[MeasureDefinition]:
-    """Return the measures whose text contains every word.
+    """Return the measures with every word in their text.
 
     Measures of runs come first among equally good matches.
     """

@@ -27,7 +27,7 @@ from runs.models import Qrels
 _TOGETHER = 10
 # After this time the job goes back to the queue, so that runs that arrived meanwhile are evaluated.
 _SECONDS = 1.0
-# How long the job waits for evaluations under way, whose workers may have read the former measures.
+# How long the job waits for evaluations under way: their workers may have read other measures.
 _PAUSE_SECONDS = 2.0
 
 

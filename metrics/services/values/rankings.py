@@ -75,13 +75,13 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
     view = load_view(evaluation)
     documents = _with_levels(listed, view, topic, gains)
     depth = max(1, min(len(documents), MAX_SUMS))
-    own = np.zeros(depth)
-    own[: len(documents)] = [document.gain for document in documents[:depth]]
+    own_gains = np.zeros(depth)
+    own_gains[: len(documents)] = [document.gain for document in documents[:depth]]
     ideal = view.ideal_gains(gains)
     best = ideal.gain[ideal.topic == topic][:depth]
     ideal_sums = np.cumsum(np.pad(best, (0, depth - len(best))))
 
-    return Ranking(topic_id, documents, np.cumsum(own).tolist(), ideal_sums.tolist())
+    return Ranking(topic_id, documents, np.cumsum(own_gains).tolist(), ideal_sums.tolist())
 
 
 Listed = list[tuple[str, float]]

@@ -83,9 +83,11 @@ def read_two_rankings(
 
 
 def _side(
-    run: Run, own: list[RankedDocument], other: list[RankedDocument], ranks: int
+    run: Run, documents: list[RankedDocument], other: list[RankedDocument], ranks: int
 ) -> RankingSide:
-    elsewhere = {document.doc_id: document.rank for document in other}
+    elsewhere = {ranked.doc_id: ranked.rank for ranked in other}
     return RankingSide(
-        run, [Placed(item, elsewhere.get(item.doc_id)) for item in own[:ranks]], len(own)
+        run,
+        [Placed(document, elsewhere.get(document.doc_id)) for document in documents[:ranks]],
+        len(documents),
     )

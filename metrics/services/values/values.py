@@ -102,7 +102,7 @@ def comparable_runs(
     columns = rows.values_list("run_id", "run__tag", "run__team__slug")
     runs = {str(run): (str(run), tag, team) for run, tag, team in columns[:most]}
     if chosen and chosen not in runs and len(runs) == most:
-        # What is no id is refused by the chart.
+        # The chart refuses a text that is not an id.
         with suppress(ValueError):
             runs |= {
                 str(run): (str(run), tag, team)
