@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from evalhub.operating.simulation import Simulated, simulate_collection
+from evalhub.operating.simulation import SimulatedCollection, simulate_collection
 from tests.browser.conftest import start_chromium
 from tests.browser.site import ADMIN, PASSWORD, Site, filled_site
 from tests.reliability.servers import wait_until_evaluated
@@ -70,7 +70,7 @@ def main() -> None:
                 take(browser, site, chosen, options.folder, scheme, width)
 
 
-def _many(site: Site, slug: str, simulated: Simulated, number: int) -> dict[str, str]:
+def _many(site: Site, slug: str, simulated: SimulatedCollection, number: int) -> dict[str, str]:
     """Make a collection with so many runs, and return its pages by name."""
     with site.server.client() as api:
 

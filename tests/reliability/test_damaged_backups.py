@@ -14,7 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
-from evalhub.operating.backup import LACKING, HashedReader, Unreadable, write_backup
+from evalhub.operating.backup import FAULTS, HashedReader, Unreadable, write_backup
 from evalhub.operating.restoring import Backup, BadBackup
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Qrels, Run
@@ -112,7 +112,7 @@ def test_a_damaged_stored_file_is_told_and_the_rest_comes_back(
     sha256, path, before = Run.objects.get(tag="good").sha256, tmp_path / "b.tar", counts()
     damage(stored_path(sha256))
     status, text = attempt("backup", str(path))
-    assert (status, f"the stored file {sha256} {LACKING[state]}" in text) == (1, True), text
+    assert (status, f"the stored file {sha256} {FAULTS[state]}" in text) == (1, True), text
     backup = Backup(path)
     assert (backup.manifest[state], list(backup.faults())) == ([sha256], [])
     assert (f"altered/{sha256}" in backup.manifest["members"]) == (state == "altered")
@@ -122,7 +122,7 @@ def test_a_damaged_stored_file_is_told_and_the_rest_comes_back(
     status, text = attempt("restore", str(path))
     assert (
         status,
-        f"not in the backup: files/{sha256}, which {LACKING[state]} " in text,
+        f"not in the backup: files/{sha256}, which {FAULTS[state]} " in text,
         counts(),
     ) == (
         1,

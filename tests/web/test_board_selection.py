@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.test import Client
 
-from evalhub.serving.requests import LONGEST_ADDRESS
+from evalhub.serving.requests import MAX_ADDRESS
 from metrics.models import Evaluation
 from metrics.pages.boards.selection import MOST_CHOSEN, short_ids
 from runs.models import Collection, Run, User
@@ -171,7 +171,7 @@ def test_no_more_than_sixty_are_chosen(browser: Client, alice: User) -> None:
     assert "The first 60 of them" in text_of(html)
     answer = browser.get(BOARD, {"select": every, "compare": "selected"})
     assert len(parse_qs(urlsplit(answer["Location"]).query)["runs"][0].split(",")) == MOST_CHOSEN
-    assert len(answer["Location"]) < LONGEST_ADDRESS
+    assert len(answer["Location"]) < MAX_ADDRESS
 
 
 def test_a_board_of_one_run_offers_no_comparison(browser: Client, board: Collection) -> None:

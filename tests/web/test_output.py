@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
-from evalhub.client.output import rendered
+from evalhub.client.output import format_rows
 from runs.formats.comma_separated import neutral
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, upload
@@ -63,7 +63,7 @@ def test_there_is_no_csv_whose_cells_a_spreadsheet_would_run(text: str) -> None:
 def test_neither_is_there_any_of_the_client(text: str, chosen: str, delimiter: str) -> None:
     """A17. No name has a line end."""
     rows = [{"tag": text, "value": -1.5}, {"tag": f"a{text}", "value": 0}]
-    told = list(csv.reader(io.StringIO(rendered(rows, chosen)), delimiter=delimiter))
+    told = list(csv.reader(io.StringIO(format_rows(rows, chosen)), delimiter=delimiter))
     assert told == [["tag", "value"], [f"'{text}", "-1.5"], [f"a{text}", "0"]]
 
 
