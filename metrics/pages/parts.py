@@ -68,8 +68,8 @@ def query_of(request: HttpRequest, collection: Collection | None = None) -> Quer
     return {"runs": "", **parameters}
 
 
-def changed(query: Query, **changes: str | None) -> str:
-    """Return the address of this page with other parameters; empty values and None are left out."""
+def query_string(query: Query, **changes: str | None) -> str:
+    """Return the query string with other parameters; empty values and None are left out."""
     parameters = {name: value for name, value in {**query, **changes}.items() if value}
     return f"?{urlencode(parameters)}"
 
@@ -150,7 +150,7 @@ def level_class(level: int | None) -> str:
 
 
 @dataclass(frozen=True)
-class ShownFigure:
+class PageFigure:
     """A chart in a page, with the addresses of its files by look and format.
 
     `size` and `narrow` are its sizes on a screen and on a phone; a `live` chart answers the
@@ -226,17 +226,17 @@ class ShownFigure:
 
 def run_figure(
     figure: Figure, run: UUID, query: Mapping[str, str], size: str = "column"
-) -> ShownFigure:
+) -> PageFigure:
     """Return a chart of one run."""
-    return ShownFigure(figure, "run-chart", {"run": run}, query, size)
+    return PageFigure(figure, "run-chart", {"run": run}, query, size)
 
 
 def shared_figure(
     figure: Figure, link: ShareLink, size: str = "column", narrow: str = "narrow"
-) -> ShownFigure:
+) -> PageFigure:
     """Return a chart of what a share link opens, with the link's addresses."""
     figure = figure if figure.source else figure.drawn_from(link.collection)
-    return ShownFigure(figure, "shared-chart", {"share": link.key}, {}, size, narrow, live=False)
+    return PageFigure(figure, "shared-chart", {"share": link.key}, {}, size, narrow, live=False)
 
 
 def shared_files(link: ShareLink, kinds: Iterable[str]) -> list[tuple[str, str]]:
@@ -246,9 +246,9 @@ def shared_files(link: ShareLink, kinds: Iterable[str]) -> list[tuple[str, str]]
 
 def set_figure(
     figure: Figure, session_set: UUID, query: Mapping[str, str], size: str = "column"
-) -> ShownFigure:
+) -> PageFigure:
     """Return a chart of one session set."""
-    return ShownFigure(figure, "session-chart", {"session_set": session_set}, query, size)
+    return PageFigure(figure, "session-chart", {"session_set": session_set}, query, size)
 
 
 def status_piece(request: HttpRequest, subject: Subject, status: RunStatus) -> HttpResponse:

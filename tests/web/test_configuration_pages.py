@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from metrics.pages.tracking.configurations import told_apart
+from metrics.pages.tracking.configurations import distinct_texts
 from runs.models import Collection, Label, ParameterKey, Run, User
 from runs.services.tracking.parameters import store_parameters
 from tests.conftest import GOOD, POOR
@@ -194,11 +194,11 @@ def test_a_baseline_of_others_is_not_told_while_it_is_blind(bob: User, board: Co
 
 
 def test_values_are_told_apart() -> None:
-    assert told_apart(["1", 1, True, "true", "", None, "nan", "Text"]) == [
+    assert distinct_texts(["1", 1, True, "true", "", None, "nan", "Text"]) == [
         '"1"', "1", "true", '"true"', '""', "not set", '"nan"', "Text",
     ]  # fmt: skip
     long = ["a" * 500 + "b" + "c" * 500, "a" * 500 + "d"]
-    first, second = told_apart(long)
+    first, second = distinct_texts(long)
     assert (first[:32], second) == ("…" + "a" * 30 + "b", "…" + "a" * 30 + "d")
     assert len(first) == 122
-    assert told_apart(["x" * 500]) == ["x" * 120 + "…"]
+    assert distinct_texts(["x" * 500]) == ["x" * 120 + "…"]

@@ -31,7 +31,7 @@ from metrics.exports.boards.words import best_sentence
 from metrics.exports.formats import FORMATS
 from metrics.exports.table import Cell
 from metrics.pages.boards.table import judged_share, unjudged_note
-from metrics.pages.parts import changed, fill
+from metrics.pages.parts import fill, query_string
 from metrics.questions.answer_cache import cached_page
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standing_parts import StandingsQuery
@@ -90,7 +90,7 @@ def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpRes
         "phase": found,
         "query": query,
         "views": [
-            (words, changed(query, view=name, offset=None), name == view)
+            (words, query_string(query, view=name, offset=None), name == view)
             for name, words in _VIEWS.items()
         ],
         "files": [

@@ -99,6 +99,7 @@ def _curves(request: SetChartRequest) -> Figure:
     query = CurvesChartQuery.read(request.query)
     measure, length, leasts = query.measure, query.length or MOST_PLACES, sorted(query.leasts)
     chosen = request.chosen(SessionSelection.read({**request.query, "least": str(leasts[0])}))
+
     curves = {
         least: read_session_curves(chosen=chosen, measure=measure, length=length, least=least)
         for least in leasts

@@ -233,7 +233,7 @@ def _ticks(
     across: dict[str, Any],
     look: Look,
 ) -> Iterator[Any]:
-    """Yield the texts of the ticks with a halo that keeps lines away; on a phone also the titles."""
+    """Yield the texts of the ticks with a halo that keeps lines away; on a phone also titles."""
     width, height = look.room - 20, look.plot[1]
 
     room = 0.9 * width if look.narrow else 0.75 * look.room / (len(titles) + 0.3)

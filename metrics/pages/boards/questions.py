@@ -7,7 +7,7 @@ from typing import Any
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.measures.grammar import Measure, parse_measure, parse_measures
-from metrics.pages.parts import Query, changed
+from metrics.pages.parts import Query, query_string
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.columns import LABEL, MAX_COLUMNS, SUBMITTED, ShownColumn, read_columns
 from metrics.services.boards.conditions import term_of_key, visible_board, visible_keys
@@ -66,21 +66,23 @@ def columns_panel(collection: Collection, reader: Any, question: BoardQuery, que
     own = [parse_measure(name, collection.documents).name for name in collection.measures]
     complete = ""
     if set(own) - set(names):
-        complete = changed(query, measures=",".join(dict.fromkeys([*own, *names])), offset=None)
+        complete = query_string(
+            query, measures=",".join(dict.fromkeys([*own, *names])), offset=None
+        )
 
     return Panel(
         measures=[_measure_column(question, place, query) for place in range(len(names))],
         others=[_other_column(question, place, query) for place in range(len(question.columns))],
         offered=_offered(collection, reader, question.columns),
         complete=complete,
-        reset=changed(
+        reset=query_string(
             query, **dict.fromkeys(("measures", "columns", "sort", "order", "arrange", "offset"))
         ),
     )
 
 
 def _measure_column(question: BoardQuery, place: int, query: Query) -> PanelColumn:
-    names = [shown.name for shown in question.measures]
+    names = [measure.name for measure in question.measures]
     measure = question.measures[place]
     rest = [name for name in names if name != measure.name]
 
@@ -91,13 +93,13 @@ def _measure_column(question: BoardQuery, place: int, query: Query) -> PanelColu
 
     without = ""
     if rest:
-        without = changed(query, measures=",".join(rest), add=None, offset=None, **sorting)
+        without = query_string(query, measures=",".join(rest), add=None, offset=None, **sorting)
 
     def address(moved: list[str]) -> str:
         if not moved:
             return ""
         sorting = _same_order(question, moved, query)
-        return changed(query, measures=",".join(moved), add=None, **sorting)
+        return query_string(query, measures=",".join(moved), add=None, **sorting)
 
     earlier, later = _neighbours(names, place)
     definition = measure.definition
@@ -122,16 +124,16 @@ def _same_order(question: BoardQuery, names: list[str], query: Query) -> dict[st
 
 
 def _other_column(question: BoardQuery, place: int, query: Query) -> PanelColumn:
-    names = [shown.name for shown in question.columns]
+    names = [column.name for column in question.columns]
     column = question.columns[place]
     sorts = question.arrange and question.arrange.column == column
     arrangement = {"arrange": None} if sorts else {}
     rest = ",".join(name for name in names if name != column.name)
     earlier, later = (
-        changed(query, columns=",".join(moved), add=None) if moved else ""
+        query_string(query, columns=",".join(moved), add=None) if moved else ""
         for moved in _neighbours(names, place)
     )
-    without = changed(query, columns=rest, add=None, offset=None, **arrangement)
+    without = query_string(query, columns=rest, add=None, offset=None, **arrangement)
 
     return PanelColumn(column.name, column.heading, earlier, later, without)
 
@@ -252,7 +254,7 @@ def _choice(term: str, query: Query) -> Choice:
         other_terms = [other for other in terms if not other.startswith(f"{name}:")]
 
     terms = other_terms if chosen else [*other_terms, term]
-    return Choice(term, changed(query, filter=" ".join(terms), offset=None), chosen)
+    return Choice(term, query_string(query, filter=" ".join(terms), offset=None), chosen)
 
 
 def kept_fields(query: Query, *own: str) -> list[tuple[str, str]]:

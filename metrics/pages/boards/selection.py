@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from metrics.engine.errors import EvalHubError
 from metrics.pages.boards.questions import kept_fields, with_shown_measures
-from metrics.pages.parts import Query, changed
+from metrics.pages.parts import Query, query_string
 from metrics.questions.parameters import scores_in
 from metrics.services.boards.entries import EVERY
 from metrics.services.boards.evaluating import ProgressQuery, read_progress
@@ -93,13 +93,13 @@ def read_selection(board: Leaderboard, query: Query) -> Selection:
     runs = []
     for run in listed:
         rest = ",".join(shorts[other] for other in listed if other != run)
-        without = changed(query, select=rest)
+        without = query_string(query, select=rest)
         runs.append(ChosenRun(run, shorts[run], tags[run], run in on_page, without))
 
     return Selection(
         runs=runs,
         kept=kept_fields(query, "select"),
-        cleared=changed(query, select=None),
+        cleared=query_string(query, select=None),
         shorts=shorts,
         left_out=len(chosen) - len(listed),
     )

@@ -14,7 +14,7 @@ from metrics.charts.figure import Figure
 from metrics.exports.boards import EXPORTS
 from metrics.exports.formats import FORMATS
 from metrics.pages.boards.statistics import statistics_question
-from metrics.pages.boards.views import add_table, shown_query
+from metrics.pages.boards.views import add_table, page_question
 from metrics.pages.parts import Query, fill, shared_figure, shared_files
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import without_labels
@@ -35,7 +35,7 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
     Raise the errors of leaderboards.
     """
     query = {**_query(link), **parameters}
-    question = shown_query(link.collection, query, link.created_by)
+    question = page_question(link.collection, query, link.created_by)
     board = read_leaderboard(collection=link.collection, query=question)
     paging = Paging(question.offset, question.limit, board.total)
     context: dict[str, Any] = {

@@ -13,7 +13,7 @@ from metrics.exports.boards.words import percent
 from metrics.exports.comparisons.words import WITHHELD
 from metrics.exports.table import BEST_MARK, Sorting
 from metrics.pages.boards.statistics import BoardStatistics
-from metrics.pages.parts import Query, changed
+from metrics.pages.parts import Query, query_string
 from metrics.services.boards.columns import LABEL, Cell, shown_value
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
@@ -190,7 +190,7 @@ def board_table(
     held = rows.pop() if board.pinned else None
     ranked = [row for row in rows if row.board_row.rank is not None]
     mine = {row.board_row.run.team.slug for row in rows if row.mine}
-    unpinned = changed(query, baseline=None)
+    unpinned = query_string(query, baseline=None)
     zero = ""
     if baseline and scale and scale[0] <= baseline[1] <= scale[1]:
         zero = _position(baseline[1], scale)

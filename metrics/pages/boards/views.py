@@ -29,7 +29,7 @@ from metrics.pages.boards.saved_views import address_of, read_menu
 from metrics.pages.boards.selection import comparison_address, group_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, read_statistics, statistics_question
 from metrics.pages.boards.table import board_table
-from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
+from metrics.pages.parts import PageFigure, Problem, Query, fill, query_of, query_string
 from metrics.pages.shares import share_address
 from metrics.questions.answer_cache import all_without_runs, cached_page, of_visible_collection
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
@@ -159,7 +159,7 @@ def _with_added(request: HttpRequest, collection: Collection, query: Query) -> s
     if columns:
         changes["columns"] = ",".join(column.name for column in columns)
 
-    return changed(query, add=None, **changes) + "#shown-columns"
+    return query_string(query, add=None, **changes) + "#shown-columns"
 
 
 def _context(
@@ -209,7 +209,7 @@ def _context(
         fill(context, "chart", _chart, request, collection, query, context)
         chosen = query.get("chart") or "none"
         context["charts"] = [
-            (name, changed(query, chart=name if name != "none" else None), name == chosen)
+            (name, query_string(query, chart=name if name != "none" else None), name == chosen)
             for name in CHARTS
         ]
 
@@ -246,10 +246,10 @@ def _question(request: HttpRequest, collection: Collection, query: Query) -> Boa
         if query.get(axis):
             measures_in(query, axis, [], collection.documents)
 
-    return shown_query(collection, query, request.user)
+    return page_question(collection, query, request.user)
 
 
-def shown_query(collection: Collection, query: Query, reader: Any) -> BoardQuery:
+def page_question(collection: Collection, query: Query, reader: Any) -> BoardQuery:
     """Return the question about the leaderboard, with the measure that ranks it among those shown,
     and the baseline held in sight."""
     question = BoardQuery.read(with_shown_measures(collection, query), collection, reader)
@@ -308,7 +308,7 @@ def add_table(context: dict[str, Any], query: Query, *, at_once: bool) -> int:
 
 def _chart(
     request: HttpRequest, collection: Collection, query: Query, context: dict[str, Any]
-) -> ShownFigure | None:
+) -> PageFigure | None:
     """Return the chosen chart of the leaderboard, or None if none is chosen."""
     chart, board = query.get("chart") or CHARTS[0], context["board"]["board"]
     if chart == CHARTS[0]:
@@ -340,9 +340,7 @@ def _chart(
         figure = COLLECTION_CHARTS[chart](collection, parameters, request.user)
 
     size = "rows" if chart == "means" and len(figure.rows) > _FEW_ROWS else "column"
-    return ShownFigure(
-        figure, "collection-chart", {"collection": collection.slug}, parameters, size
-    )
+    return PageFigure(figure, "collection-chart", {"collection": collection.slug}, parameters, size)
 
 
 def _citation(request: HttpRequest, collection: Collection, context: dict[str, Any]) -> Citation:
@@ -366,14 +364,14 @@ def _exports(
     else:
         statistics["statistics"] = ",".join(part for part in question.parts if part != "baseline")
 
-    page_address = changed(query, **statistics)
-    whole = changed(query, **statistics, offset=None, limit=None)
+    page_address = query_string(query, **statistics)
+    whole = query_string(query, **statistics, offset=None, limit=None)
     files = [
         (FORMATS[kind].title, reverse("leaderboard-export", args=[collection.slug, kind]) + whole)
         for kind in EXPORTS
     ]
     by_topic = reverse("collection-values-export", args=[collection.slug, "csv"])
-    by_topic += changed({name: query.get(name, "") for name in ("measures", "scores")})
+    by_topic += query_string({name: query.get(name, "") for name in ("measures", "scores")})
 
     return [
         ("JSON", reverse("leaderboard", args=[collection.slug]) + page_address),

@@ -20,7 +20,7 @@ from metrics.charts.boards.what_if import what_if_figure
 from metrics.engine.analysis.what_if import PRESETS
 from metrics.engine.judgement.gains import MAX_GAIN, NAMED, GainMap
 from metrics.engine.measures.grammar import Measure, parse_measure
-from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
+from metrics.pages.parts import PageFigure, Query, fill, query_of, query_string
 from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
@@ -258,7 +258,7 @@ def _answer(collection: Collection, controls: Controls) -> dict[str, Any]:
         "coefficient": "tau-b" if answer.official.ties or combination.ties else "tau",
         "qrels": answer.qrels,
         "cautions": [caution.message for caution in answer.cautions],
-        "chart": ShownFigure(figure, "collection-chart", arguments, {"measures": measure.name}),
+        "chart": PageFigure(figure, "collection-chart", arguments, {"measures": measure.name}),
     }
 
 
@@ -353,5 +353,5 @@ def _settings_answer(collection: Collection, query: Query) -> dict[str, Any]:
         "runs": len(answer.runs),
         "coefficient": "tau-b" if ties else "tau",
         "cautions": [caution.message for caution in answer.cautions],
-        "address": changed(query),
+        "address": query_string(query),
     }

@@ -29,7 +29,7 @@ from metrics.exports.comparisons.words import (
 from metrics.exports.formats import FORMATS
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
-from metrics.pages.parts import ShownFigure, shared_figure, shared_files
+from metrics.pages.parts import PageFigure, shared_figure, shared_files
 from metrics.pages.values.curves import curve_choices, ranks_read, reading_table, recall_choices
 from metrics.services.boards.curves_together import (
     MAX_TOGETHER,
@@ -249,7 +249,7 @@ def files(comparison: ShownComparison) -> list[tuple[str, str]]:
     return [(titles[kind], address) for kind, address in addresses.items()]
 
 
-def answer_figure(comparison: ShownComparison, figure: Figure) -> ShownFigure:
+def answer_figure(comparison: ShownComparison, figure: Figure) -> PageFigure:
     """Return a chart of the comparison with a row for each run."""
     tall = len(comparison.rows) > _FEW_ROWS
     sizes = ("tall", "narrow-tall") if tall else ("column", "narrow")
@@ -262,7 +262,7 @@ def answer_figure(comparison: ShownComparison, figure: Figure) -> ShownFigure:
         if comparison.answer.narrowed:
             chosen["runs"] = ",".join(comparison.answer.query.runs)
 
-        return ShownFigure(
+        return PageFigure(
             figure,
             "stored-comparison-chart",
             {"comparison": comparison.answer.stored.pk},
@@ -273,7 +273,7 @@ def answer_figure(comparison: ShownComparison, figure: Figure) -> ShownFigure:
     arguments = {"collection": comparison.collection.slug}
     parameters = {**comparison.parameters, **chosen}
 
-    return ShownFigure(figure, "collection-chart", arguments, parameters, *sizes)
+    return PageFigure(figure, "collection-chart", arguments, parameters, *sizes)
 
 
 def curves_part(comparison: ShownComparison) -> dict[str, Any]:
@@ -305,7 +305,7 @@ def curves_part(comparison: ShownComparison) -> dict[str, Any]:
         "choices": curve_choices(together.measure),
         "all": len(evaluations) == len(comparison.rows),
         "number": len(evaluations),
-        "figure": ShownFigure(
+        "figure": PageFigure(
             figure,
             "collection-chart",
             {"collection": comparison.collection.slug},
@@ -346,7 +346,7 @@ def recall_part(comparison: ShownComparison) -> dict[str, Any]:
         "all": len(evaluations) == len(comparison.rows),
         "number": len(evaluations),
         "address": f"{page}?{urlencode(parameters)}",
-        "figure": ShownFigure(
+        "figure": PageFigure(
             recall_together_figure(together, len(comparison.rows)),
             "collection-chart",
             arguments,

@@ -11,7 +11,7 @@ from django.shortcuts import render
 
 from metrics.charts.comparisons.power import power_figure
 from metrics.exports.table import Column, Row, Table
-from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.pages.parts import PageFigure, Query, fill, query_of
 from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
 from metrics.questions.declared import DESIGN, names_of
 from metrics.services.boards.selection import effectiveness_measures
@@ -58,7 +58,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     return {
         "design": design,
         "cautions": list(cautions),
-        "figure": ShownFigure(
+        "figure": PageFigure(
             power_figure(design), "collection-chart", {"collection": collection.slug}, parameters
         ),
         "powers": _powers_table(design),

@@ -36,7 +36,7 @@ from metrics.pages.comparisons.tables import (
     runs_table,
 )
 from metrics.pages.comparisons.words import not_excluded_by_many, report
-from metrics.pages.parts import ShownFigure, fill
+from metrics.pages.parts import PageFigure, fill
 from metrics.questions.addresses import pair_address
 from metrics.services.boards.curves_together import MAX_TOGETHER
 from metrics.services.comparisons.comparison import read_rank_intervals
@@ -79,7 +79,7 @@ def many_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
         "report": report(answer, compared, family, None),
     }
 
-    def heat() -> ShownFigure:
+    def heat() -> PageFigure:
         figure = significance_figure(answer, compared, family, address=pair_page)
         return answer_figure(comparison, figure)
 

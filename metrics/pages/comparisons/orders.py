@@ -11,7 +11,7 @@ from django.shortcuts import render
 from metrics.charts.comparisons.two_orders import title_of, two_orders_figure
 from metrics.engine.agreement.intervals import Agreement
 from metrics.exports.table import Column, Row, Table
-from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
+from metrics.pages.parts import PageFigure, Query, fill, query_of, query_string
 from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
 from metrics.questions.declared import ORDERS, names_of
 from metrics.services.boards.selection import tested_measures
@@ -60,8 +60,8 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "interval": f"{100 * answer.query.confidence:g}%",
         "cautions": [caution.message for caution in answer.cautions],
         "table": _table(answer),
-        "json": changed(parameters),
-        "figure": ShownFigure(
+        "json": query_string(parameters),
+        "figure": PageFigure(
             two_orders_figure(collection, answer, answer.pairs[0]),
             "collection-chart",
             arguments,

@@ -12,7 +12,7 @@ from django.utils.html import format_html_join
 
 from metrics.exports.table import Cell, Column, Row, Table
 from metrics.pages.comparisons.answers import ShownComparison
-from metrics.pages.tracking.configurations import told_apart
+from metrics.pages.tracking.configurations import distinct_texts
 from metrics.services.comparisons.shown_pairs import names_of, run_of
 from metrics.services.tracking.configurations import (
     MAX_RUNS,
@@ -73,7 +73,7 @@ def _table(comparison: ShownComparison, parameters: list[ComparedParameter]) -> 
 
     rows = []
     for parameter in parameters:
-        texts = told_apart(parameter.values)
+        texts = distinct_texts(parameter.values)
         values: list[Any] = texts
 
         if not comparison.pair:

@@ -148,8 +148,9 @@ def chances_cell(chances: PairChances, text: str = "") -> Cell:
     sides = (chances.better, chances.equal, chances.worse)
     bar = format_html(
         '<svg class="chances" viewBox="0 0 100 8" width="120" height="10"'
-        ' preserveAspectRatio="none" aria-hidden="true"><rect class="worse" width="100" height="8"/><rect class="equal"'
-        ' width="{}" height="8"/><rect class="better" width="{}" height="8"/></svg>',
+        ' preserveAspectRatio="none" aria-hidden="true"><rect class="worse" width="100"'
+        ' height="8"/><rect class="equal" width="{}" height="8"/><rect class="better"'
+        ' width="{}" height="8"/></svg>',
         f"{100 * (chances.better + chances.equal):.1f}",
         f"{100 * chances.better:.1f}",
     )

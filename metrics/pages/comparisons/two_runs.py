@@ -27,7 +27,7 @@ from metrics.pages.comparisons.answers import (
 from metrics.pages.comparisons.practical import chances_table, equivalence_part
 from metrics.pages.comparisons.tables import bounded, percent, tests_table
 from metrics.pages.comparisons.words import agreement, carried_by, headline, report
-from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
+from metrics.pages.parts import PageFigure, fill, level_class, run_figure
 from metrics.questions.topics import topic_address
 from metrics.services.comparisons.comparison import one_of_many
 from metrics.services.comparisons.shown_pairs import (
@@ -198,7 +198,7 @@ def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
     return dict(collection.topics.filter(topic_id__in=topic_ids).values_list("topic_id", "title"))
 
 
-def _differences(comparison: ShownComparison, pair: ShownPair) -> ShownFigure:
+def _differences(comparison: ShownComparison, pair: ShownPair) -> PageFigure:
     first = int(comparison.compared.pairs.indices()[0][0])
     parameters = {"measure": comparison.compared.measure.name, "other": str(pair.b.pk)}
     parameters |= (
@@ -273,6 +273,6 @@ def _rankings(comparison: ShownComparison, pair: ShownPair, topics: list[Topic])
         figure = two_rankings_figure(rankings).drawn_from(
             comparison.collection, first.qrels.version
         )
-        part["figure"] = ShownFigure(figure, "collection-chart", arguments, parameters)
+        part["figure"] = PageFigure(figure, "collection-chart", arguments, parameters)
 
     return part

@@ -19,8 +19,8 @@ from metrics.engine.sessions.blocks import Session
 from metrics.exports.table import Cell
 from metrics.models import SessionEvaluation
 from metrics.pages.parts import (
+    PageFigure,
     Query,
-    ShownFigure,
     fill,
     level_class,
     query_of,
@@ -437,7 +437,7 @@ def _neighbours(
 
 def _session_figure(
     evaluation: SessionEvaluation, session: ShownSession, measure: Measure, query: Query
-) -> ShownFigure:
+) -> PageFigure:
     parameters: dict[str, str] = {
         name: query[name] for name in ("measure", "qrels") if name in query
     }

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from metrics.pages.parts import Query, changed, fill, query_of
+from metrics.pages.parts import Query, fill, query_of, query_string
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.tracking.configurations import (
@@ -93,7 +93,6 @@ def configurations_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
-
     scored = sees_scores(request, collection)
 
     def read() -> tuple[Configurations, RunMeans | None]:
@@ -106,6 +105,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     configurations, means = read_in_snapshot(read)
 
     order, texts = best_first(configurations, means), _texts(means)
+
     # A phone shows one run after the first: the one of `beside`, or the next one.
     phone_run = None
     for place in order[1:]:
@@ -122,8 +122,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
 
     names = names_of(configurations.runs)
     baseline = configurations.baseline
-
-    since_baseline = changed({"baseline": query.get("baseline", "")}) + "#parameters"
+    since_baseline = query_string({"baseline": query.get("baseline", "")}) + "#parameters"
     columns = []
     for place in places:
         run = configurations.runs[place]
@@ -138,7 +137,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
                 mean=texts.get(run.pk, NOTHING),
                 baseline=run is baseline,
                 changes=len(configurations.changes(place)),
-                pinned=changed(query, baseline=str(run.pk), beside=None, offset=None),
+                pinned=query_string(query, baseline=str(run.pk), beside=None, offset=None),
                 aside=place in aside,
             )
         )
@@ -153,7 +152,8 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "rows": rows(configurations.differ),
         "ignored": rows(parameter for parameter in configurations.ignored if parameter.differs),
         "same": [
-            (parameter, told_apart(parameter.values[:1])[0]) for parameter in configurations.same
+            (parameter, distinct_texts(parameter.values[:1])[0])
+            for parameter in configurations.same
         ],
         "choices": [
             (str(configurations.runs[place].pk), names[configurations.runs[place]])
@@ -161,8 +161,10 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         ],
         "left_out": sum(configurations.left_out),
         "paging": Paging(offset, _COLUMNS, len(order) - 1),
-        "unpinned": changed(query, baseline=None),
-        "json": changed({name: query.get(name, "") for name in ("runs", "filter", "baseline")}),
+        "unpinned": query_string(query, baseline=None),
+        "json": query_string(
+            {name: query.get(name, "") for name in ("runs", "filter", "baseline")}
+        ),
     }
 
 
@@ -178,7 +180,7 @@ def _row(
     parameter: ComparedParameter, places: list[int], aside: set[int], against: bool
 ) -> ParameterRow:
     """Return the values of the runs; with `against` each is compared with that of the first run."""
-    texts = told_apart([parameter.values[place] for place in places])
+    texts = distinct_texts([parameter.values[place] for place in places])
 
     base = parameter.values[places[0]]
     cells = []
@@ -192,20 +194,20 @@ def _row(
     return ParameterRow(parameter, cells)
 
 
-def told_apart(values: Sequence[Value | None]) -> list[str]:
+def distinct_texts(values: Sequence[Value | None]) -> list[str]:
     """Return values as texts that differ where the values do; NOT_SET if there is none.
 
     A text that looks like another type is in quotes, and long texts begin shortly before the first
     difference.
     """
     texts = ["" if value is None else typed_text(value) for value in values]
-    known = [text for text in texts if text]
+    present = [text for text in texts if text]
     start = 0
 
-    if len(set(known)) > 1 and max(map(len, known)) > _CUT:
+    if len(set(present)) > 1 and max(map(len, present)) > _CUT:
         # What the first and the last text in order have in common, all have in common.
         alike = takewhile(
-            lambda pair: pair[0] == pair[1], zip(min(known), max(known), strict=False)
+            lambda pair: pair[0] == pair[1], zip(min(present), max(present), strict=False)
         )
         start = max(0, len(list(alike)) - _BEFORE)
 

@@ -19,7 +19,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.exports.table import Cell
 from metrics.models import Evaluation
-from metrics.pages.parts import changed, fill
+from metrics.pages.parts import fill, query_string
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.entries import EVERY
 from metrics.services.boards.filter import Field
@@ -201,7 +201,7 @@ def _page(request: Request, experiment: Experiment, refused: Refusal | None = No
         if baseline and baseline.collection == collection:
             pin = {"baseline": str(baseline.pk)}
 
-        address = changed({"filter": context["filter"]}, **pin)
+        address = query_string({"filter": context["filter"]}, **pin)
         context["leaderboard"] = reverse("collection-page", args=[collection.slug]) + address
         offset = integer_in(parameters, "offset", 0, 0, MAX_OFFSET)
         fill(

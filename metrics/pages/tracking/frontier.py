@@ -12,7 +12,7 @@ from metrics.charts.tracking.frontier import STATUS_NAMES, cost_name, cost_text,
 from metrics.engine.analysis.frontier import ON_FRONTIER
 from metrics.exports.formats import FORMATS
 from metrics.exports.tracking.explanations import KINDS
-from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.pages.parts import PageFigure, Query, fill, query_of
 from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
 from metrics.questions.declared import FRONTIER, names_of
 from metrics.services.boards.conditions import visible_board, visible_keys
@@ -85,7 +85,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "several": len(frontier.hardware) > 1 or frontier.query.across,
         "cautions": [caution.message for caution in frontier.cautions],
         "figure": figure
-        and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, parameters),
+        and PageFigure(figure, "collection-chart", {"collection": collection.slug}, parameters),
     }
 
 

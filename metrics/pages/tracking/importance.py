@@ -15,7 +15,7 @@ from metrics.engine.explanation.matched import Change
 from metrics.engine.significance.verdicts import MIN_TOPICS, VERDICTS
 from metrics.exports.formats import FORMATS
 from metrics.exports.tracking.explanations import KINDS
-from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.pages.parts import PageFigure, Query, fill, query_of
 from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
 from metrics.questions.declared import IMPORTANCE, names_of
 from metrics.services.boards.selection import tested_measures
@@ -106,7 +106,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         ],
         "chosen": CHOSEN,
         "figure": figure
-        and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, parameters),
+        and PageFigure(figure, "collection-chart", {"collection": collection.slug}, parameters),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from metrics.charts.tracking.parallel import parallel_figure
 from metrics.charts.tracking.parameter import parameter_figure
-from metrics.pages.parts import Query, ShownFigure
+from metrics.pages.parts import PageFigure, Query
 from metrics.questions.measured import MAX_AXES, columns_in, measured_board
 from metrics.services.boards.columns import ShownColumn
 from metrics.services.snapshots import read_in_snapshot
@@ -30,8 +30,8 @@ class ParameterCharts:
     measure: str
     offered: list[ShownColumn]
     measures: list[str]
-    scatter: ShownFigure
-    parallel: ShownFigure | None
+    scatter: PageFigure
+    parallel: PageFigure | None
 
 
 def parameter_charts(collection: Collection, query: Query, reader: Any) -> ParameterCharts | None:
@@ -82,7 +82,7 @@ def parameter_charts(collection: Collection, query: Query, reader: Any) -> Param
     return read_in_snapshot(read)
 
 
-def _chart(collection: Collection, figure: Any, parameters: Query) -> ShownFigure:
-    return ShownFigure(
+def _chart(collection: Collection, figure: Any, parameters: Query) -> PageFigure:
+    return PageFigure(
         figure, "collection-chart", {"collection": collection.slug}, parameters, "half"
     )

@@ -13,7 +13,7 @@ from django.urls import reverse
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from metrics.pages.parts import Query, changed, fill, query_of
+from metrics.pages.parts import Query, fill, query_of, query_string
 from metrics.pages.tracking.parameter_charts import parameter_charts
 from metrics.questions.answer_cache import Subject, all_organisers, cached_page
 from metrics.services.boards.columns import shown_value
@@ -146,7 +146,7 @@ def _answer(
 
     board = reverse("collection-page", args=[collection.slug]) if scored else ""
     few = MIN_RUNS <= facets.runs <= MAX_RUNS
-    compared = reverse("configurations-page", args=[collection.slug]) + changed(
+    compared = reverse("configurations-page", args=[collection.slug]) + query_string(
         {"filter": query.get("filter", "")}
     )
 
@@ -174,8 +174,10 @@ def _line(facet: Facet, runs: int, board: str) -> KeyLine:
             for value, count in values
         ],
         more=facet.distinct - len(values),
-        column=board + changed({"columns": name}) if linked else "",
-        without=board + changed({"filter": f"-{name}"}) if linked and facet.runs < runs else "",
+        column=board + query_string({"columns": name}) if linked else "",
+        without=board + query_string({"filter": f"-{name}"})
+        if linked and facet.runs < runs
+        else "",
     )
 
 
@@ -189,8 +191,8 @@ def filter_address(board: str, name: str, value: float | str | bool) -> str:
     if isinstance(value, str):
         if '"' in value or not value.strip() or len(value) > MAX_WORD or not value.isprintable():
             return ""
-        return board + changed({"filter": f'{name}="{value}"', "columns": name})
-    return board + changed({"filter": f"{name}={shown_value(value)}", "columns": name})
+        return board + query_string({"filter": f'{name}="{value}"', "columns": name})
+    return board + query_string({"filter": f"{name}={shown_value(value)}", "columns": name})
 
 
 class DescribeParameter(FormPage):

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from metrics.charts.tracking.progress import progress_figure
-from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.pages.parts import PageFigure, Query, fill, query_of
 from metrics.questions.systems import default_measure
 from metrics.services.boards.columns import shown_value
 from metrics.services.question import measure_in
@@ -109,7 +109,7 @@ def _progress(
 
     if progress:
         parameters = {"system": f"{system.team.slug}/{system.slug}", "measure": measure.name}
-        chart = ShownFigure(
+        chart = PageFigure(
             progress_figure(progress),
             "collection-chart",
             {"collection": collection.slug},

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from metrics.charts.boards.heat_map import heat_map_figure
-from metrics.pages.parts import Query, RunField, ShownFigure, changed, fill, query_of
+from metrics.pages.parts import PageFigure, Query, RunField, fill, query_of, query_string
 from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import shown_without_tags
@@ -50,12 +50,14 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     check_scores(request, collection)
     question = HeatQuery.read(query, collection)
     heat_map = read_heat_map(collection=collection, query=question)
+
     parameters = {name: query.get(name, "") for name in names_of(HEAT_MAP)}
     file = {
         "measure": question.measure.name,
         "baseline": question.baseline or "",
         "scores": query.get("scores", ""),
     }
+
     runs = [(str(run.id), run.tag, run.team) for run in heat_map.values.runs]
     if question.baseline and question.baseline != MEAN:
         # The chosen baseline is offered even if it is beyond the first.
@@ -73,7 +75,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
             first=(MEAN, "the mean of the runs"),
         ),
         "cautions": [caution.message for caution in heat_map.values.cautions],
-        "chart": ShownFigure(
+        "chart": PageFigure(
             heat_map_figure(heat_map),
             "collection-chart",
             {"collection": collection.slug},
@@ -94,14 +96,14 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
                 query,
             ),
         ],
-        "csv": reverse("heat-map-export", args=[collection.slug]) + changed(file),
+        "csv": reverse("heat-map-export", args=[collection.slug]) + query_string(file),
     }
 
 
 def _paging(title: str, name: str, paging: Paging, query: Query) -> tuple[str, Paging, str, str]:
     """Return title, paging, and the addresses of the previous and the next page of one axis."""
     previous, following = (
-        "" if offset is None else changed(query, **{name: str(offset)})
+        "" if offset is None else query_string(query, **{name: str(offset)})
         for offset in (paging.previous, paging.next)
     )
     return title, paging, previous, following

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from metrics.pages.tracking.configurations import told_apart
+from metrics.pages.tracking.configurations import distinct_texts
 from metrics.pages.tracking.parameters import filter_address
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.conditions import term_of_key
@@ -121,7 +121,7 @@ def changes_since(run: Run, reader: Any, query: Mapping[str, str]) -> ChangesSin
 
     lines = []
     for change in both.changes(1):
-        before, after = told_apart([change.before, change.after])
+        before, after = distinct_texts([change.before, change.after])
         lines.append(ChangeLine(change, before, after))
 
     page = reverse("configurations-page", args=[run.collection.slug])

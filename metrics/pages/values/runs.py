@@ -21,13 +21,13 @@ from metrics.exports.formats import FORMATS
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
 from metrics.pages.parts import (
+    PageFigure,
     Query,
     RunField,
-    ShownFigure,
-    changed,
     fill,
     level_class,
     query_of,
+    query_string,
     run_figure,
     run_subject,
     status_piece,
@@ -160,7 +160,9 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             ),
             "value_exports": _value_exports(run, query),
             "share": share_address(
-                "run", run=str(run.pk), query=changed({"measures": query.get("measures", "")})[1:]
+                "run",
+                run=str(run.pk),
+                query=query_string({"measures": query.get("measures", "")})[1:],
             ),
         }
 
@@ -192,7 +194,9 @@ def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
 
 def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
     """Return title and address of each other format of the values by topic."""
-    parameters = changed({name: query.get(name, "") for name in ("measures", "qrels", "scores")})
+    parameters = query_string(
+        {name: query.get(name, "") for name in ("measures", "qrels", "scores")}
+    )
     files = [
         (FORMATS[kind].title, reverse("run-values-export", args=[run.pk, kind]) + parameters)
         for kind in RUN_VALUE_EXPORTS
@@ -340,7 +344,7 @@ def _chart_query(query: Query, **parameters: Any) -> dict[str, str]:
 
 def _chart(
     chart: str, run: Run, evaluation: Evaluation, parameters: Mapping[str, str]
-) -> ShownFigure:
+) -> PageFigure:
     return run_figure(
         RUN_CHARTS[chart](RunChartRequest(run, evaluation, parameters)), run.pk, parameters, "half"
     )
@@ -383,7 +387,7 @@ def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
         "choices": curve_choices(measure),
         "readings": reading_table(together, question),
         "address": reverse("run-curve", args=[run.pk])
-        + changed({**parameters, "readings": "true"}),
+        + query_string({**parameters, "readings": "true"}),
         "chart": run_figure(figure, run.pk, parameters, "half"),
     }
 

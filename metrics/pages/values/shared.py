@@ -13,7 +13,7 @@ from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
-from metrics.pages.parts import ShownFigure, fill, shared_figure, shared_files
+from metrics.pages.parts import PageFigure, fill, shared_figure, shared_files
 from metrics.pages.values.runs import run_values
 from metrics.questions.shares import parameters_of_link
 from metrics.services.question import measures_in
@@ -39,7 +39,7 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
         "value_exports": shared_files(link, RUN_VALUE_EXPORTS),
     }
 
-    def shared_chart(name: str) -> ShownFigure:
+    def shared_chart(name: str) -> PageFigure:
         return shared_figure(RUN_CHARTS[name](RunChartRequest(run, evaluation, {})), link, "half")
 
     fill(

@@ -9,7 +9,7 @@ from django.urls import reverse
 from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.trec_eval.requests import read_requests
 from metrics.models import Evaluation
-from metrics.pages.parts import changed
+from metrics.pages.parts import query_string
 from metrics.services.values.values import read_values
 from metrics.tables import figure
 from runs.models import Run
@@ -77,4 +77,4 @@ def read_summary(run: Run, evaluation: Evaluation, selection: dict[str, str]) ->
         parts.append((title, lines))
 
     address = reverse("run-values-export", args=[run.pk, "trec_eval"])
-    return Summary(parts, address + changed({**selection, "measures": ",".join(OFFICIAL)}))
+    return Summary(parts, address + query_string({**selection, "measures": ",".join(OFFICIAL)}))

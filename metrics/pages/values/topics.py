@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from metrics.pages.parts import Query, changed, fill, level_class, query_of
+from metrics.pages.parts import Query, fill, level_class, query_of, query_string
 from metrics.questions.answer_cache import cached_page, of_visible_collection
 from metrics.questions.topics import topic_address
 from metrics.services.boards.selection import tested_measures
@@ -159,14 +159,14 @@ def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "values": values,
         "cautions": [caution.message for caution in values.cautions],
         "exports": [
-            ("JSON", reverse("difficulty", args=[collection.slug]) + changed(parameters)),
+            ("JSON", reverse("difficulty", args=[collection.slug]) + query_string(parameters)),
             (
                 "values of all runs (CSV)",
                 reverse("collection-values-export", args=[collection.slug, "csv"])
-                + changed(file_parameters),
+                + query_string(file_parameters),
             ),
         ],
-        "map": reverse("heat-map-page", args=[collection.slug]) + changed(parameters),
+        "map": reverse("heat-map-page", args=[collection.slug]) + query_string(parameters),
         "lines": [
             line(topic, disagreement)
             for topic, disagreement in zip(
