@@ -118,6 +118,7 @@ def announce_evaluated(*, evaluations: list[Any], **_: Any) -> None:
         Evaluation.objects.counting().live().filter(pk__in=evaluations, run__entries__isnull=False)
     )
     ended = entered.filter(state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED))
+
     for run, state, code in ended.distinct().values_list("run", "state", "error_code"):
         notify_evaluated(run, failed=state == Evaluation.State.FAILED, our_fault=code in OUR_FAULT)
 

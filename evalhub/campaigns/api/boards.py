@@ -133,6 +133,7 @@ class PhaseBoardView(APIView):
             "view": query.view,
             "excluded_topics": excluded_topics(collection),
         }
+
         return Response({**of, **board, "results": results})
 
 
@@ -151,6 +152,7 @@ class PhaseBoardExport(APIView):
                 phase=asked.phase, query=query, reader=asked.reader, whole=True
             )
             table = EXPORTS[kind](asked.phase.collection, found.as_file(), found.standings)
+
             return FORMATS[kind].content(table)
 
         name = f"{campaign}-{phase}-leaderboard"
@@ -181,6 +183,7 @@ def _of_entry(found: PhaseBoard, run: UUID) -> dict[str, object]:
         state=entry.state,
         state_reason=entry.state_reason,
     )
+
     return {
         "entry": of_row,
         "team_name": name.name if name else None,

@@ -66,6 +66,7 @@ def shift_of(text: str) -> timedelta:
             f"shift_days={text[:40]}: shift_days is a whole number of days, at most {_MOST_DAYS:,}"
         )
         raise InvalidInput(message, code="bad_parameter", pointer="shift_days")
+
     return timedelta(days=int(text))
 
 
@@ -114,11 +115,13 @@ class CampaignList(AnswerList[Campaign]):
         team, collections = fields.pop("team"), fields.pop("collections", {})
         if collections and source is None:
             raise InvalidInput("collections belongs to a copy: add ?from=", pointer="/collections")
+
         whose: dict[str, Any] = {
             "team": team,
             "user": cast(User, request.user),
             "origin": origin_of(request),
         }
+
         with transaction.atomic():
             if source:
                 made = copy_campaign(
@@ -126,9 +129,11 @@ class CampaignList(AnswerList[Campaign]):
                 )
             else:
                 made = create_campaign(fields=fields, **whose)
+
             data = _answer(request, made.slug)
             response = Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)
+
         return response
 
 
@@ -152,6 +157,7 @@ class CampaignDetail(APIView):
         change_campaign(
             campaign=found, changes=serializer.validated_data, origin=origin_of(request)
         )
+
         return Response(_answer(request, campaign))
 
     @extend_schema(responses={204: None})
@@ -234,8 +240,10 @@ class AgreementSign(APIView):
         found = of.agreements.filter(sha256=agreement).first()
         if found is None:
             raise Http404(f"campaign {campaign} has no agreement {agreement[:64]!r}")
+
         serializer = SignatureSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         user, name = cast(User, request.user), serializer.validated_data["typed_name"]
         sign(agreement=found, user=user, typed_name=name, origin=origin_of(request))
+
         return Response(agreement_answer(found, _signed(request, of)))

@@ -105,11 +105,14 @@ class CampaignConfigView(APIView):
             raise InvalidInput(
                 f"format={asked[:40]}: use json or yaml", code="bad_parameter", pointer="format"
             )
+
         config = config_of(found)
         if asked == "json":
             return Response(config)
+
         answer = HttpResponse(written_yaml(config), content_type="application/yaml")
         answer["Content-Disposition"] = f'attachment; filename="{found.slug}.yaml"'
+
         return answer
 
     @extend_schema(
@@ -124,6 +127,7 @@ class CampaignConfigView(APIView):
         )
         if asked not in ("true", "false"):
             raise InvalidInput(f"dry_run={asked[:40]}: dry_run is true or false", pointer="dry_run")
+
         user, dry_run, wanted = (
             cast(User, request.user),
             asked == "true",
@@ -133,6 +137,7 @@ class CampaignConfigView(APIView):
         changes = apply_config(
             campaign=found, wanted=wanted, user=user, dry_run=dry_run, origin=origin
         )
+
         return Response(ConfigChanges(dry_run=dry_run, changes=[change_of(one) for one in changes]))
 
 
@@ -140,6 +145,7 @@ def config_of(found: Campaign) -> CampaignConfig:
     """Return what the organisers of a campaign have set, as PATCH and POST take it."""
     phases = found.phases.select_related("collection").order_by("place", "opens_at", "pk")
     agreements = found.agreements.order_by("created_at", "pk")
+
     return CampaignConfig(
         slug=found.slug,
         campaign=_set(found, CampaignChangeSerializer()),
@@ -161,6 +167,7 @@ def _plain(value: Any) -> Any:
         return value.slug
     if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}
+
     return value
 
 
@@ -180,24 +187,29 @@ def wanted_in(content: Any, request: Request, found: Campaign) -> Wanted:
     if given.get("slug", found.slug) != found.slug:
         message = f"the file is that of campaign {given['slug'][:64]!r}; this is {found.slug}"
         raise InvalidInput(message, pointer="/slug")
+
     campaign = None
     if "campaign" in given:
         with _at("campaign"):
             campaign = _read(
                 CampaignChangeSerializer(found, given["campaign"], partial=True, context=context)
             )
+
     agreements, phases = given.get("agreements"), given.get("phases")
     if agreements is not None:
         agreements = [_agreement(one, place) for place, one in enumerate(agreements)]
+
     if phases is not None:
         there = {phase.slug: phase for phase in found.phases.all()}
         phases = [_phase(one, place, there, context) for place, one in enumerate(phases)]
         slugs = [one["slug"] for one in phases]
+
         for place, slug in enumerate(slugs):
             if slug in slugs[:place]:
                 raise InvalidInput(
                     f"phase {slug} is in the file twice", pointer=f"/phases/{place}/slug"
                 )
+
     return Wanted(campaign=campaign, agreements=agreements, phases=phases)
 
 

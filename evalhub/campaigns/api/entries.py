@@ -87,6 +87,7 @@ def _receipt(request: Request, entry: Entry, new: bool) -> Response:
         allowance_answer(allowance(entry.phase, team, entry.arrived_at)) if team else None
     )
     code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
+
     return Response(data, code, headers={"Location": data["url"]})
 
 
@@ -121,8 +122,10 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> EntryReque
             raise NotAllowed(f"only members of a team in campaign {phase.campaign} can enter runs")
     else:
         check_organiser(phase.campaign, request.user)
+
     if not Collection.objects.visible_to(request.user).filter(pk=phase.collection_id).exists():
         raise NotAllowed("you do not see the collection of this phase; ask the organisers")
+
     arrived = request._request.arrived_at  # type: ignore[attr-defined]
     user, origin = cast(User, request.user), origin_of(request)
     asked = {
@@ -132,6 +135,7 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> EntryReque
         "participation": team,
         "origin": origin,
     }
+
     return EntryRequest(**asked, on_behalf=bool(other), **own)
 
 
@@ -208,12 +212,17 @@ class EntryList(AnswerList[Entry]):
                 run = upload.check_file()
                 refusal = upload.refusal_now(run)
                 why = EntryRefusal(code=refusal.code, detail=refusal.message) if refusal else None
+
                 return Response(CheckedEntry(**checked_run(run), refusal=why))
+
             entry, new = enter_run(upload=upload, enqueue=accept, again=try_damaged_again)
+
         if receipts:
             return receipts[0]
+
         response = _receipt(request, entry, new)
         idempotency.remember(request, lambda: response)
+
         return response
 
     def _enter_stored(self, request: Request, phase: Phase) -> Response:
@@ -231,10 +240,12 @@ class EntryList(AnswerList[Entry]):
             raise InvalidInput(
                 f"you see no run with the id {pk}", code="unknown_run", pointer="/run"
             )
+
         with transaction.atomic():
             entry, new = enter_stored(asked, run)
             response = _receipt(request, entry, new)
             idempotency.remember(request, lambda: response)
+
         return response
 
 
@@ -256,11 +267,13 @@ class EntryDetail(APIView):
         serializer = EntryChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
         changes, origin = dict(serializer.validated_data), origin_of(request)
+
         with transaction.atomic():
             if changes.pop("published", False):
                 publish_entry(entry=found, user=cast(User, request.user), origin=origin)
             if changes or not serializer.validated_data:
                 change_entry(entry=found, changes=changes, origin=origin)
+
         return Response(_answer(request, entry))
 
 
@@ -282,6 +295,7 @@ class EntryWithdraw(APIView):
         serializer.is_valid(raise_exception=True)
         reason, user = serializer.validated_data["reason"], cast(User, request.user)
         withdraw_entry(entry=found, user=user, reason=reason, origin=origin_of(request))
+
         return Response(_answer(request, entry))
 
 
@@ -302,6 +316,7 @@ class EntryDisqualify(APIView):
         disqualify_entry(
             entry=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
         )
+
         return Response(_answer(request, entry))
 
 
@@ -318,6 +333,7 @@ class PrioritiesView(APIView):
         team = own_participation(request, found.campaign)
         tags = serializer.validated_data["order"]
         order_priorities(phase=found, participation=team, tags=tags, origin=origin_of(request))
+
         return Response({"order": list(ordered(found, team).values_list("run__tag", flat=True))})
 
 
@@ -342,5 +358,7 @@ class AllowanceView(APIView):
             other = found.campaign.participations.filter(team__slug=named).first()
             if other is None:
                 raise Http404(f"no team {named[:64]!r} takes part in campaign {campaign}")
+
             team = other
+
         return Response(allowance_answer(allowance(found, team, clock.database_now())))

@@ -66,8 +66,10 @@ class TimesSerializer(KnownFields, serializers.Serializer[Any]):
         for name in self.times:
             if attrs.get(name):
                 attrs[name] = read_time(attrs[name], zone, name=name, ends=name in self.ends)
+
         if "zone" in self.fields and "zone" in attrs:
             attrs["zone"] = zone
+
         return attrs
 
 
@@ -141,6 +143,7 @@ class CampaignSerializer(CampaignChangeSerializer):
             raise serializers.ValidationError(
                 f"there is no collection {missing[0]!r}", code="invalid"
             )
+
         return {old: found[new] for old, new in given.items()}
 
 
@@ -208,6 +211,7 @@ class PhaseChangeSerializer(TimesSerializer):
             .exists()
         ):
             raise serializers.ValidationError("there is no such collection", code="invalid")
+
         return found
 
 

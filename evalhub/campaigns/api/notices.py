@@ -106,6 +106,7 @@ def notices_seen_by(user: Any, campaign: Campaign) -> QuerySet[CampaignNotice]:
     own = participation_of(user, campaign)
     takes_part = own is not None and own.state == Participation.State.ACCEPTED
     rows = campaign.notices.order_by("-posted_at", "pk")
+
     return (
         rows
         if takes_part or is_organiser(campaign, user)
@@ -139,6 +140,7 @@ class NoticeList(AnswerList[CampaignNotice]):
         serializer.is_valid(raise_exception=True)
         user, origin = cast(User, request.user), origin_of(request)
         made = post_notice(campaign=found, user=user, origin=origin, **serializer.validated_data)
+
         return Response(notice_answer(made), status.HTTP_201_CREATED)
 
 

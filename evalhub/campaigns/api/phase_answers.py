@@ -144,6 +144,7 @@ def phase_answer(
     excluded = (
         found.excluded_topics if found.excluded_topics and sees_results(request.user, found) else []
     )
+
     return Phase(
         campaign=found.campaign.slug,
         phase=found.slug,

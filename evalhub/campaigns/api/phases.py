@@ -58,6 +58,7 @@ def _response(
         is_organiser(found.campaign, request.user),
     )
     board = found.pk in boards_seen(request.user, [found])
+
     return Response(
         phase_answer(request, found, own, organiser, clock.database_now(), board=board), code
     )
@@ -73,6 +74,7 @@ class PhaseList(AnswerList[Phase]):
     def get_queryset(self) -> QuerySet[Phase]:
         if getattr(self, "swagger_fake_view", False):
             return Phase.objects.none()
+
         rows = visible_campaign(self.request, self.kwargs["campaign"]).phases
         return rows.select_related("collection", "campaign__team").prefetch_related(
             "extensions__participation__team"
@@ -89,6 +91,7 @@ class PhaseList(AnswerList[Phase]):
         told = [
             phase_answer(request, one, own, organiser, now, board=one.pk in boards) for one in page
         ]
+
         return self.get_paginated_response(told)
 
     @extend_schema(
@@ -101,6 +104,7 @@ class PhaseList(AnswerList[Phase]):
         serializer.is_valid(raise_exception=True)
         fields, user = serializer.validated_data, cast(User, request.user)
         made = create_phase(campaign=found, user=user, fields=fields, origin=origin_of(request))
+
         return _response(request, campaign, made.slug, status.HTTP_201_CREATED)
 
 
@@ -131,6 +135,7 @@ class PhaseDetail(APIView):
             for name in ("excluded_topics", "excluded_reason")
             if name in changes
         }
+
         # Other changes do not depend on the store of files.
         with storing() if excluding else nullcontext(), transaction.atomic():
             if excluding:
@@ -144,10 +149,12 @@ class PhaseDetail(APIView):
                     enqueue=queue_judged,
                     origin=origin,
                 )
+
             if changes or not excluding:
                 change_phase(
                     phase=found, user=user, changes=changes, confirm=confirm, origin=origin
                 )
+
         return _response(request, campaign, phase)
 
 
@@ -173,6 +180,7 @@ class PhaseExtend(APIView):
             confirm=asked["confirm"],
             origin=origin_of(request),
         )
+
         return _response(request, campaign, phase)
 
     @extend_schema(
@@ -199,6 +207,7 @@ class PhaseExtend(APIView):
             participation=_team_of(found, asked["team"]),
             origin=origin_of(request),
         )
+
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -206,9 +215,11 @@ def _team_of(phase: Phase, slug: str | None) -> Participation | None:
     """Return the team that an extension names, None for all teams."""
     if not slug:
         return None
+
     team = phase.campaign.participations.select_related("team").filter(team__slug=slug).first()
     if team is None:
         raise Http404(f"no team {slug!r} takes part in campaign {phase.campaign}")
+
     return team
 
 
@@ -226,6 +237,7 @@ class PhasePause(APIView):
         pause_phase(
             phase=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
         )
+
         return _response(request, campaign, phase)
 
 

@@ -95,7 +95,9 @@ def releases_of(user: Any, phase: Phase, organiser: bool) -> QuerySet[models.Rel
     )
     if organiser:
         return rows
+
     public = Q(audience=models.Release.Audience.PUBLIC)
+
     return rows.exclude(done_at=None).filter(Q() if is_participant(user, phase) else public)
 
 
@@ -105,6 +107,7 @@ def release_answer(
     why, running = waits_for(found, now) if organiser else (None, 0)
     state = "waiting" if why else "planned"
     state = "cancelled" if found.cancelled_at else "done" if found.done_at else state
+
     return Release(
         id=found.pk,
         url=reverse("phase-release", args=[found.pk], request=request),
@@ -138,6 +141,7 @@ def _visible_release(request: Request, pk: UUID) -> tuple[models.Release, bool]:
     )
     if shown is None:
         raise Http404(f"there is no release {pk}")
+
     return shown, organiser
 
 
@@ -158,6 +162,7 @@ class ReleaseList(AnswerList[models.Release]):
         organiser, now = is_organiser(phase.campaign, request.user), clock.database_now()
         rows = releases_of(request.user, phase, organiser).order_by("created_at", "pk")
         page = self.paginate_queryset(rows) or []
+
         return self.get_paginated_response(
             [release_answer(request, one, organiser, now) for one in page]
         )
@@ -177,6 +182,7 @@ class ReleaseList(AnswerList[models.Release]):
         user, origin = cast(User, request.user), origin_of(request)
         made = plan_release(phase=found, audience=audience, user=user, origin=origin, **asked)
         data = release_answer(request, made, True, clock.database_now())
+
         return Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
 
 
@@ -214,7 +220,9 @@ class ReleaseNow(APIView):
         if asked["force"] and not asked["reason"]:
             message = "say why the release does not wait for evaluations"
             raise InvalidInput(message, code="required", pointer="/reason")
+
         done = release_now(
             release=found, user=cast(User, request.user), **asked, origin=origin_of(request)
         )
+
         return Response(release_answer(request, done, True, clock.database_now()))

@@ -146,9 +146,11 @@ class PacketView(APIView):
                 content=made.content,
                 sha256=made.sha256,
             )
+
         response = HttpResponse(bytes(kept.content), content_type="application/zip")
         response["Content-Disposition"] = f'attachment; filename="{kept.name}"'
         response["X-SHA256"], response["ETag"] = kept.sha256, f'"{kept.sha256}"'
+
         return response
 
 
@@ -225,6 +227,7 @@ def _entry(found: OwnResults, one: OwnEntry) -> EntryResults:
         means[name] = MeanWithInterval(
             mean=number(mean), topics=topics, low=number(low), high=number(high)
         )
+
     return EntryResults(
         entry=one.entry.pk,
         run=one.entry.run_id,

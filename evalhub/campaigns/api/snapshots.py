@@ -141,6 +141,7 @@ class SnapshotList(AnswerList[Snapshot]):
     def get_queryset(self) -> QuerySet[Snapshot]:
         if getattr(self, "swagger_fake_view", False):
             return Snapshot.objects.none()
+
         campaign = visible_campaign(self.request, self.kwargs["campaign"])
         return (
             snapshots_seen_by(self.request.user)
@@ -175,6 +176,7 @@ class SnapshotList(AnswerList[Snapshot]):
             ]
             limit = settings.EVALHUB_SNAPSHOT_RUN_BYTES
             return Response(SnapshotCheck(phases=phases, run_files_limit=limit))
+
         with transaction.atomic():
             made, new = keep_results(
                 frozen, user=user, site=site_of(request), origin=origin_of(request)
@@ -183,6 +185,7 @@ class SnapshotList(AnswerList[Snapshot]):
             code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
             response = Response(data, code, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)
+
         return response
 
 
@@ -203,6 +206,7 @@ class SnapshotDetail(APIView):
         serializer = DoiSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         give_doi(snapshot=found, doi=serializer.validated_data["doi"], origin=origin_of(request))
+
         return Response(snapshot_answer(request, visible_snapshot(request, snapshot)))
 
 
@@ -233,4 +237,5 @@ class SnapshotWithdraw(APIView):
         withdraw_snapshot(
             snapshot=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
         )
+
         return Response(snapshot_answer(request, visible_snapshot(request, snapshot)))

@@ -85,12 +85,14 @@ class ParticipationList(AnswerList[Participation]):
         serializer = RegistrationSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         user, origin = cast(User, request.user), origin_of(request)
+
         with transaction.atomic():
             made = register_team(
                 campaign=found, **serializer.validated_data, user=user, origin=origin
             )
             response = Response(participation_answer(made), status.HTTP_201_CREATED)
             idempotency.remember(request, lambda: response)
+
         return response
 
 
@@ -115,15 +117,18 @@ class ParticipationDetail(APIView):
             origin_of(request),
         )
         names = {name: asked[name] for name in ("name", "affiliation") if name in asked}
+
         with transaction.atomic():
             rename(participation=found, changes=names, user=user, origin=origin)
             if "anonymous_until" in asked:
                 move_anonymity(
                     participation=found, until=asked["anonymous_until"], user=user, origin=origin
                 )
+
             if "state" in asked and asked["state"] != found.state:
                 told = {"state": asked["state"], "reason": asked.get("reason", "")}
                 change_state(participation=found, user=user, origin=origin, **told)
+
         return Response(participation_answer(visible_participation(request, campaign, entrant)))
 
 
@@ -148,6 +153,7 @@ class CampaignMemberList(AnswerList[CampaignMember]):
             found.members.select_related("user").annotate(signed=signed).order_by("joined_at", "pk")
         )
         page = self.paginate_queryset(rows) or []
+
         return self.get_paginated_response(
             [member_answer(one, cast(Any, one).signed) for one in page]
         )
@@ -186,12 +192,14 @@ class CampaignMemberDetail(APIView):
         member = rows.filter(user__username=participant).first()
         if member is None:
             raise Http404(f"{participant!r} does not take part in team {entrant}")
+
         serializer = OptionalReasonSerializer(
             data={"reason": request.query_params.get("reason", "")}
         )
         serializer.is_valid(raise_exception=True)
         reason, user = serializer.validated_data["reason"], cast(User, request.user)
         leave(member=member, user=user, reason=reason, origin=origin_of(request))
+
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -208,6 +216,7 @@ class ParticipationInvitationList(APIView):
             or Team.objects.led_by(request.user).filter(pk=found.team_id).exists()
         ):
             raise NotAllowed(f"only owners of team {found.team} can invite people to it")
+
         serializer = ParticipationInvitationSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         name, by, origin = (
@@ -227,4 +236,5 @@ class ParticipationInvitationList(APIView):
             link, code = create_link(team=found.team, by=by, participation=found, origin=origin)
             url = request.build_absolute_uri(f"{reverse('join-page')}?{urlencode({'code': code})}")
             answer.update({"url": url, "key": link.key, "expires_at": link.expires_at})
+
         return Response(answer, status.HTTP_201_CREATED, headers={"Cache-Control": "no-store"})

@@ -74,9 +74,11 @@ class CampaignTrail(AnswerList[AuditEvent]):
     def get_queryset(self) -> QuerySet[AuditEvent]:
         if getattr(self, "swagger_fake_view", False):
             return AuditEvent.objects.none()
+
         found = organised_campaign(self.request, self.kwargs["campaign"])
         self.subjects = subjects_of(found)
         asked = {name: self.request.query_params.get(name, "") for name in ("phase", "team")}
+
         return events_of(found, self.subjects, **asked)
 
     def answer(self, event: AuditEvent) -> CampaignEvent:
@@ -101,15 +103,19 @@ class CampaignTrail(AnswerList[AuditEvent]):
             raise InvalidInput(
                 f"format={asked[:40]}: use json or csv", code="bad_parameter", pointer="format"
             )
+
         if asked == "json":
             return super().get(request, *args, **kwargs)
+
         rows = self.filter_queryset(self.get_queryset())
         if rows.count() > MAX_ROWS:
             message = f"more than {MAX_ROWS:,} events: choose some by action, phase, team, after or before"
             raise InvalidInput(message, code="too_many_rows", pointer="format")
+
         text = "".join(write_csv(_COLUMNS, (_line(self.answer(event)) for event in rows)))
         response = HttpResponse(text, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{kwargs["campaign"]}-trail.csv"'
+
         return response
 
 

@@ -12,6 +12,7 @@ def cited_of(snapshot: Snapshot, site: str) -> Cited:
     """Return what a citation of a snapshot names; `site` is how addresses of this server begin."""
     campaign, before = snapshot.campaign, snapshot.supersedes
     what = f"{campaign.name}, {snapshot.phase.name}" if snapshot.phase else campaign.name
+
     return Cited(
         title=f"{what}: {snapshot.label}",
         author=campaign.team.name,

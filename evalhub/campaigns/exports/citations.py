@@ -108,6 +108,7 @@ def datacite(cited: Cited) -> str:
     related = [_related(cited.campaign_address, "IsVersionOf")]
     if cited.before:
         related.append(_related(cited.before, "IsNewVersionOf"))
+
     related += [
         {"relatedIdentifier": doi, "relatedIdentifierType": "DOI", "relationType": relation}
         for doi, relation in (
@@ -117,6 +118,7 @@ def datacite(cited: Cited) -> str:
         if doi
     ]
     people = [_datacite_person(name) for name in cited.people]
+
     return _json(
         {
             "schemaVersion": "http://datacite.org/schema/kernel-4",
@@ -144,6 +146,7 @@ def _datacite_person(name: str) -> dict[str, str]:
     family, given = _parts(name)
     if not given:
         return {"name": name, "nameType": "Organizational"}
+
     return {
         "name": f"{family}, {given}",
         "nameType": "Personal",
@@ -162,8 +165,10 @@ def _rights_list(cited: Cited) -> list[dict[str, str]]:
             "schemeUri": _SPDX,
         }
         found.append({"rights": cited.licence, "rightsUri": f"{_SPDX}{cited.licence}.html", **spdx})
+
     if cited.rights:
         found.append({"rights": cited.rights})
+
     return found
 
 
@@ -204,6 +209,7 @@ def zenodo(cited: Cited) -> str:
         **({"notes": escape(cited.rights)} if cited.rights else {}),
         **({"doi": cited.doi} if cited.doi else {}),
     }
+
     return _json({"metadata": metadata})
 
 
@@ -225,6 +231,7 @@ def bibtex(cited: Cited) -> str:
     lines = [
         f"  {name} = {text if name == 'month' else f'{{{text}}}'}," for name, text in fields.items()
     ]
+
     return "\n".join([f"@misc{{evalhub-{cited.campaign}-s{cited.number},", *lines, "}", ""])
 
 
@@ -318,6 +325,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
     }
     publisher = {"@id": "#publisher", "@type": "Organization", "name": cited.publisher}
     graph = [described, root, *authors, publisher, *licences, *parts]
+
     return _json({"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph})
 
 

@@ -42,6 +42,7 @@ def _record(
         "late": json.dumps(entry["late"]),
         "description": entry["description"],
     }
+
     return {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": f"{campaign['slug']}-{phase['slug']}/{model}/{at}",
@@ -77,6 +78,7 @@ def _results(
         mean = entry["means"][name]
         if mean["mean"] is None:
             continue
+
         measure = parse_measure(name, collection["documents"])
         low, high = measure.definition.bounds
         uncertainty: dict[str, Any] = {"num_samples": mean["topics"]}
@@ -87,6 +89,7 @@ def _results(
                 "confidence_level": statistics["confidence"],
                 "method": statistics["intervals"],
             }
+
         ranked = (
             {"rank": entry["rank"], "tier": entry["tier"]} if name == phase["measures"][0] else {}
         )

@@ -48,8 +48,10 @@ def freeze_results(
         raise InvalidInput(
             f"campaign {campaign} has no phase {phase!r}", code="invalid", pointer="/phase"
         )
+
     wanted = [one] if one else list(phases)
     manifest, files = read_in_snapshot(lambda: _read(campaign, wanted, not one, label, user))
+
     return FrozenResults(campaign, one, label, manifest, files)
 
 
@@ -63,6 +65,7 @@ def keep_results(
         return archive_of(frozen.manifest, frozen.files, cited_of(made, site))
 
     of: dict[str, Any] = {"campaign": frozen.campaign, "phase": frozen.phase, "label": frozen.label}
+
     return keep_snapshot(**of, manifest=frozen.manifest, archive=archive, user=user, origin=origin)
 
 
@@ -77,9 +80,11 @@ def _read(
         if clock.database_now() < last_closing_time(phase):
             message = f"phase {phase.slug} is not over; a snapshot has its results when every team is done"
             raise Conflict(message, code="phase_not_over", pointer="/phase")
+
         released = latest_release(phase)
         qrels = released.qrels if released else active_qrels(phase.collection)
         check_evaluated(phase, qrels)
         frozen.append(freeze_phase(phase, qrels, released.official if released else None))
         files |= files_of(frozen[-1])
+
     return sealed(manifest_of(campaign, frozen, whole=whole, label=label), files), files

@@ -36,6 +36,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         for measure in read.measures
     }
     rows, best_names = [], []
+
     for row, rank in places:
         entry, cells = read.entries[row], []
         for measure in read.measures:
@@ -43,6 +44,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
             top = best[measure.name]
             to_reach = (figure(measure, top), found[1]) if rank and top is not None else None
             cells.append(mean_cell(measure, found, read.qrels.topics, to_reach))
+
         name = names_of[entry.participation_id] if entry.participation_id else None
         team = name.name if name else _ROLES.get(Entry.Role(entry.role), "")
         tag = hidden_tag(entry) if name and name.hidden else entry.run.tag
@@ -52,6 +54,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         rows.append(Row([rank or NOTHING, f"{team}: {tag}", *cells, *types, *tier], marked=marked))
         if row in can_be_best:
             best_names.append(f"{team}: {tag}")
+
     primary = read.measures[0]
     ranked = sum(rank is not None for _, rank in places)
     caption = [
@@ -63,11 +66,13 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
     ]
     if best_names:
         caption.append(best_of_runs(best_names, len(tiers), USUAL_RULE.alpha))
+
     if tiers:
         caption.append(
             f"Runs of a tier do not differ significantly from its best one by {primary.name}; those of different tiers "
             f"may not either ({TEST_NAMES[USUAL_TEST]}, alpha = {USUAL_RULE.alpha:g})."
         )
+
     columns = [
         Column("rank", "Rank"),
         Column("run", "Run", head=True),
@@ -75,6 +80,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         *([Column("run_type", "Type")] if phase.run_types else []),
         *([Column("tier", "Tier")] if tiers else []),
     ]
+
     return Table(f"{phase.campaign.slug}-{phase.slug}", columns, rows, caption)
 
 

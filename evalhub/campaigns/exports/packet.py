@@ -59,6 +59,7 @@ def make_packet(edition: Edition, found: OwnResults) -> Packet:
     the results of others."""
     phase, team = edition.phase, found.participation.team.slug
     name = f"{phase.campaign.slug}-{phase.slug}-{team}"
+
     return Packet(
         zipped(_files(edition, found), edition.at), f"{name}-v{edition.qrels.version}.zip"
     )
@@ -68,6 +69,7 @@ def zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
     """Return a zip file whose bytes depend on nothing but its files, their order, and this time."""
     buffer = io.BytesIO()
     moment = max(at, _FIRST).astimezone(UTC)
+
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in files.items():
             info = zipfile.ZipInfo(name, moment.timetuple()[:6])
@@ -77,6 +79,7 @@ def zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
                 0o100644 << 16,
             )
             archive.writestr(info, content, compresslevel=9)
+
     return buffer.getvalue()
 
 
@@ -88,16 +91,19 @@ def _files(edition: Edition, found: OwnResults) -> dict[str, bytes]:
     }
     keys = [found.read.evaluations[one.row] for one in found.entries]
     evaluations = Evaluation.objects.in_bulk(keys)
+
     for one, key in zip(found.entries, keys, strict=True):
         tag = one.entry.run.tag
         files[f"{tag}.trec_eval"] = _trec_eval(found, one, evaluations[key])
         files[f"{tag}.topics.tsv"] = _tab_separated(_own_topics(found, one))
         if picture := _difference(found, one):
             files[f"{tag}.difference.svg"] = picture
+
     if edition.whole:
         table = overview_table(edition, found.read, found.participation)
         for kind in ("tex", "md"):
             files[f"overview.{kind}"] = FORMATS[kind].content(table)
+
     return {"README.txt": readme(edition, found, ["README.txt", *files]).encode(), **files}
 
 
@@ -121,16 +127,20 @@ def _summary(found: OwnResults) -> Table:
         *each,
     ]
     rows = []
+
     for one in found.entries:
         entry, cells = one.entry, list[object]()
         for name in names:
             mean, topics = one.means[name]
             low, high = one.intervals.get(name, (None, None))
             cells += [mean, low, high, topics]
+
         about = [entry.run.tag, entry.number, entry.run_type, entry.role, entry.late, one.counts]
         # No pool is recorded; the judged depth is what can be known.
         rows.append([*about, None, one.judged, one.depth, *cells])
+
     comments = [f"low and high: 95% interval of the mean, {MEAN_INTERVAL_METHOD}"]
+
     return Table.of_values("summary", columns, rows, comments)
 
 
@@ -150,6 +160,7 @@ def _topics(found: OwnResults) -> Table:
             )
             told = [np.isfinite(best).tolist(), yours.tolist()]
             columns_of = [numbers.n, *_six(numbers)]
+
             for topic, known, mine, *cells in zip(
                 found.read.qrels.topic_ids,
                 *told,
@@ -157,7 +168,9 @@ def _topics(found: OwnResults) -> Table:
                 strict=True,
             ):
                 rows.append([one.run_type, topic, measure.name, *cells, mine if known else None])
+
     notes = [*(set_said(one) for one in found.sets), UPPER_MEDIAN]
+
     return Table.of_values("topics", columns, rows, notes)
 
 
@@ -184,6 +197,7 @@ def _own_topics(found: OwnResults, one: OwnEntry) -> Table:
             if found.sees_all:
                 others = values[found.sets[one.of].rows]
                 ranks = ranks_among(own, others, lower_is_better=measure.lower_is_better)
+
         for topic, value, median, rank in zip(
             found.read.qrels.topic_ids, own.tolist(), medians.tolist(), ranks.tolist(), strict=True
         ):
@@ -196,11 +210,13 @@ def _own_topics(found: OwnResults, one: OwnEntry) -> Table:
                     int(rank) if math.isfinite(rank) else None,
                 ]
             )
+
     ranked = "rank: 1 and the number of better runs of the reference set"
     comments = [
         ranked if found.sees_all else "rank: given when results are released to participants"
     ]
     columns = ["topic", "measure", "value", "difference_from_median", "rank"]
+
     return Table.of_values(f"{one.entry.run.tag}.topics", columns, rows, comments)
 
 
@@ -215,6 +231,7 @@ def _difference(found: OwnResults, one: OwnEntry) -> bytes | None:
     """Return the picture of the first measure with values of topics, if its medians are told."""
     if one.of is None or not found.read.by_topic:
         return None
+
     measure = found.read.by_topic[0]
     numbers, own = (
         found.sets[one.of].by_topic[measure.name],
@@ -225,10 +242,12 @@ def _difference(found: OwnResults, one: OwnEntry) -> bytes | None:
     topics = [Beside(*row) for row in rows]
     if not np.isfinite(numbers.median).any():
         return None
+
     reference = f"{len(found.sets[one.of].rows)} runs"
     figure = median_difference_figure(
         topics, measure=measure.name, run=one.entry.run.tag, reference=reference
     )
+
     return render(figure, Look(), "svg")
 
 
@@ -255,4 +274,5 @@ def _significance(found: OwnResults) -> Table:
         "significant: p_corrected below 0.05. The median run has the median of the reference set on every topic",
         f"engine {ENGINE_VERSION}",
     ]
+
     return Table.of_values("significance", columns, rows, comments)

@@ -45,6 +45,7 @@ def _head(edition: Edition, found: OwnResults) -> Iterator[str]:
     if edition.before:
         before = edition.before.said
         yield from _wrapped(f"It supersedes the packet of this: {before[0].lower()}{before[1:]}.")
+
     yield ""
     yield from _wrapped(
         f"Campaign {phase.campaign.slug}, phase {phase.slug}, team {participation.team.slug}."
@@ -53,12 +54,16 @@ def _head(edition: Edition, found: OwnResults) -> Iterator[str]:
         f"Collection {collection.slug}: {edition.qrels.topics} judged topics. EvalHub engine {ENGINE_VERSION}; scores "
         f"are compared as {collection.scores}, and documents with equal scores stand in descending order of their ids."
     )
+
     for topic, reason in reasons_of_exclusion(collection).items():
         yield from _wrapped(f"Topic {topic} does not count: {reason}")
+
     yield ""
+
     for one in found.sets:
         kind = f" of type {one.run_type}" if one.run_type else ""
         yield from _wrapped(f"The reference set{kind} has {len(one.rows)} runs.")
+
     yield from _wrapped(
         "In a reference set are the runs that compete, came in time, and were neither withdrawn nor disqualified; no "
         "baseline, no late run. The median is the mean of the two middle values where their number is even; "
@@ -71,6 +76,7 @@ def _head(edition: Edition, found: OwnResults) -> Iterator[str]:
             f"{MIN_RUNS_OF_QUARTILES} no quartiles, because they would give the values of other teams away. Ranks come "
             "with the release to participants."
         )
+
     yield ""
 
 

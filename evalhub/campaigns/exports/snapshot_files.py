@@ -41,6 +41,7 @@ def files_of(frozen: FrozenPhase) -> dict[str, bytes]:
     if frozen.run_files == INCLUDED:
         for entry in frozen.read.entries:
             files[f"runs/{entry.number}-{entry.run.tag}.txt"] = _stored(entry.run.sha256)
+
     return {f"{frozen.phase.slug}/{name}": content for name, content in files.items()}
 
 
@@ -69,6 +70,7 @@ def archive_of(manifest: bytes, files: Mapping[str, bytes], cited: Cited) -> byt
         "ro-crate-metadata.json": ro_crate(cited, held).encode(),
     }
     sums = "".join(f"{hashlib.sha256(held[name]).hexdigest()}  {name}\n" for name in sorted(held))
+
     return zstandard.ZstdCompressor(level=_LEVEL).compress(
         _tar({**held, "SHA256SUMS": sums.encode()}, cited.at)
     )
@@ -81,6 +83,7 @@ def _tar(files: Mapping[str, bytes], at: datetime) -> bytes:
             info = tarfile.TarInfo(name)
             info.size, info.mtime, info.mode = len(files[name]), int(at.timestamp()), 0o644
             tar.addfile(info, io.BytesIO(files[name]))
+
     return buffer.getvalue()
 
 
@@ -92,6 +95,7 @@ def _board(frozen: FrozenPhase) -> Table:
     placed = [row for row, _ in frozen.places]
     ranks = dict(frozen.places)
     rows = []
+
     # Late runs stand below the official ones.
     for row in [*placed, *(row for row in described if row not in ranks)]:
         one, entry = described[row], frozen.read.entries[row]
@@ -99,11 +103,15 @@ def _board(frozen: FrozenPhase) -> Table:
         tier, best = frozen.tiers.get(row, (None, None))
         cells: list[Any] = [ranks.get(row), tier, best, entry.number, team, entry.run.tag, entry.role,
                             entry.run_type, entry.late, one.judged, one.depth]  # fmt: skip
+
         for name in names:
             mean, topics = one.means[name]
             cells += [mean, *one.intervals.get(name, (None, None)), topics]
+
         rows.append(cells)
+
     comments = [f"low and high: 95% interval of the mean, {MEAN_INTERVAL_METHOD}"]
+
     return Table.of_values("board", columns, rows, comments)
 
 
@@ -125,6 +133,7 @@ def _topics(frozen: FrozenPhase) -> Table:
                 frozen.read.qrels.topic_ids, *(each.tolist() for each in columns), strict=True
             ):
                 rows.append([one.run_type, topic, measure.name, *cells])
+
     columns_named = [
         "run_type",
         "topic",
@@ -138,6 +147,7 @@ def _topics(frozen: FrozenPhase) -> Table:
         "max",
     ]
     notes = [*(set_said(one) for one in frozen.sets), UPPER_MEDIAN]
+
     return Table.of_values("topics", columns_named, rows, notes)
 
 

@@ -119,6 +119,7 @@ def _says_extend(target: Target) -> list[str]:
         if target.team
         else "everyone who reads the page of the campaign sees it"
     )
+
     return [
         f"Phase {phase.name} closes at {_closes(target, target.team)}. {entered} entries in it.",
         f"The extension is for {whom}; {told}, with your reason and the time at which it was announced. Less than 24"
@@ -150,6 +151,7 @@ def _extend(target: Target) -> str:
     extend_phase(until=until, reason=reason, confirm=serializer.validated_data["confirm"], **of)
     time = shown_time(until, phase.zone, ends=True)
     whom = f"team {target.team.name}" if target.team else "all teams"
+
     return f"Phase {phase.name} closes for {whom} at {time.meant} ({time.utc})."
 
 
@@ -157,6 +159,7 @@ def _says_cancel_extension(target: Target) -> list[str]:
     phase, extension = target.of_phase, target.of_extension
     whom = f"team {target.team.name} alone" if target.team else people(target)
     old, new = (shown_time(at, phase.zone, ends=True) for at in (extension.old, extension.new))
+
     return [
         f"Phase {phase.name} closes for {whom} at {old.meant} ({old.utc}) instead of {new.meant} ({new.utc}).",
         "They read your reason. Once the old end has passed, the extension stays.",
@@ -202,6 +205,7 @@ def _says_exclude(target: Target) -> list[str]:
     phase = target.of_phase
     runs = phase.collection.runs.filter(deleted_at=None).count()
     now = ", ".join(phase.excluded_topics or []) if sees_results(target.user, phase) else ""
+
     return [
         f"The topics that you name do not count in phase {phase.name}, and all others do.",
         *([f"Now these do not count: {now}."] if now else []),
@@ -225,6 +229,7 @@ def _exclude(target: Target) -> str:
         enqueue=queue_judged,
         origin=target.origin,
     )
+
     return f"Topics that do not count in phase {phase.name}: {', '.join(topics) or 'none'}."
 
 
@@ -233,6 +238,7 @@ def _says_of_team(what: str) -> Callable[[Target], list[str]]:
         team = target.of_team
         members = many(team.members.filter(left_at=None).count(), "member")
         entries = many(team.entries.filter(state=ENTERED).count(), "entry", "entries")
+
         return [
             f"Team {team.name} ({team.team.slug}) has {members} and {entries}; it is {team.state}.",
             what,
@@ -248,6 +254,7 @@ def _change_team(state: str, *, required: bool = False) -> Callable[[Target], st
         change_state(
             participation=team, state=state, user=target.user, reason=reason, origin=target.origin
         )
+
         return f"Team {team.name} is {state} now."
 
     return change
@@ -385,7 +392,9 @@ class ActPage(FormPage):
             done = found.do(target)
         except (EvalHubError, APIException) as error:
             return self._page(request, *_target(request, campaign, act), refusal_of(error))
+
         messages.success(request._request, done)
+
         return see(request, _back(found, target))
 
     def _page(
@@ -411,13 +420,17 @@ def _target(request: Request, campaign: str, act: str) -> tuple[Act, Target]:
         raise Http404(f"there is no act {act[:40]!r}")
     if found.organisers:
         check_organiser(of, request.user)
+
     entry = visible_entry(request, _key(query["entry"])) if "entry" in query else None
     if entry and entry.phase.campaign_id != of.pk:
         raise Http404(f"campaign {campaign} has no such entry")
+
     release = Release.objects.select_related("phase__campaign__team", "phase__collection", "qrels")
     if "release" in query:
         check_organiser(of, request.user)
+
     extension = query.get("extension", "")
+
     return found, Target(
         request=request,
         extension=Extension.objects.filter(pk=int(extension), phase__campaign=of).first()
@@ -453,7 +466,9 @@ def _back(found: Act, target: Target) -> str:
     """Return the page from which somebody does this."""
     if found.back == "campaigns-page":
         return reverse(found.back)
+
     name = found.back or (
         _ENTRIES if is_organiser(target.campaign, target.user) else "campaign-team-page"
     )
+
     return reverse(name, args=[target.campaign.slug])

@@ -106,6 +106,7 @@ def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpRes
         "scored": can_see_scores(request.user, found.collection),
     }
     status = fill(context, "board", _board, request, asked, query)
+
     return render(request, "campaigns/phase_board.html", context, status=status)
 
 
@@ -113,18 +114,21 @@ def _board(request: HttpRequest, asked: PhaseRequest, query: dict[str, str]) -> 
     """Return the columns and rows of the table. Raise the errors of leaderboards."""
     phase = asked.phase
     board_query = phase_query({**query, "limit": str(_LIMIT)}, phase, request.user)
+
     try:
         query_of_best = replace(board_query, standings=StandingsQuery(("tiers",)))
         found = read_phase_board(phase=phase, query=query_of_best, reader=asked.reader)
     except StatisticsError:
         # Too many runs to compare, or too long for a page: it comes without the set of the best.
         found = read_phase_board(phase=phase, query=board_query, reader=asked.reader)
+
     board, standings = found.board, found.standings
     tags = {row.evaluation.pk: row.run.tag for row in board.rows}
     depths = depths_of([row.evaluation.pk for row in board.rows if row.current])
     scored = can_see_scores(request.user, phase.collection)
     kinds = {one["key"]: one["label"] for one in phase.run_types}
     columns = columns_of(board.measures, board.sort, board.descending)
+
     return {
         "board": board,
         "best": best_sentence(standings, tags) if standings else "",
@@ -164,6 +168,7 @@ def _row(
     ]
     depth = depths.get(row.evaluation.pk) if row.current else None
     campaign = asked.phase.campaign.slug
+
     return ShownEntry(
         row=row,
         entry=entry,

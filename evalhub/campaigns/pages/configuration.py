@@ -47,20 +47,24 @@ class ConfigurationPage(DeskPage):
             refused = refusal_of(error)
             wrong = answer_of_the_api(error).data.get("errors") or [{}]
             place = str(wrong[0].get("pointer", ""))
+
             return self.show(
                 request, organised_campaign(request, campaign), {"place": place}, refused
             )
+
         if applies:
             count = len(changes)
             messages.success(
                 request._request, f"{count} change{'' if count == 1 else 's'} applied."
             )
             return see(request, reverse(self.name, args=[campaign]))
+
         self.checked = {
             "text": content.decode(),
             "changes": [change_of(one) for one in changes],
             "allowed": bool(changes) and not any(one.refused for one in changes),
         }
+
         return self.show(request, organised_campaign(request, campaign), {})
 
     def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
@@ -72,9 +76,11 @@ def _content(request: Request) -> bytes:
     file = request.FILES.get("file")
     if file:
         file.seek(0)
+
     content: bytes = (
         file.read(MAX_BYTES + 1) if file else str(request.data.get("text", "")).encode()
     )
     if not content.strip():
         raise InvalidInput("choose a file first", code="required", pointer="/file")
+
     return content

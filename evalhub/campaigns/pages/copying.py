@@ -34,6 +34,7 @@ class CopyPage(ChangingDeskPage):
             "shift_days": "365",
             "collections": "".join(f"{s} = \n" for s in slugs),
         }
+
         return {
             "teams": list(Team.objects.led_by(request.user)),
             "given": request.data if request.method == "POST" else proposed,
@@ -57,6 +58,7 @@ class CopyPage(ChangingDeskPage):
             shift=shift_of(str(request.data.get("shift_days", "")).strip() or "0"),
             origin=origin_of(request),
         )
+
         return f"Campaign {made.name} is a draft.", reverse("campaign-desk-page", args=[made.slug])
 
 
@@ -71,4 +73,5 @@ def _pairs_in(text: str) -> dict[str, str]:
             raise InvalidInput(message, pointer="/collections")
         if new:
             found[old] = new
+
     return found

@@ -51,8 +51,10 @@ class OverviewPage(DeskPage):
         phases = phase_counts(campaign, now)
         for one in phases:
             _add_barren_topics(request, campaign, one)
+
         lanes, place = time_line([one.shown for one in phases], now)
         waiting = campaign.participations.filter(state=_STATE.REQUESTED).count()
+
         return {
             "phases": phases,
             "boards": boards_seen(request.user, [one.shown.phase for one in phases]),
@@ -71,6 +73,7 @@ def _add_barren_topics(request: Request, campaign: Campaign, of: PhaseCounts) ->
         request.user, phase.collection
     ):
         return
+
     topics, among = topics_without_relevant(phase)
     if topics:
         act = reverse("campaign-act-page", args=[campaign.slug, "exclude-topics"])
@@ -100,6 +103,7 @@ def _steps(
                 said,
             )
         )
+
     if campaign.state == Campaign.State.DRAFT:
         if not campaign.guidelines:
             steps.append(
@@ -109,6 +113,7 @@ def _steps(
                     "what teams shall do",
                 )
             )
+
         said = (
             "another task or period"
             if phases
@@ -121,9 +126,11 @@ def _steps(
     elif campaign.state == Campaign.State.PUBLISHED:
         for one in phases:
             steps += _after_the_end(one)
+
         if any(release.release.done_at for one in phases for release in one.releases):
             said = "freeze results under an address that papers cite"
             steps.append(("Make a snapshot", reverse("campaign-snapshot-page", args=of), said))
+
         steps.append(
             ("Add a phase", reverse("campaign-new-phase-page", args=of), "it opens in the future")
         )
@@ -134,6 +141,7 @@ def _steps(
                 "a baseline, or for a team",
             )
         )
+
     return steps
 
 
@@ -142,19 +150,23 @@ def _after_the_end(of: PhaseCounts) -> list[tuple[str, str, str]]:
     phase = of.shown.phase
     if of.shown.state != PhaseState.CLOSED or phase.kind != Phase.Kind.EVALUATION:
         return []
+
     if phase.collection.active_qrels is None:
         judgements = reverse("manage-judgements-page", args=[phase.collection.slug])
         return [
             (f"Upload judgements for {phase.name}", judgements, "its runs are evaluated by them")
         ]
+
     if not of.releasing:
         return []
+
     audience, address = of.releasing[0]
     said = (
         f"still to be evaluated: {of.running}"
         if of.running
         else "it is over, and nothing waits for evaluation"
     )
+
     return [(f"Release results of {phase.name} to {audience}", address, said)]
 
 
@@ -174,11 +186,13 @@ class TeamsPage(DeskPage):
         )
         if asked in _STATE.values:
             rows = rows.filter(state=asked)
+
         entered = Count("entries", filter=Q(entries__state=Entry.State.ENTERED))
         page = Paginator(
             rows.annotate(entered=entered).order_by("requested_at", "pk"), _OF_A_PAGE
         ).get_page(request.query_params.get("page"))
         act = [campaign.slug]
+
         return {
             "page": page,
             "teams": [
@@ -223,6 +237,7 @@ class EntriesPage(DeskPage):
             request.query_params.get("page")
         )
         known = statuses([entry.run for entry in page], request.user)
+
         return {
             "page": page,
             "entries": [
@@ -262,4 +277,5 @@ def _filtered(campaign: Campaign, asked: dict[str, str]) -> QuerySet[Entry]:
     found: QuerySet[Entry] = (
         with_problem(rows.filter(state=Entry.State.ENTERED), problem) if problem else rows
     )
+
     return found

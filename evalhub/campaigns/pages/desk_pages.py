@@ -94,5 +94,7 @@ class ChangingDeskPage(DeskPage):
             return self.show(
                 request, organised_campaign(request, campaign), found, refusal_of(error)
             )
+
         messages.success(request._request, done)
+
         return see(request, address)

@@ -91,6 +91,7 @@ class _EntryForm(FormPage):
         known = ("csrfmiddlewaretoken", "action", "file", "phase", *_TEXTS, *self.more)
         check_fields(request.data, (*known, *(f"answer-{field['key']}" for field in phase.form)))
         self.check(request, phase)
+
         try:
             with _fields(request, phase, self.more) as fields:
                 asked = self.asked(request, phase, fields)
@@ -102,6 +103,7 @@ class _EntryForm(FormPage):
                     raise NotAllowed(
                         "you do not see the collection of this phase; ask the organisers"
                     )
+
                 if "run" in fields:
                     entry, new = enter_stored(asked, _own_run(request, fields["run"]))
                 else:
@@ -110,17 +112,20 @@ class _EntryForm(FormPage):
                         return self.page(
                             request, phase, checked=upload.check_file(), missing=_missing(upload)
                         )
+
                     entry, new = enter_run(
                         upload=upload, enqueue=queue_submitted, again=try_damaged_again
                     )
         except (EvalHubError, APIException) as error:
             return self.page(request, phase, refusal_of(error))
+
         said = (
             f"Entry {entry.number} received."
             if new
             else f"This run is entry {entry.number} already; nothing changed."
         )
         messages.success(request._request, said)
+
         return see(request, reverse("campaign-entry-page", args=[phase.campaign.slug, entry.pk]))
 
     def check(self, request: Request, phase: Phase) -> None:
@@ -149,6 +154,7 @@ class _EntryForm(FormPage):
             **self.about(request, phase),
             **told,
         }
+
         return answer(request, self.template, context, refused)
 
 
@@ -239,6 +245,7 @@ class OwnEntryPage(_EntryForm):
                 "runs of the organisers do not compete; choose a team to enter for, or another role"
             )
             raise InvalidInput(message, pointer="/role")
+
         return EntryRequest(
             participation=team, on_behalf=bool(other), **_asked(request, phase, fields)
         )
@@ -263,6 +270,7 @@ def _fields(request: Request, phase: Phase, more: tuple[str, ...]) -> Iterator[d
     with contextlib.ExitStack() as uploads:
         for upload in request.FILES.values():
             uploads.callback(upload.close)
+
         texts = {name: str(request.data.get(name, "")) for name in (*_TEXTS, *more)}
         data: dict[str, Any] = {name: text for name, text in texts.items() if text}
         data["answers"] = answers_in(request.data, phase.form)
@@ -270,12 +278,14 @@ def _fields(request: Request, phase: Phase, more: tuple[str, ...]) -> Iterator[d
         if data.get("run") and not file:
             for name in ("tag", "description"):
                 data.pop(name, None)
+
             serializer: Any = StoredEntrySerializer(data=data, context={"request": request})
         else:
             data.pop("run", None)
             serializer = EntryUploadSerializer(
                 data={**data, **({"file": file} if file else {})}, context={"request": request}
             )
+
         serializer.is_valid(raise_exception=True)
         yield dict(serializer.validated_data)
 
@@ -288,6 +298,7 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> dict[str, 
         for name in ("run_type", "priority", "answers", "role", "label", "reason")
     }
     arrived = request._request.arrived_at  # type: ignore[attr-defined]
+
     return {
         **own,
         "phase": phase,
@@ -306,6 +317,7 @@ def _upload(phase: Phase, asked: EntryRequest, fields: dict[str, Any]) -> EntryU
         "user": asked.user,
         "origin": asked.origin,
     }
+
     return EntryUpload(**{**of, **fields, "file": fields["file"].path}, request=asked)
 
 
@@ -315,6 +327,7 @@ def _missing(upload: EntryUpload) -> str:
         upload.check_request()
     except EvalHubError as error:
         return error.message
+
     return ""
 
 
@@ -327,6 +340,7 @@ def _own_run(request: Request, pk: Any) -> Run:
     )
     if run is None:
         raise InvalidInput(f"you see no run with the id {pk}", code="unknown_run", pointer="/run")
+
     return run
 
 
@@ -349,6 +363,7 @@ def _unsigned(request: Request, campaign: Campaign, own: Participation) -> list[
     owners = own.team.memberships.filter(role="owner").values("user")
     theirs = rows.filter(required_of=Agreement.RequiredOf.ONE_OWNER)
     signed = theirs.filter(signatures__participation=own, signatures__user__in=owners).values("pk")
+
     return [*mine, *theirs.exclude(pk__in=signed)]
 
 
@@ -379,12 +394,15 @@ class EntryPage(FormPage):
                 fields["chosen"] = "chosen" in request.data
             if "run_type" in request.data:
                 fields["run_type"] = str(request.data["run_type"])
+
             serializer = EntryChangeSerializer(data=fields, partial=True)
             serializer.is_valid(raise_exception=True)
             change_entry(entry=found, changes=serializer.validated_data, origin=origin_of(request))
         except (EvalHubError, APIException) as error:
             return self._page(request, _entry(request, campaign, entry), refusal_of(error))
+
         messages.success(request._request, "Answers saved.")
+
         return see(request, reverse("campaign-entry-page", args=[campaign, found.pk]))
 
     def _page(self, request: Request, entry: Entry, refused: Refusal | None = None) -> HttpResponse:
@@ -427,6 +445,7 @@ class EntryPage(FormPage):
             and own is not None
             and participation_of(request.user, phase.campaign) == own,
         }
+
         return answer(request, "campaigns/entry.html", context, refused)
 
 

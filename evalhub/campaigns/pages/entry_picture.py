@@ -41,12 +41,14 @@ def drawn(entry: Entry) -> Drawn | None:
     found = read_beside(entry)
     if found is None:
         return None
+
     above = max(max(one.high, one.value) - one.median for one in found.topics)
     below = max(one.median - min(one.low, one.value) for one in found.topics)
     scale = HEIGHT / (above + below) if above + below else 0.0
     zero = above * scale if scale else HEIGHT / 2
     step = WIDTH / len(found.topics)
     bars = []
+
     for place, one in enumerate(found.topics):
         ends = sorted((zero, zero - one.difference * scale))
         left = round(place * step + 0.15 * step, 2)
@@ -55,4 +57,5 @@ def drawn(entry: Entry) -> Drawn | None:
         middle = round((place + 0.5) * step, 2)
         numbers = (0.7 * step, ends[0], height, middle, highest, lowest)
         bars.append(Bar(one, left, *(round(number, 2) for number in numbers)))
+
     return Drawn(found, bars, round(zero, 2), found.topics[:_LISTED])

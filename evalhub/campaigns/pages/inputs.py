@@ -38,15 +38,18 @@ def time_in(form: Mapping[str, Any], name: str, zone: str) -> str | None:
         raise InvalidInput("choose the day, too", pointer=f"/{name}")
     if not day or not clock:
         return day or None
+
     try:
         local = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=ZoneInfo(read_zone(zone)))
         there = local.astimezone(UTC).astimezone(local.tzinfo)
     except (ValueError, OverflowError) as error:
         message = f"{day[:20]} {clock[:20]} is not a time; write 2027-05-31 and 18:00"
         raise InvalidInput(message, code="bad_time", pointer=f"/{name}") from error
+
     if there.replace(tzinfo=None) != local.replace(tzinfo=None):
         message = f"the clocks of {zone} pass over {day} {clock}; choose another time"
         raise InvalidInput(message, code="bad_time", pointer=f"/{name}")
+
     return local.astimezone(UTC).isoformat()
 
 
@@ -54,9 +57,11 @@ def time_fields(at: datetime | None, name: str, zone: str, *, ends: bool) -> dic
     """Return what the two fields of a time show: at midnight the day alone, for an end the day that is over then."""
     if at is None:
         return {f"{name}_day": "", f"{name}_time": ""}
+
     there = at.astimezone(ZoneInfo(zone))
     if there.time() == time():
         return {f"{name}_day": f"{there - timedelta(days=ends):%Y-%m-%d}", f"{name}_time": ""}
+
     return {
         f"{name}_day": f"{there:%Y-%m-%d}",
         f"{name}_time": f"{there:%H:%M:%S}" if there.second else f"{there:%H:%M}",
@@ -69,13 +74,16 @@ def types_in(text: str) -> list[dict[str, str]]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
+
         read = _LINE.fullmatch(line)
         if not read:
             message = (
                 f"line {number}: write a key and perhaps its label, as in: automatic = Automatic"
             )
             raise InvalidInput(message, pointer="/run_types")
+
         found.append({"key": read[1], "label": read[2] or read[1]})
+
     return found
 
 
@@ -127,6 +135,7 @@ def form_in(rows: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
             raise InvalidInput(
                 f"field {key}: the most characters are a whole number", pointer="/form"
             )
+
         choices = [line.strip() for line in row["choices"].splitlines() if line.strip()]
         fields.append(
             {
@@ -135,6 +144,7 @@ def form_in(rows: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
                 **({"max_length": int(length)} if length else {}),
             }
         )  # fmt: skip
+
     return fields
 
 
@@ -153,6 +163,7 @@ def answers_in(form: Any, fields: Iterable[Mapping[str, Any]]) -> dict[str, Any]
             found[field["key"]] = _number(given)
         else:
             found[field["key"]] = given
+
     return found
 
 
@@ -162,13 +173,16 @@ def answer_rows(
     """Return each field with what its input shows."""
     words = {True: "yes", False: "no"}
     rows = []
+
     for field in fields:
         value = answers.get(field["key"], "")
         if isinstance(value, bool):
             value = words[value]
+
         rows.append(
             {**field, "name": f"answer-{field['key']}", "value": "" if value is None else value}
         )
+
     return rows
 
 
@@ -178,4 +192,5 @@ def _number(text: str) -> Any:
             return read(text)
         except ValueError:
             continue
+
     return text

@@ -22,9 +22,11 @@ def rendered(text: str, level: int = 2) -> SafeString:
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1:]) + level - 1)}"
+
         for inner in token.children or ():
             if inner.type == "link_open":
                 inner.attrSet("rel", "nofollow noopener")
+
     return mark_safe(_framed(tokens))  # noqa: S308
 
 
@@ -35,4 +37,5 @@ def _framed(tokens: Sequence[Token]) -> str:
     frame = (
         '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table class="small">'
     )
+
     return html.replace("<table>", frame).replace("</table>", "</table></div>")

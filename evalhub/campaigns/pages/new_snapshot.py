@@ -34,6 +34,7 @@ class MakeSnapshotPage(ChangingDeskPage):
             "extensions"
         )
         asked = {"phase": request.query_params.get("phase", ""), "label": "results"}
+
         return {
             "phases": [(one, _says(request, one)) for one in phases],
             "given": request.data if request.method == "POST" else asked,
@@ -54,6 +55,7 @@ class MakeSnapshotPage(ChangingDeskPage):
             frozen, user=user, site=site_of(request), origin=origin_of(request)
         )
         said = "made" if new else "has the same results already"
+
         return (
             f"Snapshot {made.number} {said}.",
             f"{reverse('campaign-page', args=[campaign.slug])}#snapshots",
@@ -68,13 +70,17 @@ def _says(request: Request, phase: Phase) -> list[str]:
         said.append(f"not over before {shown_time(over, phase.zone, ends=True).meant}")
     if not can_see_scores(request.user, phase.collection):
         return [*said, "you do not see its results"]
+
     if qrels := phase.collection.active_qrels:
         if running := count_running(phase, qrels):
             said.append(f"{many(running, 'evaluation')} still to be done")
+
         said.append(f"judgements of version {qrels.version}")
     else:
         said.append("no judgements yet")
+
     said.append(f"results are disclosed to {phase.collection.disclosure.label}")
+
     return [*said, _FILES[planned_run_files(phase)].format(limit=_limit())]
 
 

@@ -32,6 +32,7 @@ class NoticesPage(ChangingDeskPage):
         rows = campaign.mails.select_related("recipient").order_by("-created_at", "pk")
         page = Paginator(rows, _OF_A_PAGE).get_page(request.query_params.get("page"))
         counted = campaign.mails.order_by().values_list("state").annotate(n=Count("pk"))
+
         return {
             "notices": shown_notices(campaign.notices.order_by("-posted_at", "pk")),
             "audiences": AUDIENCES,
@@ -48,6 +49,7 @@ class NoticesPage(ChangingDeskPage):
         serializer.is_valid(raise_exception=True)
         user, origin = cast(User, request.user), origin_of(request)
         made = post_notice(campaign=campaign, user=user, origin=origin, **serializer.validated_data)
+
         return f"Notice {made.title} posted to {AUDIENCES[made.audience]}.", reverse(
             self.name, args=[campaign.slug]
         )

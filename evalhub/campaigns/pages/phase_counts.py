@@ -73,6 +73,7 @@ def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
     }
     entries = Entry.objects.filter(phase__campaign=campaign).order_by()
     counted = entries.values("phase", "state", "role", "run_type", "late").annotate(n=Count("pk"))
+
     for row in counted:
         of, number = found[row["phase"]], row["n"]
         of.states[row["state"]] += number
@@ -82,20 +83,28 @@ def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
                 of.types[row["run_type"]] += number
             else:
                 of.baselines += number
+
     entered = entries.filter(state=_ENTERED)
     teams = entered.filter(
         role=Entry.Role.COMPETING, participation__state=Participation.State.ACCEPTED
     )
+
     for row in teams.values("phase").annotate(n=Count("participation", distinct=True)):
         found[row["phase"]].with_entries = row["n"]
+
     runs = Run.objects.filter(entries__phase__campaign=campaign, entries__state=_ENTERED).order_by()
+
     for row in with_states(runs).values("entries__phase", "state").annotate(n=Count("entries")):
         if row["entries__phase"] in found:
             found[row["entries__phase"]].evaluations[row["state"]] += row["n"]
+
     _add_problems(campaign, entered, found)
+
     for of in found.values():
         of.acts = _acts(campaign, of.shown)
+
     _add_releases(campaign, found, now)
+
     return list(found.values())
 
 
@@ -111,6 +120,7 @@ def _add_releases(campaign: Campaign, found: dict[int, PhaseCounts], now: dateti
             said = f"done {shown_time(one.done_at, zone).meant}, {len(one.official)} official runs"
             of.releases.append(ShownRelease(one, said))
             continue
+
         waits, running = waits_for(one, now)
         said = (
             f"planned for {shown_time(one.planned_at, zone).meant}" if one.planned_at else "planned"
@@ -124,6 +134,7 @@ def _add_releases(campaign: Campaign, found: dict[int, PhaseCounts], now: dateti
         of.releases.append(
             ShownRelease(one, said, f"{cancel}?{urlencode({'release': str(one.pk)})}")
         )
+
     for of in found.values():
         phase, there = of.shown.phase, [one.release for one in of.releases]
         # The last one to the largest audience.
@@ -162,11 +173,13 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
         return f"{address}?{urlencode({'phase': found[phase].shown.phase.slug, **asked})}"
 
     hidden = {one.pk for one in hidden_collections(campaign)}
+
     for pk, of in found.items():
         collection = of.shown.phase.collection
         if collection.pk in hidden:
             said = f"collection {collection.name} is not public: other teams do not see it and cannot enter runs"
             of.problems.append((said, reverse("manage-page", args=[collection.slug])))
+
         if failed := of.evaluations["failed"]:
             of.problems.append(
                 (
@@ -174,10 +187,13 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
                     listed(pk, problem="failed"),
                 )
             )
+
     unanswered = entered.filter(run__warnings__counts__topic_missing__gt=0)
+
     for row in unanswered.values("phase").annotate(n=Count("pk")):
         said = f"{row['n']} entr{'y has' if row['n'] == 1 else 'ies have'} no answer to some topics"
         found[row["phase"]].problems.append((said, listed(row["phase"], problem="unanswered")))
+
     equal = (
         entered.exclude(participation=None)
         .values("phase", sha256=F("run__sha256"))
@@ -185,6 +201,7 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
         .filter(teams__gt=1)
         .order_by("phase", "sha256")
     )
+
     for row in equal[:_LISTED]:
         said = (
             f"{row['n']} entries of {row['teams']} teams have the same file (a hint, not a verdict)"
@@ -200,6 +217,7 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
         .annotate(n=Count("pk"))
         .order_by("phase", "sha256")
     )
+
     for row in copied[:_LISTED]:
         whose = "1 entry of a team has" if row["n"] == 1 else f"{row['n']} entries of teams have"
         said = f"{whose} the same file as a baseline (a hint, not a verdict)"
@@ -221,6 +239,7 @@ def _acts(campaign: Campaign, shown: ShownPhase) -> list[tuple[str, str, str]]:
         acts.append(("Pause", address("pause"), "take no runs for now"))
     if shown.phase.paused_at is not None:
         acts.append(("Resume", address("resume"), "take runs again"))
+
     return acts
 
 
@@ -231,4 +250,5 @@ def with_problem(rows: Any, problem: str) -> Any:
     if problem == "failed":
         failed = with_states(Run.objects.filter(entries__in=rows.order_by())).filter(state="failed")
         return rows.filter(run__in=failed.values("pk"))
+
     return rows

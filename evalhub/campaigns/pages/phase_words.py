@@ -54,6 +54,7 @@ def shown_time(at: datetime, zone: str, *, ends: bool = False) -> ShownTime:
         meant = f"start of {formats.date_format(there, 'j M Y')}"
     else:
         meant = formats.date_format(there, "j M Y, H:i:s" if there.second else "j M Y, H:i")
+
     return ShownTime(at, f"{meant}, {where}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
@@ -67,9 +68,11 @@ def shown_phase(
         PhaseState.LATE: phase.late_closes_at,
     }.get(state)  # fmt: skip
     said = []
+
     for one, whose in seen_extensions(phase, own, organiser):
         old, new = (shown_time(at, phase.zone, ends=True) for at in (one.old, one.new))
         said.append((one, old, new, notice_given(one), whose.name if whose else ""))
+
     return ShownPhase(
         phase=phase,
         state=state,
@@ -104,9 +107,12 @@ def length_of(span: timedelta) -> str:
         (seconds // 3600 % 24, "hour"),
         (seconds // 60 % 60, "minute"),
     ]
+
     while len(parts) > 1 and not parts[0][0]:
         parts.pop(0)
+
     said = [f"{number} {unit}{'' if number == 1 else 's'}" for number, unit in parts[:2] if number]
+
     return " ".join(said) if said else "less than a minute"
 
 
@@ -128,6 +134,7 @@ def time_line(phases: Sequence[ShownPhase], now: datetime) -> tuple[list[Lane], 
     """Return the lanes of a time line and the place of now on it."""
     if not phases:
         return [], 0.0
+
     ends = [one.late.at if one.late else one.closes.at for one in phases]
     first, last = min([now, *(one.opens.at for one in phases)]), max([now, *ends])
     whole = (last - first).total_seconds() or 1.0
@@ -140,4 +147,5 @@ def time_line(phases: Sequence[ShownPhase], now: datetime) -> tuple[list[Lane], 
              round(place(one.late.at) - place(one.closes.at), 1) if one.late else 0.0)
         for one in phases
     ]  # fmt: skip
+
     return lanes, place(now)

@@ -57,6 +57,7 @@ def campaigns_page(request: HttpRequest) -> HttpResponse:
         "leads": Team.objects.led_by(request.user).exists(),
         "now": now,
     }
+
     return render(request, "campaigns/list.html", context)
 
 
@@ -95,6 +96,7 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "agreements": [(one, rendered(one.text, 4)) for one in found.agreements.all()],
         "steps": _next_steps(request, found, own, organiser, phases, now),
     }
+
     return render(request, "campaigns/campaign.html", context)
 
 
@@ -118,10 +120,12 @@ def _teams(
     public = all(step == Disclosure.PUBLIC for step in steps)
     if not (organiser or (over and (accepted or public))):
         return None
+
     rows = campaign.participations.filter(state=Participation.State.ACCEPTED).select_related(
         "team", "campaign"
     )
     least = min(steps, default=Disclosure.PUBLIC)
+
     return sorted(one.name for one in names_at(least, rows, own, organiser, now).values())
 
 
@@ -146,6 +150,7 @@ def _next_steps(
     if organiser:
         desk = Step("Organise this campaign", reverse("campaign-desk-page", args=[campaign.slug]))
         return [desk]
+
     if own:
         steps = [Step(f"The desk of {own.name}", team, "your entries, members and what is due")]
         told = [
@@ -167,7 +172,9 @@ def _next_steps(
                 Step(f"Enter a run into {one.phase.name}", _phase_address(campaign, one.phase.slug), _due(one))
                 for one in phases if one.state in _OPEN
             ]  # fmt: skip
+
         return steps
+
     if not request.user.is_authenticated:
         login = f"{reverse('login')}?{urlencode({'next': team})}"
         if not why_no_registrations(campaign, now):
@@ -178,7 +185,9 @@ def _next_steps(
                     "without an account, ask the organisers for one",
                 )
             ]
+
         return [Step("Log in", login, "if your team takes part")]
+
     mine = campaign.participations.filter(in_team_of(request.user)).select_related("team")
     steps = [
         Step(f"Take part with {one.name}", team, "your team is registered; you have not joined yet")
@@ -186,6 +195,7 @@ def _next_steps(
     ]
     if not steps and not why_no_registrations(campaign, now):
         steps = [Step("Register a team", team)]
+
     return steps
 
 

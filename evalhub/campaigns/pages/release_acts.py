@@ -49,10 +49,12 @@ def _says_release(audience: int) -> Callable[[Target], list[str]]:
             said.append(
                 f"{counted}. The collection has no active judgements yet: a release needs them."
             )
+
         if clock.database_now() < over:
             said.append(
                 f"The phase is not over before {shown_time(over, phase.zone, ends=True).meant}."
             )
+
         return [
             *said,
             "A release that is done cannot be undone. The disclosure of the collection only grows.",
@@ -75,8 +77,10 @@ def _release(audience: int) -> Callable[[Target], str]:
         if force and not reason:
             message = "say why the release does not wait for evaluations"
             raise InvalidInput(message, code="required", pointer="/reason")
+
         of: dict[str, Any] = {"user": target.user, "origin": target.origin}
         label = _AUDIENCE(audience).label
+
         with transaction.atomic():
             made = plan_release(
                 phase=phase, audience=audience, at=at, with_run_files=files, note=reason, **of
@@ -84,7 +88,9 @@ def _release(audience: int) -> Callable[[Target], str]:
             if at is None:
                 release_now(release=made, force=force, reason=reason, **of)
                 return f"Results of phase {phase.name} released to {label}."
+
         time = shown_time(at, phase.zone)
+
         return (
             f"Results of phase {phase.name} are released to {label} at {time.meant} ({time.utc})."
         )

@@ -90,11 +90,13 @@ def _campaign_fields(
     nobody changed: the form does not show fractions of a second."""
     fields: dict[str, Any] = fields_of(request, *names, *_TEXTS)
     fields["max_team_size"] = fields.get("max_team_size") or None
+
     for name in _CAMPAIGN_TIMES:
         sent = fields_of(request, f"{name}_day", f"{name}_time")
         shown = time_fields(getattr(stored, name), name, "UTC", ends=True) if stored else None
         if sent and sent != shown:
             fields[name] = time_in(request.data, name, "UTC")
+
     return fields
 
 
@@ -122,6 +124,7 @@ class NewCampaignPage(FormPage):
             made = create_campaign(team=team, user=user, fields=fields, origin=origin_of(request))
         except (EvalHubError, APIException) as error:
             return self._page(request, refusal_of(error))
+
         messages.success(
             request._request,
             f"Campaign {made.name} created. It is a draft; add its first phase next.",
@@ -137,6 +140,7 @@ class NewCampaignPage(FormPage):
             "teams": teams,
             "given": request.data if refused else proposed,
         }
+
         return answer(request, "campaigns/new.html", context, refused)
 
 
@@ -162,6 +166,7 @@ class SettingsPage(ChangingDeskPage):
         change_campaign(
             campaign=campaign, changes=serializer.validated_data, origin=origin_of(request)
         )
+
         return "Changes saved.", reverse(self.name, args=[campaign.slug])
 
 
@@ -178,6 +183,7 @@ class AgreementsPage(ChangingDeskPage):
         by_agreement: dict[int, list[Signature]] = {}
         for one in signed:
             by_agreement.setdefault(one.agreement_id, []).append(one)
+
         return {
             "agreements": [
                 (one, rendered(one.text, 4), by_agreement.get(one.pk, []))
@@ -193,6 +199,7 @@ class AgreementsPage(ChangingDeskPage):
         made: Agreement = add_agreement(
             campaign=campaign, origin=origin_of(request), **serializer.validated_data
         )
+
         return f"Agreement {made.title} added.", reverse(self.name, args=[campaign.slug])
 
 
@@ -228,8 +235,10 @@ class PhasePage(ChangingDeskPage):
             given, rows = _stored(phase), rows_of(phase.form)
         else:
             given, rows = {"zone": "AoE", "kind": "evaluation"}, []
+
         collections = Collection.objects.managed_by(request.user).order_by("name")
         elsewhere = _campaigns_of(collections, campaign, request.user)
+
         return {
             "phase": phase,
             "given": given,
@@ -260,10 +269,14 @@ class PhasePage(ChangingDeskPage):
             said = f"Phase {made.name} added."
             if others:
                 said += f" Campaign {others[0]} has the same collection: the results that one releases are open for both."
+
             return said, desk
+
         given.pop("slug", None)
+
         for name in _same_times(request, phase):
             given.pop(name)
+
         changing = PhaseChangeSerializer(phase, given, partial=True, context={"request": request})
         changing.is_valid(raise_exception=True)
         change_phase(
@@ -273,6 +286,7 @@ class PhasePage(ChangingDeskPage):
             confirm="confirm" in request.data,
             origin=origin,
         )
+
         return f"Phase {phase.name} saved.", desk
 
 
@@ -285,8 +299,10 @@ def _campaigns_of(
         "campaign__slug"
     )
     found: dict[int, list[str]] = {}
+
     for collection, slug in rows.values_list("collection", "campaign__slug").distinct():
         found.setdefault(collection, []).append(slug)
+
     return found
 
 
@@ -319,6 +335,7 @@ def _same_times(request: Request, phase: Phase) -> list[str]:
     """Return the times that nobody changed in the form, which does not show fractions of a second."""
     stored, form = _stored(phase), request.data
     same_zone = str(form.get("zone", "")).strip() == stored["zone"]
+
     return [
         name for name in _TIMES
         if same_zone and all(form.get(f"{name}_{part}", "") == stored[f"{name}_{part}"] for part in ("day", "time"))
@@ -332,14 +349,19 @@ def _phase_fields(request: Request) -> dict[str, Any]:
     fields["zone"] = fields.get("zone", "").strip() or "UTC"
     fields["place"] = fields.get("place") or 0
     fields["chosen_max"] = str(form.get("chosen_max", "")).strip() or 1
+
     for name in _TIMES:
         fields[name] = time_in(form, name, fields["zone"])
+
     for name in _LIMITS:
         fields[name] = str(form.get(name, "")).strip() or None
+
     if measures := split_names(str(form.get("measures", ""))):
         fields["measures"] = measures
+
     fields["run_types"] = types_in(str(form.get("run_types", "")))
     fields["form"] = form_in(rows_in(form))
     fields["must_answer_all"] = "must_answer_all" in form
     fields["naming"] = str(form.get("naming", "")).strip()
+
     return fields

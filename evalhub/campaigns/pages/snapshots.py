@@ -105,7 +105,9 @@ def snapshot_page(request: HttpRequest, snapshot: str) -> HttpResponse:
             "forms": list(FORMS),
         }
         answer = render(request, "campaigns/snapshot.html", context)
+
     patch_vary_headers(answer, ("Accept",))
+
     return answer
 
 
@@ -137,6 +139,7 @@ def _shown(phase: Mapping[str, Any], alpha: float) -> ShownPhase:
     marks = 0 < len(best_names) < len(ranked)
     shown = [_row(entry, phase["measures"], marks) for entry in rows[:_SHOWN]]
     sentence = best_of_runs(best_names, len(ranked), alpha) if best_names else ""
+
     return ShownPhase(phase, shown, sentence, max(0, len(rows) - _SHOWN), list(_times(phase)))
 
 
@@ -155,6 +158,7 @@ def _times(phase: Mapping[str, Any]) -> Iterator[str]:
         )
         notice = notice_between(announced, old) or "announced in time"
         yield f"Extended{whom} from {time_text(old)} to {time_text(new)}, {notice}{read}: {one['reason']}"
+
     for one in phase.get("pauses", ()):
         until = f" to {time_text(datetime.fromisoformat(one['to']))}" if one["to"] else ""
         yield f"Paused from {time_text(datetime.fromisoformat(one['from']))}{until}: {one['reason']}"
@@ -164,6 +168,7 @@ def _row(entry: Mapping[str, Any], measures: list[str], marks: bool) -> ShownEnt
     role = "" if entry["role"] == "competing" else entry["label"] or entry["role"].replace("_", " ")
     note = ", ".join(part for part in (role, "late" if entry["late"] else "") if part)
     means = [(name, entry["means"][name]["mean"]) for name in measures]
+
     return ShownEntry(
         str(entry["rank"] or "–"),
         marks and bool(entry.get("in_best_set")),

@@ -92,13 +92,17 @@ class TeamDeskPage(FormPage):
             check_fields(request.data, (*_FIELDS, *orders))
             if request.data.get("action") == "link":
                 return self._page(request, found, made=_link(request, found))
+
             act = _ACTS.get(str(request.data.get("action", "")))
             if act is None:
                 raise InvalidInput("press one of the buttons", pointer="/action")
+
             done = act(request, found)
         except (EvalHubError, APIException) as error:
             return self._page(request, visible_campaign(request, campaign), refusal_of(error))
+
         messages.success(request._request, done)
+
         return see(request, reverse("campaign-team-page", args=[campaign]))
 
     def _page(
@@ -116,6 +120,7 @@ class TeamDeskPage(FormPage):
             **told,
         }
         context |= _of_member(request, campaign, own) if own else _of_others(request, campaign)
+
         return answer(request, "campaigns/team.html", context, refused)
 
 
@@ -138,6 +143,7 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
     entries = sorted(rows_of, key=lambda one: (one.priority is None, one.priority or 0, one.number))
     known = statuses([one.run for one in entries], request.user)
     phases = []
+
     for shown in shown_phases(campaign, own, now):
         theirs = [one for one in entries if one.phase_id == shown.phase.pk]
         rows = [
@@ -152,12 +158,14 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
         )
         results = sees_own_results(request.user, shown.phase)
         phases.append((shown, left, rows, len(entered), _due(shown, left, len(entered)), results))
+
     until = hidden_until(own)
     hidden = any(
         shown.phase.collection.disclosure < Disclosure.PARTICIPANTS for shown, *_ in phases
     )
     led = Team.objects.led_by(request.user).filter(pk=own.team_id).exists()
     roster = roster_closes_at(campaign)
+
     return {
         "phases": phases,
         "boards": boards_seen(request.user, [shown.phase for shown, *_ in phases]),
@@ -184,6 +192,7 @@ def _due(shown: ShownPhase, left: Allowance | None, entered: int) -> str:
             PhaseState.PLANNED: "not open yet",
             PhaseState.PAUSED: "paused: no runs are taken",
         }.get(shown.state, "closed")
+
     if left.attempts_left == 0:
         return "all attempts are used"
     if left.attempts_left_today == 0:
@@ -192,6 +201,7 @@ def _due(shown: ShownPhase, left: Allowance | None, entered: int) -> str:
         return "all places are taken; withdraw an entry to enter another"
     if shown.state == PhaseState.LATE:
         return "late runs are taken, and marked as late"
+
     return "no run entered yet" if not entered else "more runs can be entered"
 
 
@@ -218,6 +228,7 @@ def _register(request: Request, campaign: Campaign) -> str:
     made = register_team(campaign=campaign, **serializer.validated_data, user=user, origin=origin)
     if made.state == Participation.State.ACCEPTED:
         return f"{made.name} takes part."
+
     return f"{made.name} is registered; the organisers decide whether it takes part."
 
 
@@ -226,7 +237,9 @@ def _join(request: Request, campaign: Campaign) -> str:
     team = participations_of(request.user, campaign).filter(team__slug=named).first()
     if team is None:
         raise NotFound(f"you see no team {named[:64]!r} in campaign {campaign}")
+
     join(participation=team, user=cast(User, request.user), origin=origin_of(request))
+
     return f"You take part with {team.name}. Sign the agreements next."
 
 
@@ -241,7 +254,9 @@ def _leave(request: Request, campaign: Campaign) -> str:
     member = rows.filter(user__username=named).first()
     if member is None:
         raise NotFound(f"{named[:150]!r} does not take part in team {own.team}")
+
     leave(member=member, user=cast(User, request.user), origin=origin_of(request))
+
     return f"{named} no longer takes part with {own.name}."
 
 
@@ -251,8 +266,10 @@ def _sign(request: Request, campaign: Campaign) -> str:
     found = campaign.agreements.filter(sha256=str(request.data.get("agreement", ""))).first()
     if found is None:
         raise NotFound(f"campaign {campaign} has no such agreement")
+
     name = serializer.validated_data["typed_name"]
     sign(agreement=found, user=cast(User, request.user), typed_name=name, origin=origin_of(request))
+
     return f"{found.title} signed as {name}."
 
 
@@ -270,6 +287,7 @@ def _rename(request: Request, campaign: Campaign) -> str:
     rename(
         participation=own, changes=changes, user=cast(User, request.user), origin=origin_of(request)
     )
+
     return "Changes saved."
 
 
@@ -278,6 +296,7 @@ def _show_name(request: Request, campaign: Campaign) -> str:
     own, at = own_participation(request, campaign), time_in(request.data, "anonymous_until", "UTC")
     if at is None:
         raise InvalidInput("choose the day", code="required", pointer="/anonymous_until")
+
     serializer = ParticipationChangeSerializer(
         data={"anonymous_until": at, "zone": "UTC"}, partial=True
     )
@@ -286,6 +305,7 @@ def _show_name(request: Request, campaign: Campaign) -> str:
     move_anonymity(
         participation=own, until=until, user=cast(User, request.user), origin=origin_of(request)
     )
+
     return f"The name of {own.name} is hidden until {shown_time(until, 'UTC', ends=True).meant}."
 
 
@@ -294,25 +314,31 @@ def _order(request: Request, campaign: Campaign) -> str:
     phase = visible_phase(request, campaign.slug, str(request.data.get("phase", "")))
     own = own_participation(request, campaign)
     numbers: dict[UUID, int] = {}
+
     for name, text in request.data.items():
         if not name.startswith("priority-"):
             continue
+
         try:
             key, number = UUID(name.removeprefix("priority-")), int(str(text).strip()[:9])
         except ValueError as error:
             raise InvalidInput(
                 "give each entry a whole number: 1 is the most wanted", pointer="/order"
             ) from error
+
         if number in numbers.values():
             raise InvalidInput(
                 f"two entries have priority {number}; no two have the same", pointer="/order"
             )
+
         numbers[key] = number
+
     entries = Entry.objects.filter(phase=phase, participation=own, pk__in=numbers).select_related(
         "run"
     )
     tags = [one.run.tag for one in sorted(entries, key=lambda one: numbers[one.pk])]
     order_priorities(phase=phase, participation=own, tags=tags, origin=origin_of(request))
+
     return f"Order saved: {', '.join(tags)}." if tags else "No entry was ordered."
 
 
@@ -329,6 +355,7 @@ def _invite(request: Request, campaign: Campaign) -> str:
     serializer.is_valid(raise_exception=True)
     by, origin = cast(User, request.user), origin_of(request)
     invite(team=own.team, participation=own, by=by, origin=origin, **serializer.validated_data)
+
     return f"{name} is invited; the invitation is on the account page of {name}."
 
 
@@ -345,7 +372,9 @@ def _withdraw(request: Request, campaign: Campaign) -> str:
     found = own.invitations.select_related("team", "user").filter(user__username=name).first()
     if found is None:
         raise NotFound(f"{name[:150]!r} is not invited to take part with {own.team}")
+
     end_invitation(invitation=found, origin=origin_of(request))
+
     return f"Invitation of {name} withdrawn."
 
 

@@ -39,6 +39,7 @@ class TrailPage(DeskPage):
         events = events.defer("address", "token")
         page = Paginator(events, _OF_A_PAGE).get_page(request.query_params.get("page"))
         file = reverse("campaign-audit", args=[campaign.slug])
+
         return {
             "page": page,
             "events": [

@@ -26,6 +26,7 @@ def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
     campaign = find_once(request, ("campaign", slug), read)
     if campaign is None:
         raise Http404(f"there is no campaign {slug!r}")
+
     return campaign
 
 
@@ -48,6 +49,7 @@ def takes_part(request: Request, body: Any, campaign: str, entrant: str = "", **
     rows = CampaignMember.objects.filter(
         campaign__slug=campaign, user=request.user.pk, left_at=None
     )
+
     return bool(rows.filter(**own).exists())
 
 
@@ -59,6 +61,7 @@ def visible_phase(request: HttpRequest | Request, campaign: str, slug: str) -> P
     phase = find_once(request, ("phase", campaign, slug), lambda: rows.filter(slug=slug).first())
     if phase is None:
         raise Http404(f"campaign {campaign} has no phase {slug!r}")
+
     return phase
 
 
@@ -73,8 +76,10 @@ def participation_of(user: Any, campaign: Campaign) -> Participation | None:
     """Return the team in which the user takes part in a campaign."""
     if not user.is_authenticated:
         return None
+
     rows = CampaignMember.objects.filter(campaign=campaign, user=user, left_at=None)
     member = rows.select_related("participation__team", "participation__campaign__team").first()
+
     return member.participation if member else None
 
 
@@ -104,6 +109,7 @@ def visible_participation(
     )
     if found is None:
         raise Http404(f"you see no team {team!r} in campaign {campaign}")
+
     return found
 
 
@@ -121,8 +127,10 @@ def entries_of(user: Any) -> QuerySet[Entry]:
         return rows.none()
     if user.is_staff:
         return rows
+
     own = CampaignMember.objects.filter(user=user, left_at=None).values("participation")
     organised = Campaign.objects.organised_by(user).values("pk")
+
     return rows.filter(Q(participation__in=own) | Q(phase__campaign__in=organised))
 
 

@@ -136,6 +136,7 @@ def read_phase_board(
     if asked and against and {"tiers", "ranks", "expected"} & set(asked.parts):
         message = "this baseline does not compete: ask for its statistics without tiers, ranks and expected means"
         raise StatisticsError(message, code="bad_parameter", pointer="statistics")
+
     among = Among(frozenset(entries), beside, _rows(entries.values(), query), against)
     board_query = replace(query.board, among=among)
     read = read_whole_board if whole else read_leaderboard
@@ -144,6 +145,7 @@ def read_phase_board(
     if asked:
         received = _received(phase, reader)
         standings = read_standings(board=board, query=asked, received=received)
+
     found = _shown(phase, board, entries)
     teams = {entry.participation for entry in found.values() if entry.participation}
     names = shown_names(phase, teams, reader.own, reader.organiser, reader.now)
@@ -157,6 +159,7 @@ def read_phase_board(
     cautions = _unpooled(phase, board.qrels, later) if later and sees_all else []
     if standings and cautions:
         standings = replace(standings, cautions=[*standings.cautions, *cautions])
+
     return PhaseBoard(
         replace(board, rows=rows), standings, found, names, _attempts(phase, reader), cautions
     )
@@ -172,9 +175,11 @@ def _shown(phase: Phase, board: Leaderboard, entries: dict[UUID, PhaseEntry]) ->
     found = {
         entry.run_id: entry for entry in rows if entry.phase_id == entries[entry.run_id].phase_id
     }
+
     for entry in found.values():
         if entry.participation:
             entry.participation.campaign = phase.campaign
+
     return found
 
 
@@ -208,12 +213,14 @@ def _unpooled(phase: Phase, qrels: Qrels, later: list[UUID]) -> list[Caution]:
     ]
     if not below:
         return []
+
     which = (
         "1 run that came afterwards has"
         if len(below) == 1
         else f"{len(below):,} runs that came afterwards have"
     )
     message = f"{which} fewer judged documents among the first ten than every run before (less than {least:.3f})"
+
     return [Caution("unpooled_runs", f"{message}: what is not judged counts as not relevant")]
 
 
@@ -254,16 +261,20 @@ def _entries(phase: Phase, view: str, reader: Reader, qrels: Qrels) -> list[Phas
         rows = rows.filter(_published_to(reader))
     if view == LATE:
         return read_phase_entries(rows.filter(late=True, state=_ENTERED))
+
     in_time = rows.filter(late=False).exclude(state=Entry.State.WITHDRAWN)
     on_time = _stood(phase, read_phase_entries(in_time, afterwards=afterwards))
     if view == ALL:
         return on_time
+
     official = official_of(phase, on_time, partial(primary_means, qrels))
     if view == AFTERWARDS:
         later = Entry.objects.filter(state=_ENTERED, phase__kind=Phase.Kind.AFTERWARDS)
         later = later.filter(_published_to(reader), phase__collection=phase.collection_id)
         later = later.filter(phase__campaign=phase.campaign_id).exclude(phase=phase)
+
         return [*official, *read_phase_entries(later, afterwards=True)]
+
     return official
 
 
@@ -272,7 +283,9 @@ def _published_to(reader: Reader) -> Q:
     ones and those of organisers, who see all."""
     if reader.organiser:
         return Q()
+
     shown = Q(published=True) | Q(participation=None)
+
     return shown | Q(participation=reader.own) if reader.own else shown
 
 
@@ -281,12 +294,14 @@ def _stood(phase: Phase, entries: list[PhaseEntry]) -> list[PhaseEntry]:
     public: who read it then finds them with the reason."""
     if all(entry.state == _ENTERED for entry in entries):
         return entries
+
     public = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).exclude(
         done_at=None
     )
     stood = runs_of(
         {pk for official in public.values_list("official", flat=True) for pk in official}
     )
+
     return [entry for entry in entries if entry.state == _ENTERED or entry.run_id in stood]
 
 
@@ -303,9 +318,11 @@ def _masked(row: Row, entry: Entry, names: dict[int, ShownName]) -> Row:
     disqualified entry says why it has no rank."""
     if entry.state == _DISQUALIFIED:
         row = replace(row, reason=f"disqualified: {entry.state_reason}")
+
     shown = names[entry.participation_id] if entry.participation_id else None
     if shown is None or not shown.hidden:
         return row
+
     run = copy.copy(row.run)
     run.team, run.system, run.tag, run.version = (
         Team(slug=shown.slug, name=shown.name),
@@ -313,4 +330,5 @@ def _masked(row: Row, entry: Entry, names: dict[int, ShownName]) -> Row:
         hidden_tag(entry),
         None,
     )
+
     return replace(row, run=run, labels=(), chosen=None, cells={})

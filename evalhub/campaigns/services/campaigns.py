@@ -58,6 +58,7 @@ def create_campaign(
             if Campaign.objects.filter(team=team).count() >= MAX_CAMPAIGNS:
                 message = f"team {team} has {MAX_CAMPAIGNS} campaigns; delete a draft first"
                 raise Conflict(message, code="too_many_campaigns")
+
             made = Campaign.objects.create(team=team, created_by=user, **fields)
             record(
                 origin,
@@ -68,8 +69,10 @@ def create_campaign(
     except IntegrityError as error:
         if not Campaign.objects.filter(slug=fields["slug"]).exists():
             raise
+
         message = f"a campaign {fields['slug']!r} exists already"
         raise Conflict(message, code="slug_taken", pointer="/slug") from error
+
     return made
 
 
@@ -86,6 +89,7 @@ def change_campaign(
             raise Conflict(
                 f"campaign {campaign} is archived; it stays as it is", code="campaign_archived"
             )
+
         before, after = changed(campaign, changes)
         _check_names(campaign, after)
         Campaign.objects.filter(pk=campaign.pk).update(**after)
@@ -102,6 +106,7 @@ def _check_names(campaign: Campaign, after: Mapping[str, Any]) -> None:
     until, now = campaign.anonymous_until, clock.database_now()
     if campaign.state == _State.DRAFT or not {"anonymous_until", "names"} & set(after):
         return
+
     later = after.get("anonymous_until") and (until is None or after["anonymous_until"] > until)
     results = Collection.objects.filter(phases__campaign=campaign)
     shown = results.filter(
@@ -125,6 +130,7 @@ def publish_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
             raise Conflict(f"campaign {campaign} is {campaign.state}", code="not_a_draft")
         if not campaign.phases.exists():
             raise Conflict(f"campaign {campaign} has no phase yet; add one first", code="no_phases")
+
         _move(campaign, _State.PUBLISHED, _Action.CAMPAIGN_PUBLISHED, origin)
 
 
@@ -137,6 +143,7 @@ def archive_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
                 f"campaign {campaign} is {campaign.state}; only a published one is archived",
                 code="not_published",
             )
+
         _move(campaign, _State.ARCHIVED, _Action.CAMPAIGN_ARCHIVED, origin)
 
 
@@ -149,6 +156,7 @@ def delete_draft(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
                 f"campaign {campaign} is {campaign.state}; only a draft can be deleted",
                 code="not_a_draft",
             )
+
         record(origin, _Action.CAMPAIGN_DELETED, campaign, before={"name": campaign.name})
         campaign.delete()
 
@@ -165,19 +173,23 @@ def add_agreement(
             raise Conflict(
                 f"campaign {campaign} is archived; it stays as it is", code="campaign_archived"
             )
+
         if campaign.agreements.filter(sha256=sha256).exists():
             raise Conflict(
                 f"campaign {campaign} has this agreement already", code="conflict", pointer="/text"
             )
+
         if campaign.agreements.count() >= MAX_AGREEMENTS:
             raise Conflict(
                 f"campaign {campaign} has {MAX_AGREEMENTS} agreements", code="too_many_agreements"
             )
+
         made = Agreement.objects.create(
             campaign=campaign, title=title, text=text, sha256=sha256, required_of=required_of
         )
         after = {"sha256": sha256, "required_of": required_of}
         record(origin, _Action.AGREEMENT_MADE, made, after=after)
+
     return made
 
 
@@ -191,14 +203,17 @@ def post_notice(
             raise Conflict(
                 f"campaign {campaign} is a draft; publish it first", code="not_published"
             )
+
         if campaign.notices.count() >= MAX_NOTICES:
             raise Conflict(
                 f"campaign {campaign} has {MAX_NOTICES} notices", code="too_many_notices"
             )
+
         fields = {"title": title, "text": text, "audience": audience}
         made = CampaignNotice.objects.create(campaign=campaign, posted_by=user, **fields)
         record(origin, _Action.NOTICE_POSTED, made, after={"title": title, "audience": audience})
         notify_posted(made)
+
     return made
 
 
@@ -212,6 +227,7 @@ def locked(campaign: Campaign) -> Campaign:
     )
     if found is None:
         raise Conflict(f"campaign {campaign} was deleted meanwhile", code="conflict")
+
     return found
 
 

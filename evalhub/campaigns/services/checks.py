@@ -18,6 +18,7 @@ def topics_without_relevant(phase: Phase) -> tuple[list[str], int]:
     qrels = phase.collection.active_qrels
     if qrels is None:
         return [], 0
+
     entered = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED).order_by()
     done = Evaluation.objects.filter(run__in=entered.values("run")).evaluated()
     pk = (
@@ -28,7 +29,9 @@ def topics_without_relevant(phase: Phase) -> tuple[list[str], int]:
     )
     if pk is None:
         return [], qrels.topics
+
     relevant = matrix_of([pk], _RELEVANT, qrels)[0][0]
+
     return [
         topic for topic, count in zip(qrels.topic_ids, relevant.tolist(), strict=True) if count == 0
     ], qrels.topics

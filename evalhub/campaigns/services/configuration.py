@@ -68,6 +68,7 @@ def apply_config(
                 ".", "/"
             ).rstrip("]")
             raise error
+
     return changes
 
 
@@ -95,6 +96,7 @@ def copy_campaign(
         for one in source.agreements.order_by("created_at", "pk"):
             text = {"title": one.title, "text": one.text, "required_of": one.required_of}
             add_agreement(campaign=made, **text, origin=origin)
+
         for phase in source.phases.select_related("collection").order_by("place", "opens_at", "pk"):
             of = {
                 name: shifted(getattr(phase, name), phase.zone, shift)
@@ -107,9 +109,11 @@ def copy_campaign(
                 hint = f'; name another one: {{"collections": {{"{phase.collection}": "..."}}}}'
                 if error.code != "evaluation_needs_blind":
                     raise
+
                 raise Conflict(
                     error.message + hint, code=error.code, pointer="/collections"
                 ) from error
+
     return made
 
 
@@ -138,6 +142,7 @@ def shifted(value: Any, zone: str, shift: timedelta) -> Any:
     is. Raise InvalidInput for an instant that no calendar has."""
     if not isinstance(value, datetime):
         return value
+
     try:
         return (value.astimezone(ZoneInfo(zone)) + shift).astimezone(UTC)
     except OverflowError as error:
@@ -162,8 +167,10 @@ def _of_agreements(
     """Add those that are new. One that the file leaves out or changes stays, and that is refused."""
     if wanted is None:
         return []
+
     there = {(one.title, one.text): one for one in found.agreements.order_by("created_at", "pk")}
     changes: list[Change] = []
+
     for place, one in enumerate(wanted):
         known, path = there.pop((one["title"], one["text"]), None), f"agreements[{place}]"
         if known is None:
@@ -176,10 +183,12 @@ def _of_agreements(
             changes.append(
                 Change(f"{path}.required_of", known.required_of, one["required_of"], refused)
             )
+
     for known in there.values():
         message = f"the agreement {known.title!r} is not in the file; agreements stay, because they are signed"
         before = {"title": known.title, "text": known.text, "required_of": known.required_of}
         changes.append(Change("agreements", before, None, Conflict(message, code="conflict")))
+
     return changes
 
 
@@ -189,8 +198,10 @@ def _of_phases(
     """Change the phases of the file and add new ones. One that the file leaves out stays, and that is refused."""
     if wanted is None:
         return []
+
     there = {phase.slug: phase for phase in found.phases.select_related("collection")}
     changes: list[Change] = []
+
     for place, fields in enumerate(wanted):
         phase, path = there.pop(fields["slug"], None), f"phases[{place}]"
         if phase is None:
@@ -201,6 +212,7 @@ def _of_phases(
             )
             changes.append(Change(path, None, dict(fields), add))
             continue
+
         differing = {name: value for name, value in fields.items() if getattr(phase, name) != value}
         changes += _tried(
             phase,
@@ -210,9 +222,11 @@ def _of_phases(
                 phase=phase, user=user, changes=some, origin=origin
             ),
         )
+
     for slug in there:
         message = f"phase {slug} is not in the file; phases are not deleted"
         changes.append(Change("phases", slug, None, Conflict(message, code="conflict")))
+
     return changes
 
 
@@ -229,6 +243,7 @@ def _tried(
         if not any(errors.values()):
             named = (error.pointer or "").strip("/").partition("/")[0]
             errors = dict.fromkeys([named] if named in differing else differing, error)
+
     return [
         Change(f"{path}{name}", getattr(target, name), value, errors.get(name))
         for name, value in differing.items()
@@ -244,4 +259,5 @@ def _attempt(act: Callable[[], object], *, undo: bool = False) -> EvalHubError |
                 transaction.set_rollback(True)
     except EvalHubError as error:
         return error
+
     return None

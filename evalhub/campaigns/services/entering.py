@@ -104,6 +104,7 @@ class EntryUpload(RunUpload):
             _check_tag(self.request.phase.campaign, self.request.participation, run)
         except Conflict as refusal:
             return refusal
+
         return None
 
     def check_summary(self, summary: RunSummary) -> None:
@@ -253,6 +254,7 @@ def _create_entry(
     }
     if request.reason:
         after["reason"] = request.reason
+
     record(request.origin, _Action.ENTRY_MADE, entry, collection=phase.collection, after=after)
 
     return entry
@@ -271,11 +273,13 @@ def check_run(request: EntryRequest, run: Run) -> None:
             f"in a campaign it has at most {MAX_TAG}"
         )
         raise Unprocessable(message, code="bad_run_tag", pointer="/tag")
+
     if counts.get("tag_differs"):
         message = (
             f"the tag {run.tag!r} is another than in the file; in a campaign they are the same"
         )
         raise Unprocessable(message, code="tag_differs", pointer="/tag")
+
     if request.participation and request.role == _Role.COMPETING:
         check_tag_named(
             request.phase,
@@ -285,6 +289,7 @@ def check_run(request: EntryRequest, run: Run) -> None:
             priority=request.priority,
             answers=request.answers,
         )
+
     if request.phase.must_answer_all and counts.get("topic_missing"):
         message = (
             f"{counts['topic_missing']:,} topics have no document; "
@@ -335,6 +340,7 @@ def _check_may_enter(request: EntryRequest, team: Participation | None) -> None:
         raise InvalidInput(
             "say why the organisers enter for a team", code="required", pointer="/reason"
         )
+
     if team and team.state != Participation.State.ACCEPTED:
         raise Conflict(f"team {team.team} is {team.state}, not accepted", code="team_not_accepted")
 
@@ -355,9 +361,11 @@ def _check_time(request: EntryRequest, phase: Phase) -> bool:
         raise Conflict(
             f"phase {phase.slug} opens at {time_text(phase.opens_at)}", code="phase_planned"
         )
+
     if state == PhaseState.PAUSED:
         reason = f": {phase.paused_reason}" if phase.paused_reason else ""
         raise Conflict(f"phase {phase.slug} is paused{reason}", code="phase_paused")
+
     if state == PhaseState.CLOSED and not request.on_behalf:
         raise Conflict(
             f"phase {phase.slug} is closed; "
@@ -463,8 +471,10 @@ def _free_priority(request: EntryRequest, phase: Phase, team: Participation) -> 
             f"another entry has priority {request.priority}; PUT priorities/ changes their order"
         )
         raise Conflict(message, code="priority_taken", pointer="/priority")
+
     if request.priority is not None and request.priority > free:
         raise InvalidInput(
             f"the next free priority is {free}; there are no gaps", pointer="/priority"
         )
+
     return free

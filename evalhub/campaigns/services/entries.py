@@ -67,6 +67,7 @@ def allowance(phase: Phase, participation: Participation, now: datetime) -> Allo
     slots, today, total = (
         None if limit is None else max(0, limit - rows.count()) for limit, rows in used
     )
+
     return Allowance(slots, today, total, midnight + timedelta(days=1))
 
 
@@ -88,6 +89,7 @@ def withdraw_entry(*, entry: Entry, user: User, reason: str = "", origin: Origin
         check_may_withdraw(entry, user, clock.database_now())
         if entry.state != _State.ENTERED:
             raise Conflict(f"entry {entry.number} is {entry.state}", code="not_withdrawable")
+
         _end(entry, _State.WITHDRAWN, reason, origin)
 
 
@@ -97,6 +99,7 @@ def disqualify_entry(*, entry: Entry, reason: str, origin: Origin = SYSTEM) -> N
         entry = locked_entry(entry)
         if entry.state != _State.ENTERED:
             raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
+
         _end(entry, _State.DISQUALIFIED, reason, origin)
 
 
@@ -129,12 +132,15 @@ def order_priorities(
         if sorted(tags) != sorted(by_tag):
             message = f"name each entry once: {', '.join(by_tag) or 'there is none'}"
             raise InvalidInput(message, code="invalid", pointer="/order")
+
         before = [entry.run.tag for entry in rows]
         if list(tags) == before:
             return
+
         # No two have the same at any time: first the numbers below zero, then their opposites.
         for place, tag in enumerate(tags, 1):
             Entry.objects.filter(pk=by_tag[tag].pk).update(priority=-place)
+
         ordered(phase, participation).update(priority=-F("priority"))
         target = by_tag[tags[0]]
         record(
@@ -155,6 +161,7 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
         check_open(entry.phase, entry.participation, clock.database_now())
         if entry.state != _State.ENTERED:
             raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
+
         wanted = dict(changes)
         if "answers" in wanted:
             wanted["answers"] = read_answers(entry.phase.form, wanted["answers"])
@@ -162,6 +169,7 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
             wanted["run_type"] = read_run_type(entry.phase.run_types, wanted["run_type"])
         if wanted.get("chosen") and not entry.chosen:
             _check_choice(entry)
+
         before, after = changed(entry, wanted)
         if (
             {"answers", "run_type"} & set(after)
@@ -176,6 +184,7 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
                 priority=None,
                 answers=wanted.get("answers", entry.answers),
             )
+
         Entry.objects.filter(pk=entry.pk).update(**after)
         if after:
             record(origin, _Action.ENTRY_CHANGED, entry, before=before, after=after)
@@ -199,6 +208,7 @@ def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
             raise InvalidInput(say, pointer="/published")
         if entry.state != _State.ENTERED:
             raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
+
         if not entry.published:
             Entry.objects.filter(pk=entry.pk).update(published=True)
             record(
@@ -216,6 +226,7 @@ def _check_choice(entry: Entry) -> None:
     if phase.selection != Phase.Selection.CHOSEN or entry.role != _Role.COMPETING:
         message = f"the official leaderboard of phase {phase.slug} takes entries by the rule {phase.selection}"
         raise Conflict(message, code="nothing_to_choose", pointer="/chosen")
+
     own = {
         "phase": phase,
         "participation": entry.participation_id,
@@ -243,6 +254,7 @@ def check_may_withdraw(entry: Entry, user: User, now: datetime) -> None:
     """Raise NotAllowed unless the user may withdraw the entry now."""
     if is_organiser(entry.phase.campaign, user):
         return
+
     own = CampaignMember.objects.filter(
         participation=entry.participation_id, user=user, left_at=None
     )
@@ -250,6 +262,7 @@ def check_may_withdraw(entry: Entry, user: User, now: datetime) -> None:
         raise NotAllowed("only members of its team can withdraw an entry")
     if results_stay(entry.phase):
         raise NotAllowed("participants see the results: only organisers can withdraw an entry now")
+
     if phase_state(entry.phase, entry.participation, now) == PhaseState.CLOSED:
         owner = {"team": entry.participation.team_id, "user": user, "role": Membership.Role.OWNER}
         if not Membership.objects.filter(**owner).exists():
@@ -279,9 +292,11 @@ def locked_entry(entry: Entry) -> Entry:
     """Return an entry as it is now, with its team and phase, all of which are locked."""
     if entry.participation_id:
         Participation.objects.select_for_update().get(pk=entry.participation_id)
+
     phase = locked_phase(entry.phase)
     found = Entry.objects.select_related("participation__team", "run").get(pk=entry.pk)
     found.phase = phase
+
     return found
 
 
@@ -303,6 +318,7 @@ def _end(entry: Entry, state: Entry.State, reason: str, origin: Origin) -> None:
         ordered(entry.phase, entry.participation).filter(priority__lt=0).update(
             priority=-F("priority")
         )
+
     action = _Action.ENTRY_WITHDRAWN if state == _State.WITHDRAWN else _Action.ENTRY_DISQUALIFIED
     told = {"reason": reason} if reason else {}
     record(origin, action, entry, before={"priority": freed}, after=told)

@@ -39,11 +39,13 @@ def exclude_topics(
         phase = locked_phase(phase)
         if not Collection.objects.managed_by(user).filter(pk=collection.pk).exists():
             raise NotAllowed(f"only organisers of collection {collection} can exclude its topics")
+
         if phase.campaign.state == Campaign.State.ARCHIVED:
             raise Conflict(
                 f"campaign {phase.campaign} is archived; it stays as it is",
                 code="campaign_archived",
             )
+
         wanted = list(dict.fromkeys(topics))
         fields: dict[str, Any] = {
             "excluded_topics": wanted or None,
@@ -59,6 +61,7 @@ def exclude_topics(
             raise InvalidInput(
                 "say why topics are excluded", code="required", pointer="/excluded_reason"
             )
+
         active = collection.active_qrels
         known = {
             *collection.topics.values_list("topic_id", flat=True),
@@ -69,6 +72,7 @@ def exclude_topics(
         if unknown := [topic for topic in wanted if topic not in known]:
             message = f"collection {collection} has no topic {unknown[0][:60]!r}"
             raise InvalidInput(message, code="unknown_topic", pointer="/excluded_topics")
+
         Phase.objects.filter(pk=phase.pk).update(**fields)
         record(
             origin,

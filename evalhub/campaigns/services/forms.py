@@ -27,12 +27,14 @@ def read_form(given: Any) -> list[dict[str, Any]]:
             raise InvalidInput(
                 f"a field of the form has {', '.join(sorted(_PARTS))}", pointer=where
             )
+
         key, label = _key(one, where, read), _label(one, where)
         kind = one.get("type", "text")
         if kind not in TYPES:
             raise InvalidInput(
                 f"field {key}: the type is one of {', '.join(TYPES)}", pointer=f"{where}/type"
             )
+
         choices = one.get("choices", [])
         wanted = kind in ("choice", "choices")
         fitting = isinstance(choices, list) and all(
@@ -46,11 +48,13 @@ def read_form(given: Any) -> list[dict[str, Any]]:
         ):
             say = f"field {key}: {'1 to 50 different texts' if wanted else 'no choices, unless its type is choice(s)'}"
             raise InvalidInput(say, pointer=f"{where}/choices")
+
         length = one.get("max_length", MAX_LENGTH)
         if type(length) is not int or not 1 <= length <= MAX_LENGTH:
             raise InvalidInput(
                 f"field {key}: max_length is 1 to {MAX_LENGTH}", pointer=f"{where}/max_length"
             )
+
         flags = {
             name: one.get(name, default)
             for name, default in (("required", False), ("public", True))
@@ -61,8 +65,10 @@ def read_form(given: Any) -> list[dict[str, Any]]:
             raise InvalidInput(
                 f"field {key}: required and public are true or false, help is a text", pointer=where
             )
+
         extra = {"help": one.get("help", "")[:1_000], "choices": choices, "max_length": length}
         read.append({"key": key, "type": kind, "label": label, **extra, **flags})
+
     return read
 
 
@@ -73,7 +79,9 @@ def read_run_types(given: Any) -> list[dict[str, str]]:
         where = f"/run_types/{place}"
         if not isinstance(one, dict) or set(one) - {"key", "label"}:
             raise InvalidInput("a type of runs has a key and a label", pointer=where)
+
         read.append({"key": _key(one, where, read), "label": _label(one, where)})
+
     return read
 
 
@@ -85,12 +93,15 @@ def read_answers(form: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) ->
             unknown[0],
             f"the form has no field {unknown[0][:40]!r}; it has {', '.join(fields) or 'none'}",
         )
+
     answers = {key: value for key, value in given.items() if value is not None and value != ""}
+
     for key, field in fields.items():
         if key in answers:
             answers[key] = _answer(field, answers[key])
         elif field["required"]:
             raise _bad(key, f"{field['label']}: an answer is required")
+
     return answers
 
 
@@ -99,6 +110,7 @@ def read_run_type(run_types: Sequence[Mapping[str, str]], given: str) -> str:
     keys = [one["key"] for one in run_types]
     if given in keys or (not keys and not given):
         return given
+
     say = (
         f"the type of the run is one of {', '.join(keys)}"
         if keys
@@ -113,6 +125,7 @@ def _answer(field: Mapping[str, Any], value: Any) -> Any:
         return value
     if kind == "yes_no" and type(value) is bool:
         return value
+
     if kind == "choices" and isinstance(value, list):
         if all(one in field["choices"] for one in value):
             return list(dict.fromkeys(value))
@@ -123,12 +136,15 @@ def _answer(field: Mapping[str, Any], value: Any) -> Any:
             check_text(value)
         except ValidationError as error:
             raise _bad(field["key"], say + error.messages[0]) from error
+
         if len(value) > field["max_length"]:
             raise _bad(
                 field["key"], f"{say}at most {field['max_length']} characters, not {len(value):,}"
             )
+
         if kind == "text" or _is_address(value):
             return value
+
     meant = {
         "number": "a number", "yes_no": "true or false", "url": "an http or https address", "text": "a text",
         "choice": f"one of {', '.join(field['choices'])}", "choices": f"a list from {', '.join(field['choices'])}",
@@ -161,6 +177,7 @@ def _key(one: Mapping[str, Any], where: str, before: Sequence[Mapping[str, Any]]
         raise InvalidInput(message, pointer=f"{where}/key")
     if any(key == other["key"] for other in before):
         raise InvalidInput(f"the key {key} is there twice", pointer=f"{where}/key")
+
     return key
 
 
@@ -168,8 +185,10 @@ def _label(one: Mapping[str, Any], where: str) -> str:
     label = one.get("label", one.get("key"))
     if not isinstance(label, str) or not 0 < len(label) <= 200:
         raise InvalidInput("a label is a text of 1 to 200 characters", pointer=f"{where}/label")
+
     try:
         check_line(label)
     except ValidationError as error:
         raise InvalidInput(error.messages[0], pointer=f"{where}/label") from error
+
     return label

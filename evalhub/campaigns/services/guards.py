@@ -24,8 +24,10 @@ def check_outside(run: Run) -> None:
     phases = _phases(run.collection, *_DECIDING)
     if not phases:
         return
+
     now = clock.database_now()
     managers = Collection.objects.managed_by(run.submitted_by)
+
     for phase in phases:
         theirs = Q(team=run.team_id) | Q(members__user=run.submitted_by_id, members__left_at=None)
         team = Participation.objects.filter(
@@ -91,16 +93,20 @@ def check_file_released(run: Run, user: Any) -> None:
         return
     if Collection.objects.managed_by(user).filter(pk=run.collection_id).exists():
         return
+
     phases = [entry.phase for entry in entries if entry.state == _ENTERED]
+
     for phase in phases:
         given = Release.objects.filter(phase=phase, with_run_files=True).exclude(done_at=None)
         public = given.filter(audience=Release.Audience.PUBLIC)
         participants = given.filter(audience=Release.Audience.PARTICIPANTS)
         if public.exists() or (participants.exists() and is_participant(user, phase)):
             return
+
     if not phases:
         message = f"the entry of run {run.tag} in {entries[0].phase} was {entries[0].state}, so its file is not released"
         raise NotAllowed(message)
+
     message = f"run {run.tag} takes part in {phases[0]}; the organisers have not released the files of its runs"
     raise NotAllowed(message)
 

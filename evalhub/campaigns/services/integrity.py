@@ -69,6 +69,7 @@ def _told_by_the_trail() -> Told:
     events = AuditEvent.objects.filter(object_type__in=_TYPES).order_by("pk")
 
     columns = ("action", "object_type", "object_id", "before", "after")
+
     for action, kind, key, before, after in events.values_list(*columns).iterator():
         told = found[kind, key]
         if action in _MADE:
@@ -222,6 +223,7 @@ def _find_in_entries() -> Iterator[Finding]:
     """
     rows = Entry.objects.select_related("phase__campaign", "run", "participation")
     priorities: dict[tuple[int, int | None], list[int]] = defaultdict(list)
+
     for entry in rows.prefetch_related("phase__extensions").order_by("pk"):
         phase, team, run = entry.phase, entry.participation, entry.run
 

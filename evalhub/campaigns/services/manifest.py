@@ -83,6 +83,7 @@ def freeze_phase(phase: Phase, qrels: Qrels, stood: tuple[str, ...] | None = Non
     sets = reference_sets(read, sees_all=True)
     described = described_entries(read, sets, list(range(len(read.entries))))
     places = placed_entries(read, stood)
+
     return FrozenPhase(
         read, described, places, tiers_of(read, places), sets, run_files_of(phase, names), names
     )
@@ -127,10 +128,12 @@ def run_files_of(phase: Phase, names: Mapping[int, ShownName]) -> str:
         return NOT_RELEASED
 
     size = 0
+
     for _, sha256 in rows:
         size += stored_bytes(sha256)
         if size > settings.EVALHUB_SNAPSHOT_RUN_BYTES:
             return TOO_LARGE
+
     return INCLUDED
 
 
@@ -150,20 +153,24 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
     }
     if phase.feedback != Phase.Feedback.NONE:
         rules["feedback"] = phase.feedback
+
     if paused := pauses_of(phase):
         rules["pauses"] = [
             {"from": instant(one.since), "to": instant(one.until), "reason": one.reason}
             for one in paused
         ]
+
     if phase.freeze_board_at:
         rules["freeze_board_at"] = instant(phase.freeze_board_at)
     if excluded := reasons_of_exclusion(phase.collection):
         rules["excluded_topics"] = [
             {"topic": topic, "reason": reason} for topic, reason in excluded.items()
         ]
+
     times = {
         name: instant(getattr(phase, name)) for name in ("opens_at", "closes_at", "late_closes_at")
     }
+
     return {
         **{name: getattr(phase, name) for name in told},
         **rules,
@@ -211,6 +218,7 @@ def _collection(phase: Phase, qrels: Qrels) -> dict[str, Any]:
     collection = phase.collection
     topics = collection.topics.order_by("position").values_list("topic_id", "title")
     listed = "".join(f"{topic}\t{' '.join(title.split())}\n" for topic, title in topics)
+
     return {
         "slug": collection.slug,
         "name": collection.name,
@@ -236,6 +244,7 @@ def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
     public = {field["key"] for field in frozen.phase.form if field.get("public", True)}
     rows = frozen.phase.entries.select_related("participation__team", "run").order_by("number")
     found = []
+
     for entry in rows:
         team, run = entry.participation, entry.run
         shown = frozen.names[team.pk] if team else None
@@ -270,7 +279,9 @@ def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
         }
         if one := described.get(entry.pk):
             told |= _values(one, ranks.get(one.row), frozen.tiers.get(one.row))
+
         found.append(told)
+
     return found
 
 
@@ -279,6 +290,7 @@ def _values(one: OwnEntry, rank: int | None, tested: TestedPlace | None) -> dict
     for name, (mean, topics) in one.means.items():
         low, high = one.intervals.get(name, (None, None))
         means[name] = {"mean": mean, "topics": topics, "low": low, "high": high}
+
     return {
         "rank": rank,
         "tier": tested.tier if tested else None,
@@ -310,14 +322,18 @@ def shown_manifest(snapshot: Snapshot) -> dict[str, Any]:
     manifest: dict[str, Any] = json.loads(snapshot.manifest)
     if snapshot.withdrawn_at is None:
         return manifest
+
     del manifest["files"]
+
     for phase in manifest["phases"]:
         phase["entries"] = [
             {key: entry[key] for key in entry if key not in _OF_VALUES}
             for entry in phase["entries"]
         ]
+
     after = snapshot.superseded_by.order_by("number").values_list("sha256", flat=True).first()
     at = instant(snapshot.withdrawn_at)
+
     return {
         **manifest,
         "withdrawn": {"at": at, "reason": snapshot.withdrawn_reason, "successor": after},

@@ -40,12 +40,14 @@ def note_moments() -> int:
     running = Phase.objects.filter(
         lately, campaign__state=Campaign.State.PUBLISHED, opens_at__lte=now
     ).distinct()
+
     for phase in running.select_related("campaign", "collection").prefetch_related("extensions"):
         known = set(phase.moments.values_list("kind", "of"))
         for kind, of, at, teams in _due(phase, now):
             if (kind, of) not in known:
                 told = {"phase": phase, "kind": kind, "of": of}
                 noted += _once(told, partial(notify_moment, phase, kind, at, teams))
+
     return noted
 
 
@@ -53,10 +55,12 @@ def note_waiting() -> int:
     """Tell organisers once of each release that was due half an hour ago and waits. Return how many those are."""
     noted, since = 0, clock.database_now() - PATIENCE
     waiting = due_releases(since).filter(planned_at__gt=since - OLD_NEWS)
+
     for release in waiting.select_related("phase__campaign"):
         told = {"phase": release.phase, "kind": _Kind.WAITING, "of": release.planned_at}
         if not PhaseMoment.objects.filter(**told).exists():
             noted += _once(told, partial(notify_waiting, release))
+
     return noted
 
 
@@ -73,6 +77,7 @@ def note_digests() -> int:
     published = Entry.objects.filter(
         arrived | changed, phase__campaign__state=Campaign.State.PUBLISHED
     )
+
     for campaign in Campaign.objects.filter(pk__in=published.order_by().values("phase__campaign")):
         first = campaign.phases.order_by("pk").first()
         told = {"phase": first, "kind": _Kind.DIGEST, "of": ends}
@@ -84,6 +89,7 @@ def note_digests() -> int:
                 told,
                 partial(notify_digest, campaign, starts, list(rows.order_by("phase", "number"))),
             )
+
     return noted
 
 
@@ -94,6 +100,7 @@ def _due(
     by_end: dict[datetime, list[Participation]] = defaultdict(list)
     for team in accepted(phase.campaign):
         by_end[closing_time(phase, team)].append(team)
+
     by_end = by_end or {closing_time(phase, None): []}
     if phase.opens_at <= now < min(phase.opens_at + OLD_NEWS, *by_end):
         yield (
@@ -102,9 +109,11 @@ def _due(
             phase.closes_at,
             [team for teams in by_end.values() for team in teams],
         )
+
     for end, teams in by_end.items():
         if end <= now < end + OLD_NEWS:
             yield _Kind.CLOSED, end, end, teams
+
         for kind, hours in _HOURS:
             starts, nearer = end - timedelta(hours=hours), _next(end, hours)
             # A phase of two days does not begin with a reminder of three.
@@ -136,5 +145,7 @@ def _once(moment: dict[str, Any], tell: Callable[[], None]) -> bool:
     except IntegrityError:
         if not PhaseMoment.objects.filter(**moment).exists():
             raise
+
         return False
+
     return True

@@ -66,6 +66,7 @@ def notify(
     whom = Q(campaign_memberships__participation__in=teams, campaign_memberships__left_at=None)
     if organisers:
         whom |= Q(memberships__team=campaign.team_id, memberships__role=Membership.Role.OWNER)
+
     recipients = User.objects.filter(whom, is_active=True).distinct().order_by("pk")
     link = f"{settings.EVALHUB_URL}/campaigns/{campaign.slug}/" if settings.EVALHUB_URL else ""
     why = f"You get this because you take part in the campaign {campaign.name}, or organise it."
@@ -86,6 +87,7 @@ def notify_received(entry: Entry, left: Any) -> None:
     phase, run, team = entry.phase, entry.run, entry.participation
     if team is None:
         return
+
     kept = (
         ("slots", left.slots_left),
         ("attempts today", left.attempts_left_today),
@@ -126,17 +128,20 @@ def notify_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> Non
     `our_fault`."""
     entered = Entry.objects.filter(run=run, state=Entry.State.ENTERED)
     of = ("phase__campaign", "phase__collection", "run", "participation")
+
     for entry in entered.select_related(*of):
         event = Event.ENTRY_FAILED if failed else Event.ENTRY_EVALUATED
         open_to_team = gives_feedback(entry.phase, "own", "board")
         if not (open_to_team or failed):
             continue
+
         happened = "could not be evaluated" if failed else "is evaluated"
         subject = f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, {happened}"
         counts = ""
         if failed and entry.role == Entry.Role.COMPETING:
             free = " The fault is the server's: as long as that is so, the entry does not count as an attempt."
             counts = free if our_fault else " It counts as an attempt."
+
         teams = [entry.participation] if entry.participation and open_to_team else []
         about = _about(entry, "failed" if failed else "evaluated")
         text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} {happened}.{counts}"
@@ -236,6 +241,7 @@ def notify_team(participation: Participation, state: str, reason: str = "") -> N
     event = events.get(Participation.State(state))
     if event is None:
         return
+
     campaign, asks = participation.campaign, event == Event.TEAM_REQUESTED
     happened = "asks to take part" if asks else f"was {state}"
     text = f"Team {participation.name} {happened} in {campaign.name}.{f' The reason: {reason}' if reason else ''}"
@@ -263,12 +269,14 @@ def notify_invited(invitation: Invitation) -> None:
     user, team, participation = invitation.user, invitation.team, invitation.participation
     if participation is None:
         return
+
     campaign = participation.campaign
     recent = Mail.objects.filter(
         campaign=campaign, event=_INVITED, created_at__gt=timezone.now() - timedelta(days=1)
     )
     if recent.filter(recipient=user).count() >= MAX_INVITED:
         return
+
     by = f"{invitation.invited_by} invites you" if invitation.invited_by else "You are invited"
     role = Membership.Role(invitation.role).label.lower()
     where = f":\n{settings.EVALHUB_URL}/account/" if settings.EVALHUB_URL else "."
@@ -327,9 +335,11 @@ def notify_superseded(qrels: Qrels) -> None:
         one.phase_id: one
         for one in done.select_related("phase__campaign", "qrels").order_by("done_at")
     }
+
     for release in latest.values():
         if release.qrels is None or release.qrels_id == qrels.pk:
             continue
+
         phase, campaign = release.phase, release.phase.campaign
         text = (
             f"The results of phase {phase.name} of {campaign.name} were released by version {release.qrels.version} of "
@@ -380,8 +390,10 @@ def notify_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -
         lines.append(
             f"{entry.phase.name}, entry {entry.number}: {entry.run.tag} of {whose}, {arrived}"
         )
+
     if more := len(entries) - len(lines):
         lines.append(f"and {more:,} more")
+
     link = f"{settings.EVALHUB_URL}/campaigns/{campaign.slug}/desk/" if settings.EVALHUB_URL else ""
     why = f"You get this once a day because you organise the campaign {campaign.name}."
     owners = Q(memberships__team=campaign.team_id, memberships__role=Membership.Role.OWNER)
@@ -428,6 +440,7 @@ def _about(entry: Entry, state: str) -> dict[str, Any]:
 def _of_entry(event: Webhook.Event, entry: Entry, subject: str, text: str) -> None:
     if entry.participation is None:
         return
+
     state = event.removeprefix("entry.")
     path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
     about, teams = _about(entry, state), [entry.participation]

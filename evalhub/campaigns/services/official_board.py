@@ -45,6 +45,7 @@ def placed_entries(
         competing = [row_of[entry.run_id] for entry in entries if entry.run_id in row_of]
     else:
         competing = [row for row, entry in enumerate(read.entries) if str(entry.pk) in stood]
+
     beside = [
         row
         for row, entry in enumerate(read.entries)
@@ -57,6 +58,7 @@ def placed_entries(
 
     below = sorted((row for row in competing if row not in ranks), key=place)
     ordered = sorted([*ranks, *beside], key=place)
+
     return [(row, ranks.get(row)) for row in [*ordered, *below]]
 
 
@@ -69,6 +71,7 @@ def _ranks(read: EntryValues, rows: list[int]) -> dict[int, int]:
         lambda keys: covered_topics(keys, measure),
         lower_first=measure.lower_is_better,
     )
+
     return {row_of[key]: rank for key, rank in order.rank_of.items()}
 
 
@@ -78,17 +81,21 @@ def tiers_of(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[in
     rows, measure = [row for row, rank in places if rank], read.measures[0]
     if measure.name not in read.values or not 2 <= len(rows) <= MAX_TESTED:
         return {}
+
     values = read.values[measure.name][rows]
     common = np.isfinite(values).all(axis=0)
     if np.count_nonzero(common) < 2:
         return {}
+
     lower = measure.lower_is_better
     pairs = Pairs(len(rows))
     family = compare_family(values[:, common], pairs, USUAL_TEST, USUAL_RULE, lower_is_better=lower)
     if family.tiers is None:
         return {}
+
     best: list[bool | None] = [None] * len(rows)
     if holds_for_ranks(USUAL_TEST, USUAL_RULE.correction):
         better = family.verdicts.better(lower)
         best = rank_sets(len(rows), *pairs.indices(), better).best.tolist()
+
     return dict(zip(rows, map(TestedPlace, family.tiers.tier.tolist(), best), strict=True))

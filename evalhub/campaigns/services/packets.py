@@ -21,6 +21,7 @@ def kept_packet(edition: Edition, participation: Participation) -> Packet | None
         raise StoredValueCorrupt(
             f"the packet of team {participation.team} is damaged; ask the operator for a backup"
         )
+
     return found
 
 
@@ -31,7 +32,9 @@ def keep_packet(
     made = {"name": name, "content": content, "sha256": sha256}
     if not edition.name:
         return Packet(phase=edition.phase, participation=participation, **made)
+
     key = {"phase": edition.phase, "participation": participation, "edition": edition.name}
+
     return Packet.objects.get_or_create(**key, defaults=made)[0]
 
 

@@ -34,6 +34,7 @@ def closing_time(phase: Phase, participation: Participation | None) -> datetime:
         for one in phase.extensions.all()
         if one.participation_id is None or one.participation_id == own
     ]
+
     return max([phase.closes_at, *later])
 
 
@@ -52,6 +53,7 @@ def phase_state(phase: Phase, participation: Participation | None, now: datetime
         return PhaseState.PAUSED if paused else PhaseState.OPEN
     if phase.late_closes_at and now < phase.late_closes_at:
         return PhaseState.LATE
+
     return PhaseState.CLOSED
 
 
@@ -67,10 +69,12 @@ def read_zone(text: str) -> str:
     try:
         if len(name) > 64 or not re.fullmatch(r"[A-Za-z0-9_+/-]+", name):
             raise ValueError(name)
+
         ZoneInfo(name)
     except (ValueError, KeyError, OSError) as error:
         message = f"unknown zone {text[:40]!r}; write AoE, UTC, or a name such as Europe/Lisbon"
         raise InvalidInput(message, code="unknown_zone", pointer="/zone") from error
+
     return name
 
 
@@ -85,6 +89,7 @@ def read_time(text: str, zone: str, *, name: str, ends: bool = False) -> datetim
         if _DAY.fullmatch(given):
             day = date.fromisoformat(given) + timedelta(days=ends)
             return datetime.combine(day, time(), ZoneInfo(zone)).astimezone(UTC)
+
         found = parse_datetime(given)
         if found and found.tzinfo:
             return found.astimezone(UTC)
@@ -92,5 +97,6 @@ def read_time(text: str, zone: str, *, name: str, ends: bool = False) -> datetim
         raise InvalidInput(
             f"{name}: {given[:40]!r} is not a time of the calendar", pointer=pointer
         ) from error
+
     message = f"{name}: write 2027-06-01T12:00:00Z, with its offset, or a day such as 2027-05-31 with a zone"
     raise InvalidInput(message, code="bad_time", pointer=pointer)

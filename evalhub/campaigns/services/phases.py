@@ -77,10 +77,12 @@ def create_phase(
                 raise Conflict(
                     f"campaign {campaign} is archived; it stays as it is", code="campaign_archived"
                 )
+
             if campaign.phases.count() >= MAX_PHASES:
                 raise Conflict(
                     f"campaign {campaign} has {MAX_PHASES} phases", code="too_many_phases"
                 )
+
             phase = Phase(campaign=campaign, **{**fields, **_read(fields)})
             if (
                 campaign.state == Campaign.State.PUBLISHED
@@ -88,6 +90,7 @@ def create_phase(
             ):
                 say = "a phase of a published campaign opens in the future"
                 raise InvalidInput(say, pointer="/opens_at")
+
             _check(phase, user)
             phase.save(force_insert=True)
             after = _told({name: getattr(phase, name) for name in _SET})
@@ -95,8 +98,10 @@ def create_phase(
     except IntegrityError as error:
         if not Phase.objects.filter(campaign=campaign, slug=slug).exists():
             raise
+
         message = f"campaign {campaign} has a phase {slug!r} already"
         raise Conflict(message, code="slug_taken", pointer="/slug") from error
+
     return phase
 
 
@@ -118,17 +123,21 @@ def change_phase(
                 f"campaign {phase.campaign} is archived; it stays as it is",
                 code="campaign_archived",
             )
+
         if phase.campaign.state != Campaign.State.DRAFT:
             _check_published(phase, after)
             for name in ("opens_at", "late_closes_at"):
                 if after.get(name):
                     check_far_away(name, after[name], confirm)
+
         if set(_OF_ENTRIES) & set(after) and phase.entries.exists():
             raise Conflict(
                 f"phase {phase.slug} has entries, which answered its form", code="phase_has_entries"
             )
+
         for name, value in after.items():
             setattr(phase, name, value)
+
         _check(phase, user)
         phase.save(update_fields=list(after))
         if after:
@@ -165,22 +174,27 @@ def extend_phase(
             raise Conflict(
                 f"phase {phase.slug} is closed and cannot be extended", code="phase_closed"
             )
+
         if phase.kind == Phase.Kind.EVALUATION and collection.disclosure != Disclosure.ORGANISERS:
             raise Conflict(f"results on {collection} are disclosed", code="evaluation_needs_blind")
+
         if until <= old:
             message = (
                 f"phase {phase.slug} closes at {time_text(old)}; an extension is later than that"
             )
             raise Conflict(message, code="deadline_only_moves_later", pointer="/closes_at")
+
         check_far_away("closes_at", until, confirm)
         fields = {"old": old, "new": until, "reason": reason, "announced_at": now, "actor": user}
         fields["values_seen_since"] = values_seen_since(phase)
         if participation is None:
             fields["old_late"] = phase.late_closes_at
+
         made = Extension.objects.create(phase=phase, participation=participation, **fields)
         if participation is None:
             late = phase.late_closes_at and max(phase.late_closes_at, until)
             Phase.objects.filter(pk=phase.pk).update(closes_at=until, late_closes_at=late)
+
         team = {"team": participation.team.slug} if participation else {}
         after = {"closes_at": until, "reason": reason, **team}
         record(
@@ -192,6 +206,7 @@ def extend_phase(
             after=after,
         )
         notify_extended(made, phase, notice_given(made))
+
     return made
 
 
@@ -237,6 +252,7 @@ def cancel_extension(
         if participation is None:
             late = extension.old_late or phase.late_closes_at
             Phase.objects.filter(pk=phase.pk).update(closes_at=extension.old, late_closes_at=late)
+
         team = {"team": participation.team.slug} if participation else {}
         record(
             origin,
@@ -268,6 +284,7 @@ def seen_extensions(
             found.append((one, ShownName(team.team.slug, team.shown_name, hidden=False)))
         elif phase.collection.disclosure >= Disclosure.PARTICIPANTS:
             found.append((one, pseudonym(team)))
+
     return found
 
 
@@ -280,7 +297,9 @@ def notice_between(announced: datetime, end: datetime) -> str:
     """Return what is said of an extension that was announced then, when this was the end."""
     if announced >= end:
         return "announced after the end"
+
     left = end - announced
+
     return (
         f"announced {int(left / timedelta(hours=1))} hours before the end"
         if left < SHORT_NOTICE
@@ -299,6 +318,7 @@ def pause_phase(*, phase: Phase, reason: str, origin: Origin = SYSTEM) -> None:
             raise Conflict(
                 f"phase {phase.slug} is not open, so it cannot be paused", code="phase_not_open"
             )
+
         Phase.objects.filter(pk=phase.pk).update(paused_at=now, paused_reason=reason)
         record(
             origin,
@@ -316,6 +336,7 @@ def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
         phase, now = locked_phase(phase), clock.database_now()
         if phase.paused_at is None:
             raise Conflict(f"phase {phase.slug} is not paused", code="phase_not_paused")
+
         before = {"paused_at": phase.paused_at, "reason": phase.paused_reason}
         Phase.objects.filter(pk=phase.pk).update(paused_at=None, paused_reason="")
         after = {"resumed_at": now}
@@ -345,12 +366,15 @@ def pauses_of(phase: Phase) -> list[Pause]:
         object_type="phase", object_id=str(phase), action=_Action.PHASE_RESUMED
     )
     found = []
+
     for event in events.order_by("pk"):
         since = parse_datetime(event.before["paused_at"]) or event.time
         until = parse_datetime(event.after.get("resumed_at") or "") or event.time
         found.append(Pause(since, until, event.before["reason"]))
+
     if phase.paused_at:
         found.append(Pause(phase.paused_at, None, phase.paused_reason))
+
     return found
 
 
@@ -362,6 +386,7 @@ def locked_phase(phase: Phase) -> Phase:
     found = rows.filter(pk=phase.pk).first()
     if found is None:
         raise Conflict(f"phase {phase.slug} was deleted meanwhile", code="conflict")
+
     return found
 
 
@@ -376,12 +401,15 @@ def _check(phase: Phase, user: User) -> None:
         raise InvalidInput("a phase closes after it opens", pointer="/closes_at")
     if phase.late_closes_at and phase.late_closes_at < phase.closes_at:
         raise InvalidInput("late entries end at closes_at or later", pointer="/late_closes_at")
+
     try:
         check_measures(phase.measures, phase.collection.documents)
     except ValidationError as error:
         raise InvalidInput("; ".join(error.messages), pointer="/measures") from error
+
     if not Collection.objects.managed_by(user).filter(pk=phase.collection_id).exists():
         raise NotAllowed(f"only organisers of collection {phase.collection} can use it for a phase")
+
     _check_feedback(phase)
     check_naming(phase)
     hidden = phase.collection.disclosure == Disclosure.ORGANISERS
@@ -400,14 +428,17 @@ def _check_feedback(phase: Phase) -> None:
             "only a phase that shows teams its leaderboard as feedback can freeze it",
             pointer="/freeze_board_at",
         )
+
     if phase.kind == Phase.Kind.EVALUATION:
         if phase.feedback != none:
             raise InvalidInput("an evaluation gives no feedback: write none", pointer="/feedback")
+
         others = Phase.objects.exclude(feedback=none).exclude(pk=phase.pk)
         on_same = others.filter(collection=phase.collection).select_related("campaign").first()
         if on_same:
             message = f"phase {on_same} gives feedback on {phase.collection}, which would leak its judgements"
             raise Conflict(message, code="feedback_would_leak", pointer="/collection")
+
         active = phase.collection.active_qrels
         leaking = feedback_on(files_of(active), phase.collection)
         if active and leaking:
@@ -435,6 +466,7 @@ def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:
     if fixed := [name for name in _FIXED if name in after]:
         message = f"{fixed[0]} of a phase stays as it was published"
         raise Conflict(message, code="campaign_published", pointer=f"/{fixed[0]}")
+
     for name in ("opens_at", "closes_at", "late_closes_at"):
         old, new = getattr(phase, name), after.get(name)
         if name not in after or (old is None and new is not None):
@@ -446,6 +478,7 @@ def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:
             raise InvalidInput(
                 "extend the phase with extend/, which takes a reason", pointer="/closes_at"
             )
+
         if name == "opens_at" and phase.opens_at <= clock.database_now():
             raise Conflict(
                 f"phase {phase.slug} has opened", code="phase_has_opened", pointer="/opens_at"

@@ -30,11 +30,13 @@ def draw_pseudonym(campaign: Campaign) -> int:
     that of names nor that of arrival. The campaign's row is locked until the transaction ends."""
     found = Campaign.objects.select_for_update().get(pk=campaign.pk)
     taken = set(found.participations.exclude(pseudonym=None).values_list("pseudonym", flat=True))
+
     for low, high in _RANGES:
         numbers = list(range(low, high + 1))
         random.Random(f"{found.seed} {low}").shuffle(numbers)  # noqa: S311
         if free := next((number for number in numbers if number not in taken), None):
             return free
+
     raise Conflict(f"campaign {found} has no pseudonym left", code="conflict")
 
 
@@ -55,6 +57,7 @@ def shown_at_latest(campaign: Campaign) -> datetime | None:
             .first()
         )
         known["_shown_at_latest"] = first + LONGEST if first else None
+
     return known["_shown_at_latest"]
 
 
@@ -80,7 +83,9 @@ def hides(
         latest = shown_at_latest(campaign)
         if latest is None or now < latest:
             return True
+
     by_release = campaign.names == Campaign.Names.HIDDEN_UNTIL_RELEASE
+
     return by_release and disclosure < Disclosure.PARTICIPANTS
 
 
@@ -117,9 +122,11 @@ def names_at(
             # One object for each campaign, which remembers what was read.
             one.campaign = campaigns.setdefault(one.campaign_id, one.campaign)
             hidden = is_hidden(one, disclosure, now)
+
         found[one.pk] = (
             pseudonym(one) if hidden else ShownName(one.team.slug, one.shown_name, hidden=False)
         )
+
     return found
 
 
@@ -141,11 +148,13 @@ def veil(collection: Collection) -> datetime | None:
         .select_related("campaign")
         .distinct()
     )
+
     for team in teams:
         # One object for each campaign, which remembers what was read.
         team.campaign = campaigns.setdefault(team.campaign_id, team.campaign)
         if until := hidden_until(team):
             ends.append(until)
+
     return max(ends, default=None)
 
 

@@ -23,6 +23,7 @@ def note_values_read(collection: Collection, origin: Origin) -> None:
     are sent."""
     if origin.actor is None or collection.disclosure != Disclosure.ORGANISERS:
         return
+
     entered = Entry.objects.filter(
         phase__collection=collection, participation__isnull=False
     ).order_by()
@@ -41,6 +42,7 @@ def values_seen_since(phase: Phase) -> datetime | None:
         "after", flat=True
     )
     times = [at for after in rows if (at := parse_datetime(after["at"]))]
+
     return min(times, default=None)
 
 

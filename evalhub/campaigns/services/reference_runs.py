@@ -53,7 +53,9 @@ def read_beside(entry: Entry) -> Beside | None:
     qrels = released.qrels if released else phase.collection.active_qrels
     if team is None or qrels is None:
         return None
+
     as_of = released.at if released else None
+
     try:
         found = read_in_snapshot(
             lambda: read_own_results(
@@ -63,6 +65,7 @@ def read_beside(entry: Entry) -> Beside | None:
     except EvalHubError:
         # Too much to be read for a page: the packet has it.
         return None
+
     return _beside(found, entry)
 
 
@@ -70,6 +73,7 @@ def _beside(found: OwnResults, entry: Entry) -> Beside | None:
     own = next((one for one in found.entries if one.entry.pk == entry.pk), None)
     if own is None or own.of is None or not found.read.by_topic:
         return None
+
     measure, of = found.read.by_topic[0], found.sets[own.of]
     numbers = of.by_topic[measure.name]
     columns = (found.read.values[measure.name][own.row], numbers.low, numbers.median, numbers.high)
@@ -81,5 +85,7 @@ def _beside(found: OwnResults, entry: Entry) -> Beside | None:
     ]
     if not known:
         return None
+
     ordered = sorted(known, key=lambda one: (-one.difference, one.topic))
+
     return Beside(measure.name, len(of.rows), ordered, measure.lower_is_better)

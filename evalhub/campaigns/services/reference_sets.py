@@ -103,6 +103,7 @@ def read_entry_values(
         # Nothing is entered again once results are out: whoever left after that moment took part
         # until then.
         there, wanted = there | Q(state_changed_at__gt=as_of), wanted.filter(arrived_at__lte=as_of)
+
     found = (
         wanted.filter(there)
         .select_related("participation__team", "participation__campaign", "run__team")
@@ -119,6 +120,7 @@ def read_entry_values(
     keys = [made[entry.run_id] for entry in kept]
     check_values(len(keys), qrels.topics, len(measures))
     read = {measure.name: matrix_of(keys, measure, qrels) for measure in measures}
+
     return EntryValues(
         phase,
         qrels,
@@ -152,6 +154,7 @@ def reference_sets(
             rows = []
         elif reference == BEST_OF_TEAM:
             rows = _best_of_teams(read, rows)
+
         figures = {name: topic_figures(values[rows]) for name, values in read.values.items()}
         kept = figures if sees_all else {name: _safe(one) for name, one in figures.items()}
         sets.append(
@@ -159,6 +162,7 @@ def reference_sets(
                 run_type, rows, kept, withheld=not sees_all and len(rows) < MIN_RUNS_OF_QUARTILES
             )
         )
+
     return sets
 
 
@@ -174,6 +178,7 @@ def _masked(entry: Entry, names: dict[int, ShownName]) -> Entry:
     shown = names[entry.participation_id] if entry.participation_id else None
     if shown is None or not shown.hidden:
         return entry
+
     found, team = copy.copy(entry), copy.copy(entry.participation)
     found.run = copy.copy(entry.run)
     found.run.tag, found.run.description = hidden_tag(entry), ""
@@ -184,6 +189,7 @@ def _masked(entry: Entry, names: dict[int, ShownName]) -> Entry:
             "",
         )
         found.participation = team
+
     return found
 
 

@@ -44,21 +44,25 @@ def plan_release(
                 f"campaign {phase.campaign} is {phase.campaign.state}; a published one has releases"
             )
             raise Conflict(message, code="not_published")
+
         version = None
         if qrels is not None:
             version = phase.collection.qrels.filter(version=qrels).first()
             if version is None:
                 message = f"collection {phase.collection} has no judgements of version {qrels}"
                 raise InvalidInput(message, pointer="/qrels")
+
         if at is not None and at <= now:
             message = (
                 f"{time_text(at)} is past; leave `at` out and POST to now/, or give a later time"
             )
             raise Conflict(message, code="release_in_the_past", pointer="/at")
+
         over = last_closing_time(phase)
         if at is not None and at < over and phase.kind == Phase.Kind.EVALUATION:
             message = f"phase {phase.slug} closes at {time_text(over)}; its results are released then or later"
             raise Conflict(message, code="phase_not_over", pointer="/at")
+
         _check_new(phase, audience, version or phase.collection.active_qrels)
         fields = {
             "planned_at": at,
@@ -70,6 +74,7 @@ def plan_release(
         after = {"planned_at": at, "qrels": qrels, "with_run_files": with_run_files}
         told = {name: value for name, value in after.items() if value is not None}
         record(origin, _Action.RELEASE_PLANNED, made, collection=phase.collection, after=told)
+
     return made
 
 
@@ -100,6 +105,7 @@ def check_planned(release: Release) -> None:
             f"the {release} was done at {time_text(release.done_at)}, permanently",
             code="already_released",
         )
+
     if release.cancelled_at:
         raise Conflict(f"the {release} was cancelled; plan another one", code="release_cancelled")
 
@@ -133,6 +139,7 @@ def _check_new(phase: Phase, audience: int, qrels: Qrels | None) -> None:
         if qrels is None or last.qrels_id == qrels.pk:
             message += "; they can be released again by other judgements: activate these, or name their version in qrels"
             raise Conflict(message, code="already_released")
+
     if Release.objects.filter(
         phase=phase, cancelled_at=None, done_at=None, audience=audience
     ).exists():

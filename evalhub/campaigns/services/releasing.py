@@ -58,6 +58,7 @@ def release_due() -> int:
         except EvalHubError as error:
             # The others are not kept from their time by this one.
             logger.error("the %s failed: %s", release, error.message)
+
     return done
 
 
@@ -95,13 +96,16 @@ def do_release(
                 else f"version {found.qrels.version} to be active"
             )
             raise Conflict(f"the {found} needs {wanted}", code="release_needs_qrels")
+
         running = count_running(phase, qrels)
         if running and not force:
             message = f"{running:,} entries of phase {phase.slug} are still to be evaluated under these judgements"
             raise Conflict(message, code="evaluations_running")
+
         before = collection.disclosure
         if before < audience:
             disclose(collection=collection, to=audience, origin=origin)
+
         entries = official(phase, partial(primary_means, qrels, phase))
         now = clock.database_now()
         fields = {"done_at": now, "qrels": qrels, "official": [str(entry.pk) for entry in entries]}
@@ -119,6 +123,7 @@ def do_release(
             after=told,
         )
         notify_released(found)
+
     return Release.objects.select_related("phase__campaign", "phase__collection", "qrels").get(
         pk=found.pk
     )
@@ -131,6 +136,7 @@ def count_running(phase: Phase, qrels: Qrels) -> int:
     done = Evaluation.objects.current(qrels, phase.collection.scores).filter(
         state__in=(state.EVALUATED, state.FAILED)
     )
+
     return runs.exclude(run__in=done.values("run")).count()
 
 
@@ -139,6 +145,7 @@ def waits_for(release: Release, now: datetime) -> tuple[str | None, int]:
     nothing, or for its time alone."""
     if release.done_at or release.cancelled_at:
         return None, 0
+
     qrels = release.phase.collection.active_qrels
     running = count_running(release.phase, qrels) if qrels else 0
     if release.planned_at is None or release.planned_at > now:
@@ -147,4 +154,5 @@ def waits_for(release: Release, now: datetime) -> tuple[str | None, int]:
         return "qrels", running
     if now < last_closing_time(release.phase):
         return "phase", running
+
     return "evaluations" if running else None, running

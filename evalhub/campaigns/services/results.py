@@ -98,6 +98,7 @@ def read_own_results(
     own = [
         row for row, entry in enumerate(read.entries) if entry.participation_id == participation.pk
     ]
+
     return OwnResults(
         read, reference, sets, described_entries(read, sets, own), participation, sees_all
     )
@@ -110,12 +111,15 @@ def described_entries(
     keys = [read.evaluations[row] for row in rows]
     ends: dict[str, Mapping[int, Ends]] = {}
     intervals = intervals_of(keys, read.measures, CONFIDENCE, read.qrels.topics)
+
     for measure in read.measures:
         ends[measure.name] = within_range(intervals, measure)
+
     judged = means_of(keys, [JUDGED], read.qrels.pk)
     depths = depths_of(keys)
     places = {one.run_type: place for place, one in enumerate(sets)}
     found = []
+
     for row, pk in zip(rows, keys, strict=True):
         entry = read.entries[row]
         of = places.get(read.type_of(entry))
@@ -131,4 +135,5 @@ def described_entries(
                 of is not None and row in sets[of].rows,
             )
         )
+
     return found

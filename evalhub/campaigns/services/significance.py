@@ -51,6 +51,7 @@ def tested_entries(found: OwnResults) -> Iterator[Tested]:
             yield from _family(
                 measure, own, values, one.by_topic[measure.name].median, f"{MEDIAN}{kind}"
             )
+
         for row in baselines:
             own = [entry for entry in found.entries if entry.row != row]
             yield from _family(measure, own, values, values[row], found.read.entries[row].run.tag)
@@ -64,11 +65,13 @@ def _family(
     topics = int(np.count_nonzero(common))
     if not own or topics < 2:
         return
+
     pairs = Pairs(len(rows), len(own))
     family = compare_family(
         rows[:, common], pairs, TEST, USUAL_RULE, lower_is_better=measure.lower_is_better
     )
     result = family.result
+
     for place, one in enumerate(own):
         yield Tested(
             measure,

@@ -40,14 +40,18 @@ def keep_snapshot(
         same = Snapshot.objects.filter(sha256=sha256).first()
         if same:
             return same, False
+
         others = Snapshot.objects.filter(campaign=campaign)
         if others.count() >= MAX_SNAPSHOTS:
             raise Conflict(
                 f"campaign {campaign} has {MAX_SNAPSHOTS} snapshots", code="too_many_snapshots"
             )
+
         length = CODE
+
         while Snapshot.objects.filter(code=sha256[:length]).exists():
             length += 1
+
         before = others.filter(phase=phase, withdrawn_at=None).order_by("-number").first()
         made = Snapshot(
             campaign=campaign,
@@ -73,6 +77,7 @@ def keep_snapshot(
             collection=phase.collection if phase else None,
             after=after,
         )
+
     return made, True
 
 
@@ -85,7 +90,9 @@ def withdraw_snapshot(*, snapshot: Snapshot, reason: str, origin: Origin = SYSTE
             raise Conflict(
                 f"snapshot {snapshot.code} is withdrawn already", code="already_withdrawn"
             )
+
         record(origin, _Action.SNAPSHOT_WITHDRAWN, snapshot, after={"reason": reason})
+
     return Snapshot.objects.get(pk=snapshot.pk)
 
 
@@ -95,15 +102,18 @@ def give_doi(*, snapshot: Snapshot, doi: str, origin: Origin = SYSTEM) -> Snapsh
         found = Snapshot.objects.select_for_update().get(pk=snapshot.pk)
         if found.withdrawn_at:
             raise Conflict(f"snapshot {found.code} is withdrawn", code="already_withdrawn")
+
         if found.doi and found.doi != doi:
             message = (
                 f"snapshot {found.code} has the DOI {found.doi}, which papers may cite already"
             )
             raise Conflict(message, code="doi_given", pointer="/doi")
+
         if not found.doi:
             Snapshot.objects.filter(pk=found.pk).update(doi=doi)
             record(origin, _Action.SNAPSHOT_CHANGED, found, before={"doi": ""}, after={"doi": doi})
             found.doi = doi
+
     return found
 
 
@@ -116,6 +126,7 @@ def snapshots_seen_by(user: Any) -> QuerySet[Snapshot]:
     rows = Snapshot.objects.filter(campaign__in=Campaign.objects.visible_to(user).values("pk"))
     rows = rows.filter(Q(phase__isnull=False) | ~Q(campaign__in=of_all))
     rows = rows.exclude(phase__collection__in=hidden.values("pk"))
+
     return rows.select_related("campaign__team", "phase__collection").defer("archive")
 
 

@@ -20,18 +20,21 @@ def check_naming(phase: Phase) -> None:
     which no tag can have."""
     if not phase.naming:
         return
+
     known = {"team": None, "name": None, "priority": None, **_choices(phase)}
     parts = list(_PART.finditer(phase.naming))
     named = [part[1] for part in parts if part[1]]
     if "".join(part[0] for part in parts) != phase.naming or len(set(named)) != len(named):
         say = "write letters, digits, '.', '_', '-', and each field once in braces, as in {team}-{run_type}-{priority}"
         raise InvalidInput(say, pointer="/naming")
+
     if unknown := [one for one in named if one not in known]:
         say = (
             f"a tag cannot have {{{unknown[0]}}}; the fields are {', '.join(known)}: of the form those of type choice "
             "that are required and whose choices can stand in a tag"
         )
         raise InvalidInput(say, pointer="/naming")
+
     if set(named) <= {"team"}:
         say = "a tag is not the name of the team alone, and differs from run to run; add {name} or {priority}"
         raise InvalidInput(say, pointer="/naming")
@@ -51,6 +54,7 @@ def check_tag_named(
     is withdrawn, and the tag that has the next free one may be taken."""
     if not phase.naming:
         return
+
     given: dict[str, Any] = {
         **answers,
         "team": team,
@@ -59,6 +63,7 @@ def check_tag_named(
         "name": "",
     }
     choices, pattern, expected = _choices(phase), "", ""
+
     for part in _PART.finditer(phase.naming):
         name, said = part[1], str(given.get(part[1]) or "")
         if not name or said:
@@ -66,6 +71,7 @@ def check_tag_named(
         else:
             among = "|".join(re.escape(one) for one in choices.get(name, []))
             pattern, expected = f"{pattern}(?:{_ANY.get(name, among)})", expected + part[0]
+
     if not re.fullmatch(pattern, tag, re.IGNORECASE | re.ASCII):
         message = f"the tag {tag!r} is not of the form {expected}; phase {phase.slug} names runs {phase.naming}"
         raise Unprocessable(message, code="wrong_tag", pointer="/tag")
@@ -80,6 +86,7 @@ def _choices(phase: Phase) -> dict[str, list[str]]:
     }
     if phase.run_types:
         fields["run_type"] = [one["key"] for one in phase.run_types]
+
     return {
         key: texts
         for key, texts in fields.items()

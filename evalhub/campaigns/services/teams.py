@@ -72,6 +72,7 @@ def register_team(
         raise InvalidInput(
             "type your name to sign the agreements", code="required", pointer="/typed_name"
         )
+
     with transaction.atomic():
         campaign, now = locked(campaign), clock.database_now()
         if refusal := why_no_registrations(campaign, now):
@@ -82,6 +83,7 @@ def register_team(
             raise Conflict(
                 f"team {team} is registered already", code="already_registered", pointer="/team"
             )
+
         accepted = campaign.registration == Campaign.Registration.OPEN
         made = Participation.objects.create(
             campaign=campaign,
@@ -100,9 +102,12 @@ def register_team(
             after={"state": str(made.state), "name": made.name},
         )
         join(participation=made, user=user, origin=origin)
+
         for agreement in signed:
             sign(agreement=agreement, user=user, typed_name=typed_name, origin=origin)
+
         notify_team(made, made.state)
+
     return made
 
 
@@ -115,16 +120,20 @@ def why_no_registrations(campaign: Campaign, now: datetime) -> str:
         or campaign.registration == Campaign.Registration.CLOSED
     ):
         return f"campaign {campaign} takes no registrations"
+
     if closes and now >= closes:
         return f"registration closed at {closes:%Y-%m-%d %H:%M:%S} UTC"
     if shown := _disclosed(campaign):
         return f"results on {shown} are disclosed to teams of this campaign, so that no others can join it now"
+
     roster = roster_closes_at(campaign)
     if roster and now >= roster and not _all_public(campaign):
         return f"teams of campaign {campaign} stay as they were at {roster:%Y-%m-%d %H:%M:%S} UTC"
+
     # Runs that come afterwards compete with nobody's, but their teams are participants.
     afterwards = Q(kind=Phase.Kind.AFTERWARDS)
     taking = campaign.phases.filter(~afterwards | Q(collection__blind=False), closes_at__gt=now)
+
     return (
         ""
         if taking.exists()
@@ -167,6 +176,7 @@ def change_state(
         if wanted == _State.WITHDRAWN and (shown := _shown_to_others(found)):
             message = f"participants see the results of phase {shown}: only organisers can take entries out of it now"
             raise NotAllowed(message)
+
         now = clock.database_now()
         after: dict[str, Any] = {"state": wanted}
         if wanted == _State.ACCEPTED:
@@ -174,6 +184,7 @@ def change_state(
                 "accepted_at": now,
                 "pseudonym": found.pseudonym or draw_pseudonym(found.campaign),
             }
+
         Participation.objects.filter(pk=found.pk).update(**after)
         told = {"state": str(wanted), **({"reason": reason} if reason else {})}
         record(
@@ -201,6 +212,7 @@ def _shown_to_others(participation: Participation) -> Phase | None:
         .select_related("campaign", "collection")
         .distinct()
     )
+
     return next((phase for phase in phases if results_stay(phase)), None)
 
 
@@ -213,12 +225,14 @@ def rename(
         participation = locked_participation(participation)
         if not (_leads(user, participation.team) or is_organiser(participation.campaign, user)):
             raise NotAllowed(f"only owners of team {participation.team} can do this")
+
         wanted = dict(changes)
         if "name" in wanted and (
             participation.former_name or _read_by_teams(participation.campaign)
         ):
             known = participation.former_name or participation.name
             wanted["former_name"] = "" if wanted["name"] == known else known
+
         before, after = changed(participation, wanted)
         Participation.objects.filter(pk=participation.pk).update(**after)
         if after:
@@ -271,6 +285,7 @@ def _check_move(participation: Participation, until: datetime, user: User, now: 
     if participation.prolonged:
         message = f"the name of team {participation.team} was hidden longer once already"
         raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
+
     latest = shown_at_latest(participation.campaign)
     if latest and until > latest:
         message = "a name is hidden for at most nine months after the results are public"
@@ -278,6 +293,7 @@ def _check_move(participation: Participation, until: datetime, user: User, now: 
     if before is not None and before <= now:
         message = f"the name of team {participation.team} has been shown"
         raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
+
     return True
 
 
@@ -294,13 +310,16 @@ def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -
             raise NotAllowed(
                 f"only members of team {participation.team} can join it in a campaign; ask its owners first"
             )
+
         there = CampaignMember.objects.filter(campaign=campaign, user=user).first()
         if there and (there.participation_id != participation.pk or there.left_at is None):
             where = "this team" if there.participation_id == participation.pk else "a team"
             raise Conflict(
                 f"you are in {where} of campaign {campaign} already", code="already_in_campaign"
             )
+
         check_may_join(participation, user)
+
         try:
             with transaction.atomic():
                 fields = {
@@ -314,7 +333,9 @@ def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -
         except IntegrityError as error:
             message = f"you are in a team of campaign {campaign} already"
             raise Conflict(message, code="already_in_campaign") from error
+
         record(origin, _Action.PARTICIPANT_JOINED, participation, after={"user": user.username})
+
     return member
 
 
@@ -330,6 +351,7 @@ def check_may_join(participation: Participation, user: User) -> None:
         raise Conflict(
             "organisers of a campaign cannot take part in it", code="organiser_takes_part"
         )
+
     check_may_grow(participation)
     size = participation.members.filter(left_at=None).count()
     if campaign.max_team_size and size >= campaign.max_team_size:
@@ -345,6 +367,7 @@ def check_may_grow(participation: Participation) -> None:
     if participation.state not in (Participation.State.REQUESTED, Participation.State.ACCEPTED):
         message = f"team {participation.team} is {participation.state}, so no one can join it"
         raise Conflict(message, code="team_not_accepted")
+
     _check_roster(participation.campaign)
 
 
@@ -376,6 +399,7 @@ def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origi
         organiser = is_organiser(participation.campaign, user)
         if not (organiser or member.user_id == user.pk or _leads(user, participation.team)):
             raise NotAllowed(f"only owners of team {participation.team} can remove others")
+
         there = participation.members.filter(pk=member.pk)
         entered = participation.entries.exists()
         if entered and not organiser:
@@ -385,7 +409,9 @@ def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origi
             if entered and not reason:
                 message = f"say why {member.user} may join another team: team {participation.team} has entries"
                 raise InvalidInput(message, code="required", pointer="reason")
+
             there.delete()
+
         why = {"reason": reason} if reason else {}
         record(
             origin,
@@ -411,6 +437,7 @@ def sign(
             raise NotAllowed(
                 "only members of participating teams sign; register or join a team first"
             )
+
         locked_participation(member.participation)
         fields = {
             "participation": member.participation,
@@ -425,6 +452,7 @@ def sign(
                 agreement,
                 after={"user": user.username, "name": typed_name},
             )
+
     return made
 
 
@@ -433,12 +461,15 @@ def find_agreements(campaign: Campaign, digests: Iterable[str]) -> list[Agreemen
     for one that names none."""
     known = list(campaign.agreements.all())
     found = []
+
     for digest in digests:
         fitting = [one for one in known if len(digest) >= 8 and one.sha256.startswith(digest)]
         if len(fitting) != 1:
             message = f"campaign {campaign} has no agreement {digest[:64]!r}"
             raise InvalidInput(message, code="unknown_agreement", pointer="/agreements")
+
         found += fitting
+
     return found
 
 
@@ -447,11 +478,13 @@ def roster_closes_at(campaign: Campaign) -> datetime | None:
     there is no such phase."""
     if campaign.roster_closes_at:
         return campaign.roster_closes_at
+
     closes = (
         campaign.phases.filter(kind=Phase.Kind.EVALUATION)
         .order_by("closes_at")
         .values_list("closes_at", flat=True)
     )
+
     return closes.first()
 
 

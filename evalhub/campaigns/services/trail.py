@@ -31,14 +31,17 @@ def subjects_of(campaign: Campaign) -> dict[tuple[str, str], Subject]:
     found = {("campaign", str(campaign)): Subject("the campaign")}
     for phase in campaign.phases.all():
         found["phase", f"{campaign}/{phase.slug}"] = Subject(f"phase {phase.slug}", phase.slug)
+
     for team in campaign.participations.select_related("team"):
         found["participation", f"{team.team} in {campaign}"] = Subject(
             f"team {team.team}", None, str(team.team)
         )
+
     for agreement in campaign.agreements.all():
         found["agreement", f"{agreement.title} of {campaign}"[:200]] = Subject(
             f"agreement {agreement.title}"
         )
+
     entries = campaign.phases.order_by().exclude(entries=None)
     columns = (
         "entries__pk",
@@ -47,16 +50,21 @@ def subjects_of(campaign: Campaign) -> dict[tuple[str, str], Subject]:
         "slug",
         "entries__participation__team__slug",
     )
+
     for pk, number, tag, phase, team in entries.values_list(*columns):
         found["entry", str(pk)] = Subject(f"entry {number} of {phase}, {tag}", phase, team)
+
     for release in Release.objects.filter(phase__campaign=campaign).select_related("phase"):
         words = f"release of {release.phase.slug} to {release.get_audience_display()}"
         found["release", str(release.pk)] = Subject(words, release.phase.slug)
+
     for snapshot in campaign.snapshots.select_related("phase"):
         of = snapshot.phase.slug if snapshot.phase else None
         found["snapshot", snapshot.code] = Subject(f"snapshot {snapshot.code}", of)
+
     for pk, title in campaign.notices.values_list("pk", "title"):
         found["campaignnotice", str(pk)] = Subject(f"notice {title}")
+
     return found
 
 
@@ -73,11 +81,14 @@ def events_of(
         if phase in ("", one.phase) and team in ("", one.team)
     ]
     of_kinds = Q(pk__in=())
+
     for kind in {kind for kind, _ in kept}:
         of_kinds |= Q(object_type=kind, object_id__in=[key for of, key in kept if of == kind])
+
     made = (
         AuditEvent.objects.filter(object_id=str(campaign), action=_ACTION.CAMPAIGN_CREATED)
         .order_by("-pk")
         .first()
     )
+
     return AuditEvent.objects.filter(of_kinds, action__in=ACTIONS, pk__gte=made.pk if made else 0)

@@ -42,6 +42,7 @@ class Edition:
         judged = f"version {self.qrels.version} of the judgements, SHA-256 {self.qrels.sha256}"
         if not self.name:
             return f"A draft, not released, by {judged}"
+
         return f"Released to {self.audience.label} at {at}, by {judged}"
 
 
@@ -58,6 +59,7 @@ def latest_release(phase: Phase) -> Edition | None:
             found = Edition(
                 phase, release.qrels, audience, release.done_at, str(release.pk), found, official
             )
+
     return found
 
 
@@ -71,6 +73,7 @@ def edition_of(phase: Phase, active: Qrels, *, sees_all: bool) -> Edition:
         return Edition(phase, active, shown, active.created_at, "")
     if released and released.audience >= audience:
         return released
+
     return Edition(
         phase, active, audience, active.created_at, f"{audience.label}-v{active.version}", released
     )
