@@ -24,6 +24,7 @@ from runs.web.fields import ChoiceField
 from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
 from runs.web.parameters import KnownFields
+from runs.web.permissions import Access
 from runs.web.shapes import OneOf, Url, shape
 
 
@@ -99,6 +100,8 @@ class ShareLinkList(AnswerList[models.ShareLink]):
     queryset = models.ShareLink.objects.none()
     signed_in = True
     scopes = {"POST": Scope.MANAGE}
+    # Of what is shared; members of a team share its runs, too.
+    access = {"POST": Access.ORGANISERS}
     problems = (404,)
 
     def get_queryset(self) -> QuerySet[models.ShareLink]:

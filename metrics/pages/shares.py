@@ -25,6 +25,7 @@ from runs.services.sharing.shares import Shared, create_share, may_share, revoke
 from runs.web.forms import FormPage, refusal_of, see
 from runs.web.origin import origin_of
 from runs.web.parameters import text_of
+from runs.web.permissions import Access
 
 _NAMES = ("kind", "collection", "run", "comparison", "query")
 _DAYS = {"7": "7 days", "30": "30 days", "90": "90 days", "366": "a year"}
@@ -38,6 +39,8 @@ class SharesPage(FormPage):
     """
 
     scopes = {"POST": Scope.MANAGE}
+    # Of what is shared; members of a team share its runs, too.
+    access = {"GET": Access.SIGNED_IN, "POST": Access.ORGANISERS}
     reads = _NAMES
     fields = ("action", "key", "days", *_NAMES)
 
