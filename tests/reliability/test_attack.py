@@ -18,7 +18,7 @@ from tests.damage.judging import COUNT, LESS, REFUSED, SAME, TEXT, TRACEBACK, WR
 from tests.damage.kinds import KINDS
 from tests.damage.world import Answer
 from tests.reliability.servers import ROOT, clean_environment
-from tests.web.test_matrix import MATRIX
+from tests.web.access.addresses import ADDRESSES
 
 NAMES = {
     "collection": "board",
@@ -31,7 +31,7 @@ BOARD = {"ranked": 2, "results": [
 
 
 def test_every_address_that_is_read_has_its_dearest_request() -> None:
-    assert set(DEAREST) == {name for name, methods in MATRIX.items() if "GET" in methods}
+    assert set(DEAREST) == {name for name, one in ADDRESSES.items() if "GET" in one.methods}
     for name in COMPUTED:
         first, again = (address(DEAREST[name], NAMES) for _ in range(2))
         assert first != again, "what is asked for twice may be remembered"

@@ -21,7 +21,7 @@ from runs.web.conditions import KnownConditions
 from runs.web.parameters import KnownParameters
 from runs.web.permissions import Scoped
 from tests.conftest import GOOD, client_of, upload
-from tests.web.test_matrix import patterns
+from tests.web.access.addresses import patterns
 
 pytestmark = pytest.mark.words
 

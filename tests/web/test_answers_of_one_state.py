@@ -12,7 +12,6 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
-from django.urls import URLPattern
 
 from metrics.models import Comparison
 from metrics.questions import answer_cache
@@ -23,10 +22,9 @@ from runs.models import Run
 from runs.services.audit.reading import WRITES
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all
 from tests.metrics.snapshots import in_a_file, through_another_connection
-from tests.web.test_matrix import patterns
+from tests.web.access.addresses import ADDRESSES, Address
 from tests.web.worlds import (
     add_qrels,
-    address,
     arguments,
     make_collection,
     make_people,
@@ -50,13 +48,13 @@ CONSTANT = {"version", "measures", "measure", "measures-page", "measure-page"}
 WRITING = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 
 
-def cached_addresses() -> dict[str, URLPattern]:
+def cached_addresses() -> dict[str, Address]:
     """Every address with a cached answer, by name."""
 
-    def is_cached(view: Any) -> bool:
-        return getattr(getattr(getattr(view, "cls", None), "get", view), "cached", False)
+    def is_cached(address: Address) -> bool:
+        return getattr(getattr(address.view, "get", address.callback), "cached", False)
 
-    return {str(pattern.name): pattern for pattern in patterns() if is_cached(pattern.callback)}
+    return {name: address for name, address in ADDRESSES.items() if is_cached(address)}
 
 
 class World:
@@ -78,9 +76,8 @@ class World:
         self.first()
         values, ids = arguments(self.people, "one", run), run_ids("one")
         self.paths = {
-            name: address(name, list(pattern.pattern.converters), values)
-            + QUERIES.get(name, "").format(run=ids[0], other=ids[1])
-            for name, pattern in cached_addresses().items()
+            name: address.path(values) + QUERIES.get(name, "").format(run=ids[0], other=ids[1])
+            for name, address in cached_addresses().items()
         }
 
     def first(self) -> None:

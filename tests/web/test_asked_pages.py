@@ -18,13 +18,15 @@ from metrics.charts.values.charts import RUN_CHART_READS
 from runs.models import Run, User
 from runs.web.parameters import LISTS, parameters_read
 from tests.conftest import GOOD, POOR
-from tests.web.test_matrix import MATRIX, PAGES, parameters_of
-from tests.web.worlds import People, address, run_ids
+from tests.web.access.addresses import ADDRESSES, PAGES
+from tests.web.worlds import People, run_ids
 
 pytestmark = pytest.mark.words
 # Pages of share links are not there without what opens them; tests/web/test_shares.py asks them.
 READING = [
-    name for name in PAGES if "GET" in MATRIX[name] and not MATRIX[name]["GET"].startswith("404")
+    name
+    for name in PAGES
+    if "GET" in ADDRESSES[name].methods and "share" not in ADDRESSES[name].parameters
 ]
 # Pieces of pages and scripts have no place for a note.
 PIECES = (
@@ -38,7 +40,7 @@ def test_every_page_names_what_it_does_not_read_and_is_shown(
 ) -> None:
     browser = people.browsers["staff"]
     for name in READING:
-        path = address(name, parameters_of()[name], values)
+        path = ADDRESSES[name].path(values)
         answer, whole = browser.get(f"{path}?nonsense=1"), browser.get(path)
         assert answer.status_code == 400, name
         if name in PIECES:
@@ -56,8 +58,8 @@ def test_every_page_names_what_it_does_not_read_and_is_shown(
 def test_no_page_does_what_is_asked_with_what_it_does_not_read(
     people: People, values: dict[str, Any]
 ) -> None:
-    for name in (name for name in PAGES if "POST" in MATRIX[name]):
-        path = address(name, parameters_of()[name], values)
+    for name in (name for name in PAGES if ADDRESSES[name].changes):
+        path = ADDRESSES[name].path(values)
         for query, form in (("?nonsense=1", {}), ("", {"nonsense": "1"})):
             answer = people.browsers["staff"].post(f"{path}{query}", form)
             assert answer.status_code == 400, (name, query)
@@ -181,7 +183,7 @@ def test_no_link_no_picture_and_no_form_asks_for_what_is_not_read(
     wrong: list[str] = []
     looked_at: set[str] = set()
     for name in READING:
-        path = address(name, parameters_of()[name], values)
+        path = ADDRESSES[name].path(values)
         for query in ["", *more.get(name, [])]:
             answer = people.browsers["staff"].get(path + query)
             if answer.status_code not in (200, 400) or name == "vega-script":

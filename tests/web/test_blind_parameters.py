@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from tests.conftest import GOOD, POOR
-from tests.web.test_blind import only, seen
+from tests.web.access.blind import only, seen
 from tests.web.worlds import People, make_collection, run_ids, submit_form
 
 # Its addresses are asked on PostgreSQL by test_hostile_requests and test_fuzz.

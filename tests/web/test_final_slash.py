@@ -11,14 +11,12 @@ from rest_framework.test import APIClient
 
 from runs.models import Run, User
 from tests.conftest import GOOD
-from tests.web.test_matrix import MATRIX, parameters_of
-from tests.web.worlds import add_qrels, address, arguments, make_collection, make_people, make_runs
+from tests.web.access.addresses import ADDRESSES
+from tests.web.worlds import add_qrels, arguments, make_collection, make_people, make_runs
 
 pytestmark = pytest.mark.words
 RUNS = "/api/v1/collections/small/runs"
-CHANGING = [
-    (name, method) for name, methods in MATRIX.items() for method in methods if method != "GET"
-]
+CHANGING = [(name, method) for name, address in ADDRESSES.items() for method in address.changes]
 
 
 def send(client: APIClient, path: str, **headers: str) -> Any:
@@ -53,7 +51,7 @@ def test_no_request_that_changes_something_is_redirected_to_its_slash(db: None) 
     add_qrels(people, "one")
     values = arguments(people, "one", make_runs(people, "one"))
     for name, method in CHANGING:
-        whole = address(name, parameters_of()[name], values)
+        whole = ADDRESSES[name].path(values)
         answer = people.api["anonymous"].generic(method, whole.removesuffix("/"))
         assert answer.status_code == people.api["anonymous"].generic(method, whole).status_code, (
             name,

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from runs.web.parameters import parameters_read
-from tests.web.test_matrix import MATRIX, PAGES, parameters_of, patterns
-from tests.web.worlds import People, address, body_of
+from tests.web.access.addresses import ADDRESSES, Address
+from tests.web.worlds import People, body_of
 
 # Not ready is what it is here; it says so by 503.
 EXCUSED = {"readyz": {503}}
@@ -49,25 +48,14 @@ BODIES = (
 )  # fmt: skip
 
 
-def read_by(name: str) -> list[str]:
-    """The query parameters that an address reads."""
-    (callback,) = (pattern.callback for pattern in patterns() if pattern.name == name)
-    view = getattr(callback, "cls", None)
-    if view is None:
-        return sorted(getattr(callback, "reads", ()))
-    made = view()
-    made.request, made.args, made.kwargs = None, (), {}
-    return sorted(parameters_read(made, "GET"))
-
-
-def requests_to(name: str, turn: Iterator[int]) -> Iterator[dict[str, Any]]:
+def requests_to(address: Address, turn: Iterator[int]) -> Iterator[dict[str, Any]]:
     """Some of everything, by turns, so that each comes up at many addresses."""
-    methods = list(MATRIX[name])
+    methods = address.methods
     if "GET" in methods:
         # No header reaches the database.
         for _ in range(2 if connection.vendor == "sqlite" else 0):
             yield {"method": "GET", "headers": HEADERS[next(turn) % len(HEADERS)]}
-        for parameter in read_by(name):
+        for parameter in address.reads():
             yield {"method": "GET", "query_params": {parameter: VALUES[next(turn) % len(VALUES)]}}
         yield {"method": "GET", "QUERY_STRING": "%ff=%fe&%00&&=&a[b]=c;d"}
     for method in methods:
@@ -83,11 +71,11 @@ def test_no_header_parameter_or_body_is_a_servers_error(
     people: People, values: dict[str, Any]
 ) -> None:
     turn, wrong, asked = itertools.count(), [], 0
-    for name, parameters in parameters_of().items():
-        path = address(name, parameters, values)
-        client: Any = people.browsers["staff"] if name in PAGES else people.api["staff"]
+    for name, address in ADDRESSES.items():
+        path = address.path(values)
+        client: Any = (people.browsers if address.is_page else people.api)["staff"]
         client.raise_request_exception = False
-        for request in requests_to(name, turn):
+        for request in requests_to(address, turn):
             told = dict(request)
             if isinstance(query := request.get("query_params"), dict):
                 # Half a surrogate pair arrives as the bytes that some clients make of it.

@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from django.urls import URLPattern
 
 from metrics.services.answer_store import forget_all
 from runs.models import Collection, Run, View
 from runs.services.audit.revisions import read_revision
 from runs.services.tracking.labels import move_label
-from runs.web.parameters import parameters_read
 from tests.conftest import POOR, evaluate_all
 from tests.kept import recalled_answers
+from tests.web.access.addresses import ADDRESSES, Address
+from tests.web.access.bodies import BODIES
 from tests.web.test_answers_of_one_state import QUERIES, cached_addresses
-from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of
-from tests.web.worlds import People, address, body_of, run_ids, submit_form
+from tests.web.worlds import People, body_of, run_ids, submit_form
 
 pytestmark = [pytest.mark.words, pytest.mark.slow, pytest.mark.usefixtures("answers_kept")]
 # What two readers mean differently.
@@ -68,15 +67,9 @@ def labelled(people: People, run: str) -> None:
     )
 
 
-def asked_of(pattern: URLPattern) -> Iterator[str]:
+def asked_of(address: Address) -> Iterator[str]:
     """Every parameter of an address, with a value."""
-    view: Any = pattern.callback
-    names = getattr(view, "reads", ())
-    if of_api := getattr(view, "cls", None):
-        instance = of_api()
-        instance.request, instance.args, instance.kwargs = None, (), {}
-        names = parameters_read(instance, "GET")
-    for name in names:
+    for name in address.reads():
         yield f"{name}={MEANT.get(name, ASKED.get(name, '1'))}"
 
 
@@ -93,14 +86,13 @@ def test_nobody_gets_the_answer_of_somebody_else(
 ) -> None:
     """Whoever asks first, with whatever parameter; a view that says nothing shares nothing."""
     mistaken, unsaid, readable = set(), set(), 0
-    for name, pattern in cached_addresses().items():
-        view: Any = pattern.callback
-        shares = getattr(getattr(view, "cls", None), "get", view).shared_by is not None
-        plain = address(name, list(pattern.pattern.converters), values)
+    for name, address in cached_addresses().items():
+        shares = getattr(address.view, "get", address.callback).shared_by is not None
+        plain = address.path(values)
         needed = QUERIES.get(name, "?").format(run=run, other=run_ids("one")[1])
 
         # The plain address is tried with either reader first, the parameters by turns.
-        queries = ["", "", *asked_of(pattern)]
+        queries = ["", "", *asked_of(address)]
         for query, readers in zip(queries, itertools.cycle([READERS, READERS[::-1]]), strict=False):
             path = f"{plain}{needed}&{query.format(run=run)}".replace("?&", "?")
             forget_all()
@@ -126,8 +118,7 @@ def test_no_change_leaves_a_kept_answer_that_it_alters(
     """Every address that changes something, asked by somebody who may: the revision moves, or what
     is kept stays as right as it was."""
     collection = Collection.objects.get(slug="one").pk
-    patterns = cached_addresses()
-    paths = [address(name, list(patterns[name].pattern.converters), values) for name in PERSONAL]
+    paths = [ADDRESSES[name].path(values) for name in PERSONAL]
 
     def answers() -> dict[tuple[str, str], tuple[int, bytes]]:
         return {(role, path): ask(people, role, path) for role in READERS for path in paths}
@@ -145,7 +136,7 @@ def test_no_change_leaves_a_kept_answer_that_it_alters(
 
     before = answers()
     moved, suspects = 0, []
-    changes = [(name, method) for name in MATRIX for method in {*MATRIX[name]} - {"GET"}]
+    changes = [(name, method) for name, address in ADDRESSES.items() for method in address.changes]
     for name, method in changes:
         forget_all()
         with transaction.atomic():
@@ -168,10 +159,10 @@ def test_no_change_leaves_a_kept_answer_that_it_alters(
 
 def change(people: People, name: str, method: str, values: dict[str, Any]) -> bool:
     """Make the request as whoever may, and return whether anybody may."""
-    path = address(name, parameters_of()[name], values)
+    path = ADDRESSES[name].path(values)
     for role in ("staff", "participant", "owner", "other", "member"):
         body = BODIES.get((name, method), dict)()
-        if name in PAGES:
+        if ADDRESSES[name].is_page:
             answer = people.browsers[role].post(path, body)
         else:
             form = "multipart" if "file" in body else "json"

@@ -110,6 +110,7 @@ def _name_apart(values: dict[str, Any]) -> dict[str, Roles]:
         "token-of-owner": OWNER,
         "hook-of-lab": ORGANISERS,
         "P. Articipant": PARTICIPANT | ORGANISERS,
+        values["share"]: ORGANISERS,
         values["release"]: ORGANISERS,
         values["entry"]: PARTICIPANT | ORGANISERS,
     }
