@@ -96,7 +96,7 @@ def people(module_data: Path) -> People:
     return people
 
 
-def in_both(people: People, ask: Callable[[str], Iterator[tuple[str, Seen]]]) -> set[str]:
+def differences(ask: Callable[[str], Iterator[tuple[str, Seen]]]) -> list[str]:
     """Return the requests that the two worlds answer differently."""
     found: list[Answers] = []
     for slug in WORLDS:
@@ -105,7 +105,7 @@ def in_both(people: People, ask: Callable[[str], Iterator[tuple[str, Seen]]]) ->
     first, second = found
     assert first.keys() == second.keys()
     assert len(first) > 5
-    return {name for name in first if first[name] != second[name]}
+    return sorted(name for name in first if first[name] != second[name])
 
 
 def reading(
@@ -261,13 +261,15 @@ def test_worlds_with_different_judgements_read_the_same(people: People) -> None:
     def read(slug: str) -> Iterator[tuple[str, Seen]]:
         return reading(people, slug, READABLE, OUTSIDERS[:3], with_queries=True)
 
-    assert in_both(people, read) == set()
+    differ = differences(read)
+    assert not differ, "\n".join(differ)
 
 
 def test_worlds_with_different_judgements_answer_changes_the_same(people: People) -> None:
     """A3, A4: also changes that name runs by a condition on their means and states."""
     for ask in (changing, uploading, sharing):
-        assert in_both(people, lambda slug, ask=ask: ask(people, slug)) == set()
+        differ = differences(lambda slug, ask=ask: ask(people, slug))
+        assert not differ, "\n".join(differ)
 
 
 def test_worlds_look_the_same_while_teams_see_their_own_results(people: People) -> None:
@@ -275,8 +277,8 @@ def test_worlds_look_the_same_while_teams_see_their_own_results(people: People) 
     participants they open everything."""
     Collection.objects.update(shown_to=Disclosure.TEAMS)
     computed = [one for one in READABLE if one.callback.__module__.startswith("metrics.")]
-    differ = in_both(people, lambda slug: reading(people, slug, computed, ("participant",)))
-    assert differ == {"packet as participant", "phase-results as participant"}
+    differ = differences(lambda slug: reading(people, slug, computed, ("participant",)))
+    assert differ == ["packet as participant", "phase-results as participant"]
     only("world-b")
     Collection.objects.update(shown_to=Disclosure.PARTICIPANTS)
     board = "/api/v1/collections/world-b/leaderboard/"
@@ -289,7 +291,7 @@ def test_the_same_worlds_differ_where_they_are_open(people: People) -> None:
     """The comparison above would see a difference."""
     Collection.objects.update(blind=False, released_at=timezone.now())
     open_ones = [ADDRESSES[name] for name in DIFFER_WHERE_OPEN]
-    differ = in_both(people, lambda slug: reading(people, slug, open_ones, ("anonymous",)))
+    differ = differences(lambda slug: reading(people, slug, open_ones, ("anonymous",)))
     assert {name.split()[0] for name in differ} == DIFFER_WHERE_OPEN
 
 
@@ -325,4 +327,5 @@ def test_an_open_collection_tells_nothing_of_what_is_queued_in_a_blind_one(peopl
     sets = SessionEvaluation.objects.filter(session_set__collection__slug="world-b")
     sets.update(created_at=earlier)
     after = read()
-    assert {name for name in before if before[name] != after[name]} == set()
+    differ = sorted(name for name in before if before[name] != after[name])
+    assert not differ, "\n".join(differ)
