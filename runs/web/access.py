@@ -1,8 +1,8 @@
 """Find the objects that a request names: objects that its user cannot see do not exist.
 
 An endpoint with answers that depend on judgements begins with `scored_collection`, `scored_run` or
-`scored_session_set`, or calls `check_scores` after one of the others; tests/web/test_blind.py and
-tests/web/test_matrix.py check this for all endpoints.
+`scored_session_set`, or calls `check_scores` after one of the others; tests/web/access checks this
+for all endpoints.
 """
 
 from __future__ import annotations
