@@ -127,7 +127,7 @@ def known(path: str, method: str = "GET") -> set[str] | None:
     return names
 
 
-ADDRESSES = re.compile(r'(?:href|src|srcset|action|hx-get|data-[a-z-]+)="([^"]*)"')
+LINKS = re.compile(r'(?:href|src|srcset|action|hx-get|data-[a-z-]+)="([^"]*)"')
 FORMS = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
 FIELD = re.compile(r'<(?:input|select|textarea|button)[^>]* name="([^"]*)"')
 
@@ -135,7 +135,7 @@ FIELD = re.compile(r'<(?:input|select|textarea|button)[^>]* name="([^"]*)"')
 def unread(page: str, html: str, looked_at: set[str]) -> list[str]:
     """What the links, the pictures and the forms of a page ask for that is not read there."""
     found = []
-    asked = [(urljoin(page, unescape(link)), ()) for link in ADDRESSES.findall(html)]
+    asked = [(urljoin(page, unescape(link)), ()) for link in LINKS.findall(html)]
     for attributes, inside in FORMS.findall(html):
         if 'method="post"' not in attributes:
             target = re.search(r'action="([^"]*)"', attributes)
