@@ -55,9 +55,7 @@ VALUES = {
     "filter": "measure:AP>0",
     "measure": "AP",
     "measures": "P@3,Judged@10",
-    "order": "asc",
     "qrels": "2",
-    "sort": "AP",
     "statistics": "all",
     "status": "failed",
     "system": "lab/dense",
@@ -160,7 +158,7 @@ def queries_of(address: Address, own: str, foreign: str, slug: str) -> list[str]
     """Return what is refused elsewhere, each parameter that may ask for judgements, all others at
     once, and those that belong together."""
     reads = set(address.reads())
-    refused = "measures=foo&qrels=2" if {"measures", "qrels"} <= reads else "foo=1"
+    refused = ["measures=foo&qrels=2"] if {"measures", "qrels"} <= reads else []
     values = {**VALUES, **dict.fromkeys(OF_RUNS, foreign)}
     single = [f"{name}={values[name].format(slug=slug)}" for name in values if name in reads]
     others = "&".join(f"{name}=1" for name in sorted(reads - {*values}))
@@ -169,7 +167,7 @@ def queries_of(address: Address, own: str, foreign: str, slug: str) -> list[str]
         for query in QUERIES
         if {part.split("=")[0] for part in query.split("&")} <= reads
     ]
-    return [refused, *single, *([others] if others else []), *together]
+    return [*refused, *single, *([others] if others else []), *together]
 
 
 def bodies(address: Address, method: str, slug: str, own: str, other: str) -> list[dict[str, Any]]:
