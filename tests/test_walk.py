@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
 LIMITS = {
     "upload (API)": (355, 64),
     "board (API)": (400, 51),
-    "board (page)": (985, 82),
-    "comparison (API)": (865, 71),
+    "board (page)": (1000, 82),
+    "comparison (API)": (875, 71),
     "comparison (page)": (2340, 110),
     "run (page)": (1665, 92),
     "campaign entry (API)": (470, 72),
