@@ -23,7 +23,7 @@ from evalhub.campaigns.api.inputs import (
     PhaseSerializer,
 )
 from evalhub.campaigns.questions.lookup import organised_campaign
-from evalhub.campaigns.services.configuration import Change, Wanted, apply_config
+from evalhub.campaigns.services.configuration import Change, CheckedConfig, apply_config
 from evalhub.campaigns.services.forms import read_form, read_run_types
 from metrics.engine.errors import EvalHubError
 from runs.errors import InvalidInput
@@ -128,14 +128,14 @@ class CampaignConfigView(APIView):
         if asked not in ("true", "false"):
             raise InvalidInput(f"dry_run={asked[:40]}: dry_run is true or false", pointer="dry_run")
 
-        user, dry_run, wanted = (
+        user, dry_run, config = (
             cast(User, request.user),
             asked == "true",
-            wanted_in(request.data, request, found),
+            read_config(request.data, request, found),
         )
         origin = origin_of(request)
         changes = apply_config(
-            campaign=found, wanted=wanted, user=user, dry_run=dry_run, origin=origin
+            campaign=found, config=config, user=user, dry_run=dry_run, origin=origin
         )
 
         return Response(ConfigChanges(dry_run=dry_run, changes=[change_of(one) for one in changes]))
@@ -178,7 +178,7 @@ def change_of(change: Change) -> ConfigChange:
     return {"path": change.path, "from": before, "to": after, "allowed": why is None, "why": why}
 
 
-def wanted_in(content: Any, request: Request, found: Campaign) -> Wanted:
+def read_config(content: Any, request: Request, found: Campaign) -> CheckedConfig:
     """Return the configuration that a file has, each part read by the serializer of its own address. Raise InvalidInput
     or ValidationError, whose pointer is the place in the file."""
     root = ConfigSerializer(data=content)
@@ -210,7 +210,7 @@ def wanted_in(content: Any, request: Request, found: Campaign) -> Wanted:
                     f"phase {slug} is in the file twice", pointer=f"/phases/{place}/slug"
                 )
 
-    return Wanted(campaign=campaign, agreements=agreements, phases=phases)
+    return CheckedConfig(campaign=campaign, agreements=agreements, phases=phases)
 
 
 def _agreement(given: Mapping[str, Any], place: int) -> dict[str, Any]:

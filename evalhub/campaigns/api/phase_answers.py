@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.reverse import reverse
 
 from evalhub.campaigns.services.phase_times import PhaseState, closing_time, phase_state
-from evalhub.campaigns.services.phases import notice_given, seen_extensions
+from evalhub.campaigns.services.phases import late_notice, visible_extensions
 from evalhub.campaigns.services.pseudonyms import ShownName
 from metrics.services.boards.official_entries import seen_while_frozen
 from runs import models
@@ -181,7 +181,7 @@ def phase_answer(
         excluded_topics=excluded,
         excluded_reason=found.excluded_reason if excluded else "",
         extensions=[
-            _extension(one, whose) for one, whose in seen_extensions(found, own, organiser)
+            _extension(one, whose) for one, whose in visible_extensions(found, own, organiser)
         ],
         now=now,
         entries=entries.count() if organiser or board else None,
@@ -196,7 +196,7 @@ def _extension(found: models.Extension, whose: ShownName | None) -> Extension:
         new=found.new,
         reason=found.reason,
         announced_at=found.announced_at,
-        notice=notice_given(found),
+        notice=late_notice(found),
         values_seen_since=found.values_seen_since,
     )
 

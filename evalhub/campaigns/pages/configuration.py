@@ -10,7 +10,7 @@ from django.urls import reverse
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
-from evalhub.campaigns.api.configuration import change_of, wanted_in
+from evalhub.campaigns.api.configuration import change_of, read_config
 from evalhub.campaigns.pages.desk_pages import DeskPage
 from evalhub.campaigns.questions.lookup import organised_campaign
 from evalhub.campaigns.services.configuration import apply_config
@@ -39,9 +39,9 @@ class ConfigurationPage(DeskPage):
         applies = request.data.get("action") == "apply"
         try:
             content = _content(request)
-            wanted, origin = wanted_in(mapping_of(content), request, found), origin_of(request)
+            config, origin = read_config(mapping_of(content), request, found), origin_of(request)
             changes = apply_config(
-                campaign=found, wanted=wanted, user=user, dry_run=not applies, origin=origin
+                campaign=found, config=config, user=user, dry_run=not applies, origin=origin
             )
         except (EvalHubError, APIException) as error:
             refused = refusal_of(error)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from django.utils import formats
 
 from evalhub.campaigns.services.phase_times import ANYWHERE, PhaseState, closing_time, phase_state
-from evalhub.campaigns.services.phases import notice_given, seen_extensions
+from evalhub.campaigns.services.phases import late_notice, visible_extensions
 from runs.models import Campaign, Extension, Participation, Phase
 
 _NEXT = {PhaseState.PLANNED: "opens in", PhaseState.OPEN: "closes in", PhaseState.PAUSED: "closes in",
@@ -61,7 +61,7 @@ def shown_time(at: datetime, zone: str, *, ends: bool = False) -> ShownTime:
 def shown_phase(
     phase: Phase, own: Participation | None, now: datetime, *, organiser: bool = False
 ) -> ShownPhase:
-    """Return what is shown of a phase, which is fetched as for `seen_extensions`."""
+    """Return what is shown of a phase, which is fetched as for `visible_extensions`."""
     state, closes_at = phase_state(phase, own, now), closing_time(phase, own)
     until = {
         PhaseState.PLANNED: phase.opens_at, PhaseState.OPEN: closes_at, PhaseState.PAUSED: closes_at,
@@ -69,9 +69,9 @@ def shown_phase(
     }.get(state)  # fmt: skip
     said = []
 
-    for one, whose in seen_extensions(phase, own, organiser):
+    for one, whose in visible_extensions(phase, own, organiser):
         old, new = (shown_time(at, phase.zone, ends=True) for at in (one.old, one.new))
-        said.append((one, old, new, notice_given(one), whose.name if whose else ""))
+        said.append((one, old, new, late_notice(one), whose.name if whose else ""))
 
     return ShownPhase(
         phase=phase,

@@ -24,7 +24,7 @@ from evalhub.campaigns.questions.snapshots import (
 )
 from evalhub.campaigns.services.manifest import counts_of, shown_manifest
 from evalhub.campaigns.services.notifications import time_text
-from evalhub.campaigns.services.phases import notice_between
+from evalhub.campaigns.services.phases import late_notice_between
 from metrics.exports.boards.words import best_of_runs
 from runs.models import Snapshot
 from runs.web.views import page
@@ -156,7 +156,7 @@ def _times(phase: Mapping[str, Any]) -> Iterator[str]:
             if seen
             else ""
         )
-        notice = notice_between(announced, old) or "announced in time"
+        notice = late_notice_between(announced, old) or "announced in time"
         yield f"Extended{whom} from {time_text(old)} to {time_text(new)}, {notice}{read}: {one['reason']}"
 
     for one in phase.get("pauses", ()):

@@ -1,4 +1,4 @@
-"""The leaderboard of a phase: the entries of the phase alone, with names as the reader sees them."""
+"""The leaderboard of a phase: its entries, with names as the reader sees them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from runs.models import Disclosure, Entry, Participation, Phase, Qrels, Release,
 OFFICIAL, ALL, LATE, AFTERWARDS = "official", "all", "late", "afterwards"
 VIEWS = (OFFICIAL, ALL, LATE, AFTERWARDS)
 # The fields of an entry, its phase and its team that a row shows.
-_SHOWN = (
-    "phase__slug", "run_id", "number", "role", "label", "run_type", "priority", "late", "chosen", "state",
-    "state_reason", "participation__campaign_id", "participation__name", "participation__former_name",
-    "participation__pseudonym", "participation__anonymous_until", "participation__team__slug",
-    "participation__team__name",
+_ROW_FIELDS = (
+    "phase__slug", "run_id", "number", "role", "label", "run_type", "priority", "late", "chosen",
+    "state", "state_reason", "participation__campaign_id", "participation__name",
+    "participation__former_name", "participation__pseudonym", "participation__anonymous_until",
+    "participation__team__slug", "participation__team__name",
 )  # fmt: skip
 _ENTERED, _DISQUALIFIED, _COMPETING = (
     Entry.State.ENTERED,
@@ -49,8 +49,10 @@ _ENTERED, _DISQUALIFIED, _COMPETING = (
 
 @dataclass(frozen=True)
 class Reader:
-    """Who reads the leaderboard of a phase: the own team there, and whether it is an organiser; `now` decides which
-    names are hidden."""
+    """The reader of a phase's leaderboard: the reader's own team, and whether it is an organiser.
+
+    `now` decides which names are hidden.
+    """
 
     own: Participation | None
     organiser: bool
@@ -59,7 +61,10 @@ class Reader:
 
 @dataclass(frozen=True)
 class PhaseQuery:
-    """The parameters of a phase's leaderboard. `run_type` and `role` select rows and change no rank."""
+    """The parameters of a phase's leaderboard.
+
+    `run_type` and `role` select rows and do not change ranks.
+    """
 
     board: BoardQuery
     standings: StandingsQuery | None = None
@@ -70,9 +75,11 @@ class PhaseQuery:
 
 @dataclass(frozen=True)
 class PhaseBoard:
-    """A leaderboard whose rows have hidden names replaced, the entry of each row's run, and by the keys of their teams
-    the names and, where the phase gives feedback, the numbers of entries that each has made,
-    withdrawn ones included."""
+    """A leaderboard with pseudonyms for hidden teams.
+
+    `entries` are by the run of each row, `names` and `attempts` by the key of a team. `attempts`
+    counts all entries, also withdrawn ones, and is None unless the phase gives feedback.
+    """
 
     board: Leaderboard
     standings: Standings | None
@@ -96,10 +103,11 @@ class PhaseBoard:
     def as_file(self) -> Leaderboard:
         """Return the leaderboard with what files say of the entry of each row."""
         return replace(
-            self.board, rows=[replace(row, extra=self._beside(row)) for row in self.board.rows]
+            self.board,
+            rows=[replace(row, extra=self._entry_fields(row)) for row in self.board.rows],
         )
 
-    def _beside(self, row: Row) -> dict[str, Any]:
+    def _entry_fields(self, row: Row) -> dict[str, Any]:
         entry = self.entries[row.run.pk]
         name = self.name_of(entry)
         return {
@@ -122,34 +130,42 @@ def read_phase_board(
 ) -> PhaseBoard:
     """Return a page of the leaderboard of a phase, or with `whole` all rows.
 
-    Baselines and entries out of competition stand at their place without a rank, and so do late
-    entries, those that came afterwards and those that were disqualified after the public release.
-    They are in no tier; one of them may be the baseline of the statistics, alone. Raise the errors
-    of leaderboards.
+    Rows without a rank or a tier, placed by their means, are baselines, entries out of competition,
+    late entries, entries that came afterwards and entries that were disqualified after the public
+    release. One of them may be the baseline of the statistics, but not with tiers, ranks and
+    expected means. Raise the errors of leaderboards.
     """
     qrels = active_qrels(phase.collection)
     entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader, qrels)}
-    beside = frozenset(run for run, entry in entries.items() if not entry.is_ranked)
-    asked = query.standings
-    baseline = UUID(asked.baseline) if asked and asked.baseline else None
-    against = baseline if baseline in beside else None
-    if asked and against and {"tiers", "ranks", "expected"} & set(asked.parts):
-        message = "this baseline does not compete: ask for its statistics without tiers, ranks and expected means"
+    unranked = frozenset(run for run, entry in entries.items() if not entry.is_ranked)
+
+    statistics = query.standings
+    baseline = UUID(statistics.baseline) if statistics and statistics.baseline else None
+    unranked_baseline = baseline if baseline in unranked else None
+    if statistics and unranked_baseline and {"tiers", "ranks", "expected"} & set(statistics.parts):
+        message = (
+            "this baseline does not compete: ask for its statistics without tiers, ranks and "
+            "expected means"
+        )
         raise StatisticsError(message, code="bad_parameter", pointer="statistics")
 
-    among = Among(frozenset(entries), beside, _rows(entries.values(), query), against)
+    among = Among(
+        frozenset(entries), unranked, _selected_runs(entries.values(), query), unranked_baseline
+    )
     board_query = replace(query.board, among=among)
     read = read_whole_board if whole else read_leaderboard
     board = read(collection=phase.collection, query=board_query)
     standings = None
-    if asked:
+    if statistics:
         received = _received(phase, reader)
-        standings = read_standings(board=board, query=asked, received=received)
+        standings = read_standings(board=board, query=statistics, received=received)
 
-    found = _shown(phase, board, entries)
-    teams = {entry.participation for entry in found.values() if entry.participation}
+    # Replace the names of hidden teams.
+    row_entries = _row_entries(phase, board, entries)
+    teams = {entry.participation for entry in row_entries.values() if entry.participation}
     names = shown_names(phase, teams, reader.own, reader.organiser, reader.now)
-    rows = [_masked(row, found[row.run.pk], names) for row in board.rows]
+    rows = [_masked(row, row_entries[row.run.pk], names) for row in board.rows]
+
     later = [
         run
         for run, entry in entries.items()
@@ -161,74 +177,89 @@ def read_phase_board(
         standings = replace(standings, cautions=[*standings.cautions, *cautions])
 
     return PhaseBoard(
-        replace(board, rows=rows), standings, found, names, _attempts(phase, reader), cautions
+        board=replace(board, rows=rows),
+        standings=standings,
+        entries=row_entries,
+        names=names,
+        attempts=_attempts(phase, reader),
+        cautions=cautions,
     )
 
 
-def _shown(phase: Phase, board: Leaderboard, entries: dict[UUID, PhaseEntry]) -> dict[UUID, Entry]:
+def _row_entries(
+    phase: Phase, board: Leaderboard, entries: dict[UUID, PhaseEntry]
+) -> dict[UUID, Entry]:
     """Return the entries of the rows of a leaderboard by their runs."""
     rows = Entry.objects.filter(
         phase__campaign=phase.campaign_id, run__in=[row.run.pk for row in board.rows]
     )
-    rows = rows.select_related("phase", "participation__team").only(*_SHOWN)
+    rows = rows.select_related("phase", "participation__team").only(*_ROW_FIELDS)
     # A run may be entered in several phases.
-    found = {
+    row_entries = {
         entry.run_id: entry for entry in rows if entry.phase_id == entries[entry.run_id].phase_id
     }
 
-    for entry in found.values():
+    for entry in row_entries.values():
         if entry.participation:
             entry.participation.campaign = phase.campaign
 
-    return found
+    return row_entries
 
 
 def _unpooled(phase: Phase, qrels: Qrels, later: list[UUID]) -> list[Caution]:
-    """Return a caution if fewer of the top ten documents of a run that came afterwards are judged than of any run that
-    was there when the judgements were made: what is not judged counts as not relevant."""
-    held = Entry.objects.filter(
+    """Return a caution if a later run has fewer judged documents in its top ten than all before.
+
+    The runs before were entered in time, when the judgements were made. An unjudged document counts
+    as not relevant.
+    """
+    in_time = Entry.objects.filter(
         phase__campaign=phase.campaign_id, phase__collection=phase.collection_id
     )
-    held = held.filter(role=_COMPETING, state=_ENTERED, late=False).exclude(
+    in_time = in_time.filter(role=_COMPETING, state=_ENTERED, late=False).exclude(
         phase__kind=Phase.Kind.AFTERWARDS
     )
-    of_both = Q(run__in=later) | Q(run__entries__in=held)
-    done = (
-        Evaluation.objects.filter(of_both)
+    evaluations = (
+        Evaluation.objects.filter(Q(run__in=later) | Q(run__entries__in=in_time))
         .evaluated()
         .counting(Q(qrels=qrels), phase.collection.scores)
         .distinct()
     )
-    keys = dict(done.values_list("pk", "run_id"))
-    shares = means_of(list(keys), [JUDGED], qrels.pk)
-    judged = {
-        run: share for pk, run in keys.items() if (share := shares[pk, JUDGED.name][0]) is not None
+    runs = dict(evaluations.values_list("pk", "run_id"))
+    means = means_of(list(runs), [JUDGED], qrels.pk)
+    judged_shares = {
+        run: share for pk, run in runs.items() if (share := means[pk, JUDGED.name][0]) is not None
     }
-    after = set(later)
-    least = min((share for run, share in judged.items() if run not in after), default=None)
-    below = [
-        share
-        for run, share in judged.items()
-        if run in after and least is not None and share < least
-    ]
-    if not below:
+
+    later_runs = set(later)
+    shares_before = [share for run, share in judged_shares.items() if run not in later_runs]
+    if not shares_before:
         return []
 
-    which = (
+    least = min(shares_before)
+    count = sum(run in later_runs and share < least for run, share in judged_shares.items())
+    if not count:
+        return []
+
+    subject = (
         "1 run that came afterwards has"
-        if len(below) == 1
-        else f"{len(below):,} runs that came afterwards have"
+        if count == 1
+        else f"{count:,} runs that came afterwards have"
     )
-    message = f"{which} fewer judged documents among the first ten than every run before (less than {least:.3f})"
+    message = (
+        f"{subject} fewer judged documents among the first ten than every run before (less than "
+        f"{least:.3f})"
+    )
 
     return [Caution("unpooled_runs", f"{message}: what is not judged counts as not relevant")]
 
 
 def _attempts(phase: Phase, reader: Reader) -> dict[int, int] | None:
-    """Return how many entries each team has made that the reader sees, or None where nobody learns from them."""
+    """Return how many entries of each team the reader sees; None if the phase gives no feedback."""
     if phase.feedback == Phase.Feedback.NONE:
         return None
-    entries = _entries_seen(phase, reader).filter(role=_COMPETING).exclude(participation=None)
+
+    entries = _visible_entries(phase, reader).filter(role=_COMPETING).exclude(participation=None)
+
     return dict(entries.values_list("participation").annotate(n=Count("pk")))
 
 
@@ -236,7 +267,7 @@ def _received(phase: Phase, reader: Reader) -> Received:
     """Count the entries of a phase that the reader sees, withdrawn ones included."""
     withdrawn = Q(state=Entry.State.WITHDRAWN)
     return Received(
-        **_entries_seen(phase, reader).aggregate(
+        **_visible_entries(phase, reader).aggregate(
             runs=Count("pk"),
             teams=Count("run__team", distinct=True),
             withdrawn=Count("pk", filter=withdrawn),
@@ -245,25 +276,30 @@ def _received(phase: Phase, reader: Reader) -> Received:
     )
 
 
-def _entries_seen(phase: Phase, reader: Reader) -> QuerySet[Entry]:
-    """Return the entries of a phase, without an order; for teams without the later ones of others while the leaderboard
-    is frozen."""
-    seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
-    return Entry.objects.filter(seen, phase=phase).order_by()
+def _visible_entries(phase: Phase, reader: Reader) -> QuerySet[Entry]:
+    """Return the entries of a phase that the reader sees, without an order.
+
+    While the leaderboard is frozen, teams see no later entries of others.
+    """
+    visible = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
+    return Entry.objects.filter(visible, phase=phase).order_by()
 
 
 def _entries(phase: Phase, view: str, reader: Reader, qrels: Qrels) -> list[PhaseEntry]:
-    """Return the entries that a view is of. On the official one stand those of the last release, or before one those
-    that the phase's rule selects now."""
+    """Return the entries of a view.
+
+    The official view has the entries of the last release, or before the first release those that
+    the phase's rule selects now.
+    """
     afterwards = phase.kind == Phase.Kind.AFTERWARDS
-    rows = _entries_seen(phase, reader)
+    rows = _visible_entries(phase, reader)
     if afterwards:
         rows = rows.filter(_published_to(reader))
     if view == LATE:
         return read_phase_entries(rows.filter(late=True, state=_ENTERED))
 
     in_time = rows.filter(late=False).exclude(state=Entry.State.WITHDRAWN)
-    on_time = _stood(phase, read_phase_entries(in_time, afterwards=afterwards))
+    on_time = _without_disqualified(phase, read_phase_entries(in_time, afterwards=afterwards))
     if view == ALL:
         return on_time
 
@@ -279,56 +315,63 @@ def _entries(phase: Phase, view: str, reader: Reader, qrels: Qrels) -> list[Phas
 
 
 def _published_to(reader: Reader) -> Q:
-    """Return the condition of entries that came afterwards and that the reader sees: those of the own team, published
-    ones and those of organisers, who see all."""
+    """Return the condition for entries that came afterwards and that the reader sees.
+
+    A team sees its own, published ones and those of organisers; organisers see all.
+    """
     if reader.organiser:
         return Q()
 
-    shown = Q(published=True) | Q(participation=None)
+    visible = Q(published=True) | Q(participation=None)
 
-    return shown | Q(participation=reader.own) if reader.own else shown
+    return visible | Q(participation=reader.own) if reader.own else visible
 
 
-def _stood(phase: Phase, entries: list[PhaseEntry]) -> list[PhaseEntry]:
-    """Leave out disqualified entries, but for those that stood on the official leaderboard when it was released to the
-    public: who read it then finds them with the reason."""
+def _without_disqualified(phase: Phase, entries: list[PhaseEntry]) -> list[PhaseEntry]:
+    """Leave out disqualified entries, unless they were official in a public release.
+
+    Somebody who read that leaderboard finds them again, with the reason.
+    """
     if all(entry.state == _ENTERED for entry in entries):
         return entries
 
     public = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).exclude(
         done_at=None
     )
-    stood = runs_of(
+    released = runs_of(
         {pk for official in public.values_list("official", flat=True) for pk in official}
     )
 
-    return [entry for entry in entries if entry.state == _ENTERED or entry.run_id in stood]
+    return [entry for entry in entries if entry.state == _ENTERED or entry.run_id in released]
 
 
-def _rows(entries: Iterable[PhaseEntry], query: PhaseQuery) -> frozenset[UUID] | None:
-    """Return the runs whose rows are asked for, or None for all."""
+def _selected_runs(entries: Iterable[PhaseEntry], query: PhaseQuery) -> frozenset[UUID] | None:
+    """Return the runs to list, or None for all."""
     if query.run_type is None and query.role is None:
         return None
-    kept = (entry for entry in entries if query.run_type in (None, entry.run_type))
-    return frozenset(entry.run_id for entry in kept if query.role in (None, entry.role))
+
+    return frozenset(
+        entry.run_id
+        for entry in entries
+        if query.run_type in (None, entry.run_type) and query.role in (None, entry.role)
+    )
 
 
 def _masked(row: Row, entry: Entry, names: dict[int, ShownName]) -> Row:
-    """Return a row without anything that names a hidden team: its slug and name, tag, system and labels. The row of a
-    disqualified entry says why it has no rank."""
+    """Return a row without the names of a hidden team: its slug, name, tag, system and labels.
+
+    The row of a disqualified entry says why it has no rank.
+    """
     if entry.state == _DISQUALIFIED:
         row = replace(row, reason=f"disqualified: {entry.state_reason}")
 
-    shown = names[entry.participation_id] if entry.participation_id else None
-    if shown is None or not shown.hidden:
+    name = names[entry.participation_id] if entry.participation_id else None
+    if name is None or not name.hidden:
         return row
 
     run = copy.copy(row.run)
-    run.team, run.system, run.tag, run.version = (
-        Team(slug=shown.slug, name=shown.name),
-        None,
-        hidden_tag(entry),
-        None,
-    )
+    run.team = Team(slug=name.slug, name=name.name)
+    run.tag = hidden_tag(entry)
+    run.system = run.version = None
 
     return replace(row, run=run, labels=(), chosen=None, cells={})

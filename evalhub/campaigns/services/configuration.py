@@ -1,4 +1,4 @@
-"""A campaign as a file: apply a whole configuration at once, or say what that would change; copy a campaign.
+"""A campaign as a file: apply its configuration, or list what would change; copy a campaign.
 
 Every change goes through the service that PATCH and POST go through, so that a file can do nothing
 that they refuse.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -29,8 +30,8 @@ from runs.services.audit.trail import SYSTEM, Origin
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """A configuration, checked field by field; None is a part that the file leaves out, which stays as it is."""
+class CheckedConfig:
+    """A configuration, checked field by field; a part that is None is not in the file and stays."""
 
     campaign: Mapping[str, Any] | None
     agreements: Sequence[Mapping[str, Any]] | None
@@ -39,7 +40,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Change:
-    """A difference between a file and a campaign, at a `path` such as phases[0].closes_at, and why it is refused."""
+    """A difference between a file and a campaign, and why it is refused.
+
+    `path` is a place in the file, such as phases[0].closes_at.
+    """
 
     path: str
     before: Any
@@ -48,25 +52,31 @@ class Change:
 
 
 def apply_config(
-    *, campaign: Campaign, wanted: Wanted, user: User, dry_run: bool, origin: Origin = SYSTEM
+    *,
+    campaign: Campaign,
+    config: CheckedConfig,
+    user: User,
+    dry_run: bool,
+    origin: Origin = SYSTEM,
 ) -> list[Change]:
-    """Make a campaign what a file says, all or nothing, and return the changes; with `dry_run` nothing stays of it, and
-    refused changes are in the list. Otherwise the first one's error is raised, whose pointer is its
-    place in the file.
+    """Make a campaign what a file says, all or nothing, and return the changes.
+
+    With `dry_run`, nothing is stored and the list includes refused changes. Otherwise raise the
+    error of the first refused change, with its place in the file as the pointer.
     """
     with transaction.atomic():
         campaign = locked(campaign)
-        changes = _of_campaign(campaign, wanted.campaign or {}, origin)
-        changes += _of_agreements(campaign, wanted.agreements, origin)
-        changes += _of_phases(campaign, wanted.phases, user, origin)
-        refused = next((change for change in changes if change.refused), None)
+        changes = _change_campaign(campaign, config.campaign or {}, origin)
+        changes += _add_agreements(campaign, config.agreements, origin)
+        changes += _change_phases(campaign, config.phases, user, origin)
+        first_refused = next((change for change in changes if change.refused), None)
         if dry_run:
             transaction.set_rollback(True)
-        elif refused and refused.refused:
-            error = refused.refused
-            error.pointer = "/" + refused.path.replace("].", "/").replace("[", "/").replace(
-                ".", "/"
-            ).rstrip("]")
+        elif first_refused and first_refused.refused:
+            error, path = first_refused.refused, first_refused.path
+            # phases[0].closes_at becomes /phases/0/closes_at.
+            pointer = path.replace("].", "/").replace("[", "/").replace(".", "/").rstrip("]")
+            error.pointer = f"/{pointer}"
             raise error
 
     return changes
@@ -82,44 +92,49 @@ def copy_campaign(
     shift: timedelta,
     origin: Origin = SYSTEM,
 ) -> Campaign:
-    """Return a new draft with the configuration of a campaign, its phases with their forms and its agreements, but no
-    people and no runs. `fields` are its own; `collections` has, by short name, those that take the
-    place of others.
+    """Return a new draft with the configuration, phases, forms and agreements of a campaign.
 
-    Times move by `shift` on the clock of each phase's zone, so that the end of a day stays one.
-    Raise the errors of `create_campaign` and `create_phase`: an evaluation, for one, needs a
-    collection that is blind.
+    It has no people and no runs. `fields` are the draft's own; `collections` has replacements by
+    the short names of the collections that they replace. Times move by `shift` on the clock of
+    each phase's zone, so that the end of a day stays one. Raise the errors of `create_campaign` and
+    `create_phase`: for example, an evaluation needs a blind collection.
     """
-    kept = {name: shifted(getattr(source, name), "UTC", shift) for name in _configured(Campaign)}
+    copied = {name: shifted(getattr(source, name), "UTC", shift) for name in _configured(Campaign)}
     with transaction.atomic():
-        made = create_campaign(team=team, user=user, fields={**kept, **fields}, origin=origin)
-        for one in source.agreements.order_by("created_at", "pk"):
-            text = {"title": one.title, "text": one.text, "required_of": one.required_of}
-            add_agreement(campaign=made, **text, origin=origin)
+        copy = create_campaign(team=team, user=user, fields={**copied, **fields}, origin=origin)
+        for agreement in source.agreements.order_by("created_at", "pk"):
+            text = {
+                "title": agreement.title,
+                "text": agreement.text,
+                "required_of": agreement.required_of,
+            }
+            add_agreement(campaign=copy, **text, origin=origin)
 
         for phase in source.phases.select_related("collection").order_by("place", "opens_at", "pk"):
-            of = {
+            phase_fields = {
                 name: shifted(getattr(phase, name), phase.zone, shift)
                 for name in _configured(Phase)
             }
-            of["collection"] = collections.get(phase.collection.slug, phase.collection)
+            phase_fields["collection"] = collections.get(phase.collection.slug, phase.collection)
             try:
-                create_phase(campaign=made, user=user, fields=of, origin=origin)
+                create_phase(campaign=copy, user=user, fields=phase_fields, origin=origin)
             except Conflict as error:
-                hint = f'; name another one: {{"collections": {{"{phase.collection}": "..."}}}}'
                 if error.code != "evaluation_needs_blind":
                     raise
 
+                hint = f'; name another one: {{"collections": {{"{phase.collection}": "..."}}}}'
                 raise Conflict(
                     error.message + hint, code=error.code, pointer="/collections"
                 ) from error
 
-    return made
+    return copy
 
 
 def _configured(model: type[Model]) -> list[str]:
-    """Return the fields of a campaign or phase that are configured: not what it is and belongs to, and no acts; nor
-    what was published of it."""
+    """Return the names of the fields of a campaign or phase that are configuration.
+
+    Its identity, its state, its owner and its publications are not.
+    """
     others = (
         "id",
         "campaign",
@@ -138,8 +153,11 @@ def _configured(model: type[Model]) -> list[str]:
 
 
 def shifted(value: Any, zone: str, shift: timedelta) -> Any:
-    """Return an instant moved on the clock of a zone, whose days are not all of the same length; any other value as it
-    is. Raise InvalidInput for an instant that no calendar has."""
+    """Return an instant moved on the clock of a zone; return any other value as it is.
+
+    Days of a zone differ in length where its clock changes. Raise InvalidInput for an instant that
+    is not in the calendar.
+    """
     if not isinstance(value, datetime):
         return value
 
@@ -151,70 +169,75 @@ def shifted(value: Any, zone: str, shift: timedelta) -> Any:
         ) from error
 
 
-def _of_campaign(found: Campaign, wanted: Mapping[str, Any], origin: Origin) -> list[Change]:
-    differing = {name: value for name, value in wanted.items() if getattr(found, name) != value}
-    return _tried(
-        found,
+def _change_campaign(campaign: Campaign, wanted: Mapping[str, Any], origin: Origin) -> list[Change]:
+    differing = {name: value for name, value in wanted.items() if getattr(campaign, name) != value}
+    return _try_changes(
+        campaign,
         differing,
         "campaign.",
-        lambda some: change_campaign(campaign=found, changes=some, origin=origin),
+        lambda some: change_campaign(campaign=campaign, changes=some, origin=origin),
     )
 
 
-def _of_agreements(
-    found: Campaign, wanted: Sequence[Mapping[str, Any]] | None, origin: Origin
+def _add_agreements(
+    campaign: Campaign, agreements: Sequence[Mapping[str, Any]] | None, origin: Origin
 ) -> list[Change]:  # fmt: skip
-    """Add those that are new. One that the file leaves out or changes stays, and that is refused."""
-    if wanted is None:
+    """Add new agreements. To leave out or change an existing one is a refused change."""
+    if agreements is None:
         return []
 
-    there = {(one.title, one.text): one for one in found.agreements.order_by("created_at", "pk")}
+    stored = campaign.agreements.order_by("created_at", "pk")
+    existing = {(agreement.title, agreement.text): agreement for agreement in stored}
     changes: list[Change] = []
 
-    for place, one in enumerate(wanted):
-        known, path = there.pop((one["title"], one["text"]), None), f"agreements[{place}]"
-        if known is None:
-            add = _attempt(lambda one=one: add_agreement(campaign=found, **one, origin=origin))  # type: ignore[misc]
-            changes.append(Change(path, None, dict(one), add))
-        elif known.required_of != one["required_of"]:
+    for index, fields in enumerate(agreements):
+        path = f"agreements[{index}]"
+        kept = existing.pop((fields["title"], fields["text"]), None)
+        if kept is None:
+            refused = _attempt(partial(add_agreement, campaign=campaign, **fields, origin=origin))
+            changes.append(Change(path, None, dict(fields), refused))
+        elif kept.required_of != fields["required_of"]:
             refused = Conflict(
                 "agreements are never changed; a changed text is another one", code="conflict"
             )
             changes.append(
-                Change(f"{path}.required_of", known.required_of, one["required_of"], refused)
+                Change(f"{path}.required_of", kept.required_of, fields["required_of"], refused)
             )
 
-    for known in there.values():
-        message = f"the agreement {known.title!r} is not in the file; agreements stay, because they are signed"
-        before = {"title": known.title, "text": known.text, "required_of": known.required_of}
+    for kept in existing.values():
+        message = (
+            f"the agreement {kept.title!r} is not in the file; agreements stay, because they "
+            "are signed"
+        )
+        before = {"title": kept.title, "text": kept.text, "required_of": kept.required_of}
         changes.append(Change("agreements", before, None, Conflict(message, code="conflict")))
 
     return changes
 
 
-def _of_phases(
-    found: Campaign, wanted: Sequence[Mapping[str, Any]] | None, user: User, origin: Origin
+def _change_phases(
+    campaign: Campaign, phases: Sequence[Mapping[str, Any]] | None, user: User, origin: Origin
 ) -> list[Change]:  # fmt: skip
-    """Change the phases of the file and add new ones. One that the file leaves out stays, and that is refused."""
-    if wanted is None:
+    """Change the phases of the file and add new ones. To leave out one is a refused change."""
+    if phases is None:
         return []
 
-    there = {phase.slug: phase for phase in found.phases.select_related("collection")}
+    existing = {phase.slug: phase for phase in campaign.phases.select_related("collection")}
     changes: list[Change] = []
 
-    for place, fields in enumerate(wanted):
-        phase, path = there.pop(fields["slug"], None), f"phases[{place}]"
+    for index, fields in enumerate(phases):
+        path = f"phases[{index}]"
+        phase = existing.pop(fields["slug"], None)
         if phase is None:
-            add = _attempt(
-                lambda fields=fields: create_phase(  # type: ignore[misc]
-                    campaign=found, user=user, fields=fields, origin=origin
-                )
+            create = partial(
+                create_phase, campaign=campaign, user=user, fields=fields, origin=origin
             )
-            changes.append(Change(path, None, dict(fields), add))
+            refused = _attempt(create)
+            changes.append(Change(path, None, dict(fields), refused))
             continue
 
         differing = {name: value for name, value in fields.items() if getattr(phase, name) != value}
-        changes += _tried(
+        changes += _try_changes(
             phase,
             differing,
             f"{path}.",
@@ -223,26 +246,27 @@ def _of_phases(
             ),
         )
 
-    for slug in there:
+    for slug in existing:
         message = f"phase {slug} is not in the file; phases are not deleted"
         changes.append(Change("phases", slug, None, Conflict(message, code="conflict")))
 
     return changes
 
 
-def _tried(
+def _try_changes(
     target: Any, differing: Mapping[str, Any], path: str, act: Callable[[Mapping[str, Any]], object]
 ) -> list[Change]:
-    """Do all changes of an object at once. If that is refused, each is tried alone, to tell which of them are."""
+    """Make all changes of an object at once; if refused, try each alone to find which are."""
     errors: dict[str, EvalHubError | None] = {}
     if differing and (error := _attempt(lambda: act(differing))):
         errors = {
-            name: _attempt(lambda name=name: act({name: differing[name]}), undo=True)  # type: ignore[misc]
-            for name in differing
+            name: _attempt(partial(act, {name: value}), undo=True)
+            for name, value in differing.items()
         }
+        # Nothing is refused alone: the error names a field, or all of them are refused together.
         if not any(errors.values()):
-            named = (error.pointer or "").strip("/").partition("/")[0]
-            errors = dict.fromkeys([named] if named in differing else differing, error)
+            field = (error.pointer or "").strip("/").partition("/")[0]
+            errors = dict.fromkeys([field] if field in differing else differing, error)
 
     return [
         Change(f"{path}{name}", getattr(target, name), value, errors.get(name))
@@ -251,7 +275,7 @@ def _tried(
 
 
 def _attempt(act: Callable[[], object], *, undo: bool = False) -> EvalHubError | None:
-    """Do something in a transaction of its own, and return its refusal; with `undo` nothing of it stays."""
+    """Act in a transaction of its own and return the error, if any; with `undo`, store nothing."""
     try:
         with transaction.atomic():
             act()

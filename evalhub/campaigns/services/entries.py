@@ -204,7 +204,10 @@ def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
         if entry.participation_id is None or not own.exists():
             raise NotAllowed("only members of its team can publish an entry")
         if entry.phase.kind != Phase.Kind.AFTERWARDS:
-            say = f"phase {entry.phase.slug} is not of kind afterwards: its results come out with a release"
+            say = (
+                f"phase {entry.phase.slug} is not of kind afterwards: its results come out with "
+                "a release"
+            )
             raise InvalidInput(say, pointer="/published")
         if entry.state != _State.ENTERED:
             raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
@@ -224,7 +227,10 @@ def _check_choice(entry: Entry) -> None:
     """Raise Conflict if the phase has nothing to choose, or the team, whose row is locked, has chosen enough."""
     phase = entry.phase
     if phase.selection != Phase.Selection.CHOSEN or entry.role != _Role.COMPETING:
-        message = f"the official leaderboard of phase {phase.slug} takes entries by the rule {phase.selection}"
+        message = (
+            f"the official leaderboard of phase {phase.slug} takes entries by the rule "
+            f"{phase.selection}"
+        )
         raise Conflict(message, code="nothing_to_choose", pointer="/chosen")
 
     own = {
@@ -234,7 +240,10 @@ def _check_choice(entry: Entry) -> None:
         "chosen": True,
     }
     if Entry.objects.filter(**own).count() >= phase.chosen_max:
-        message = f"the team has chosen {phase.chosen_max:,} already; take the choice of another entry back first"
+        message = (
+            f"the team has chosen {phase.chosen_max:,} already; take the choice of another entry "
+            "back first"
+        )
         raise Conflict(message, code="too_many_chosen", pointer="/chosen")
 
 

@@ -55,7 +55,10 @@ def exclude_topics(
         if not after:
             return
         if collection.disclosure != Disclosure.ORGANISERS:
-            message = f"results on {collection} are disclosed; upload judgements without the topic as a new version"
+            message = (
+                f"results on {collection} are disclosed; upload judgements without the topic as "
+                "a new version"
+            )
             raise Conflict(message, code="already_released", pointer="/excluded_topics")
         if wanted and not reason:
             raise InvalidInput(

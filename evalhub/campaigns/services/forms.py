@@ -46,7 +46,10 @@ def read_form(given: Any) -> list[dict[str, Any]]:
             or len(set(choices)) != len(choices)
             or len(choices) > MAX_CHOICES
         ):
-            say = f"field {key}: {'1 to 50 different texts' if wanted else 'no choices, unless its type is choice(s)'}"
+            say = (
+                f"field {key}: "
+                f"{'1 to 50 different texts' if wanted else 'no choices, unless its type is choice(s)'}"
+            )
             raise InvalidInput(say, pointer=f"{where}/choices")
 
         length = one.get("max_length", MAX_LENGTH)

@@ -45,7 +45,10 @@ def check_outside(run: Run) -> None:
             PhaseState.OPEN,
             PhaseState.PAUSED,
         ):
-            message = f"team {team.team} takes part in {phase.campaign}: enter the run into its phase {phase.slug}"
+            message = (
+                f"team {team.team} takes part in {phase.campaign}: enter the run into its phase "
+                f"{phase.slug}"
+            )
             raise Conflict(message, code="enter_through_phase")
 
 
@@ -104,10 +107,16 @@ def check_file_released(run: Run, user: Any) -> None:
             return
 
     if not phases:
-        message = f"the entry of run {run.tag} in {entries[0].phase} was {entries[0].state}, so its file is not released"
+        message = (
+            f"the entry of run {run.tag} in {entries[0].phase} was {entries[0].state}, so its "
+            "file is not released"
+        )
         raise NotAllowed(message)
 
-    message = f"run {run.tag} takes part in {phases[0]}; the organisers have not released the files of its runs"
+    message = (
+        f"run {run.tag} takes part in {phases[0]}; the organisers have not released the files of "
+        "its runs"
+    )
     raise NotAllowed(message)
 
 

@@ -94,7 +94,8 @@ def notify_received(entry: Entry, left: Any) -> None:
         ("attempts", left.attempts_left),
     )
     lines = [
-        f"The run {run.tag} of team {team.name} was entered into phase {phase.name} of {phase.campaign.name}.",
+        f"The run {run.tag} of team {team.name} was entered into phase {phase.name} of "
+        f"{phase.campaign.name}.",
         "",
         f"Entry:    {entry.number}{', late' if entry.late else ''}",
         f"Arrived:  {entry.arrived_at:%Y-%m-%d %H:%M:%S.%f} UTC, the last byte",
@@ -139,12 +140,18 @@ def notify_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> Non
         subject = f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, {happened}"
         counts = ""
         if failed and entry.role == Entry.Role.COMPETING:
-            free = " The fault is the server's: as long as that is so, the entry does not count as an attempt."
+            free = (
+                " The fault is the server's: as long as that is so, the entry does not count as "
+                "an attempt."
+            )
             counts = free if our_fault else " It counts as an attempt."
 
         teams = [entry.participation] if entry.participation and open_to_team else []
         about = _about(entry, "failed" if failed else "evaluated")
-        text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} {happened}.{counts}"
+        text = (
+            f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} "
+            f"{happened}.{counts}"
+        )
         path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
         notify(
             event,
@@ -162,7 +169,8 @@ def notify_extended(extension: Extension, phase: Phase, notice: str) -> None:
     """Notify all teams, or the one whose it is, that a phase closes later."""
     teams = [extension.participation] if extension.participation else accepted(phase.campaign)
     text = (
-        f"Phase {phase.name} closes at {time_text(extension.new)} instead of {time_text(extension.old)}"
+        f"Phase {phase.name} closes at {time_text(extension.new)} instead of "
+        f"{time_text(extension.old)}"
         f"{' for your team' if extension.participation else ''}. The reason: {extension.reason}"
         f"{f' ({notice})' if notice else ''}"
     )
@@ -180,7 +188,8 @@ def notify_extension_cancelled(extension: Extension, phase: Phase, reason: str) 
     teams = [extension.participation] if extension.participation else accepted(phase.campaign)
     text = (
         f"The extension of phase {phase.name} is cancelled"
-        f"{' for your team' if extension.participation else ''}: it closes at {time_text(extension.old)}, "
+        f"{' for your team' if extension.participation else ''}: it closes at "
+        f"{time_text(extension.old)}, "
         f"not at {time_text(extension.new)}. The reason: {reason}"
     )
     subject = f"{phase.name} closes at {time_text(extension.old)} after all"
@@ -188,7 +197,10 @@ def notify_extension_cancelled(extension: Extension, phase: Phase, reason: str) 
 
 
 def notify_paused(phase: Phase, reason: str) -> None:
-    text = f"Phase {phase.name} takes no entries at present. The reason: {reason}\n\nIts end stays as it is."
+    text = (
+        f"Phase {phase.name} takes no entries at present. The reason: {reason}\n\nIts end stays "
+        "as it is."
+    )
     _of_phase(Event.PHASE_PAUSED, phase, accepted(phase.campaign), f"{phase.name} is paused", text)
 
 
@@ -218,8 +230,10 @@ def notify_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Partici
     else:
         hours = kind.removeprefix("closing_")
         text = (
-            f"Phase {phase.name} closes at {time_text(at)}. The last byte of an entry has to arrive before that instant; "
-            "the instant itself is late.\n\nYou get this because your team has no entry yet, or slots left."
+            f"Phase {phase.name} closes at {time_text(at)}. The last byte of an entry has to "
+            "arrive before that instant; "
+            "the instant itself is late.\n\nYou get this because your team has no entry yet, or "
+            "slots left."
         )
         _of_phase(
             Event.PHASE_CLOSING,
@@ -244,7 +258,10 @@ def notify_team(participation: Participation, state: str, reason: str = "") -> N
 
     campaign, asks = participation.campaign, event == Event.TEAM_REQUESTED
     happened = "asks to take part" if asks else f"was {state}"
-    text = f"Team {participation.name} {happened} in {campaign.name}.{f' The reason: {reason}' if reason else ''}"
+    text = (
+        f"Team {participation.name} {happened} in "
+        f"{campaign.name}.{f' The reason: {reason}' if reason else ''}"
+    )
     path, about = (
         f"campaigns/{campaign.slug}/teams/{participation.team.slug}/",
         {"team": participation.team.slug},
@@ -281,7 +298,8 @@ def notify_invited(invitation: Invitation) -> None:
     role = Membership.Role(invitation.role).label.lower()
     where = f":\n{settings.EVALHUB_URL}/account/" if settings.EVALHUB_URL else "."
     parts = (
-        f"{by} to team {team.name} ({team.slug}) as {role}, and to take part with it in {campaign.name}.",
+        f"{by} to team {team.name} ({team.slug}) as {role}, and to take part with it in "
+        f"{campaign.name}.",
         f"Accept or decline this on your account page{where}",
         "Until you accept, you do not take part.",
         f"-- \nYou get this because an owner of the team invited your user name, {user}.",
@@ -306,7 +324,8 @@ def notify_released(release: Release) -> None:
     )
     how = " again, by newer judgements" if before.exclude(pk=release.pk).exists() else ""
     text = (
-        f"The results of phase {phase.name} of {campaign.name} are released to {audience}{how}. Your team's packet:\n\n"
+        f"The results of phase {phase.name} of {campaign.name} are released to {audience}{how}. "
+        "Your team's packet:\n\n"
         f"evh campaign packet {campaign.slug} {phase.slug}"
     )
     subject = f"{phase.name}: results are released to {audience}{how}"
@@ -342,9 +361,12 @@ def notify_superseded(qrels: Qrels) -> None:
 
         phase, campaign = release.phase, release.phase.campaign
         text = (
-            f"The results of phase {phase.name} of {campaign.name} were released by version {release.qrels.version} of "
-            f"the judgements. Version {qrels.version} is active now: every run is evaluated again, and leaderboards "
-            "follow. Packets and snapshots stay as they were made until the organisers release again."
+            f"The results of phase {phase.name} of {campaign.name} were released by version "
+            f"{release.qrels.version} of "
+            f"the judgements. Version {qrels.version} is active now: every run is evaluated "
+            "again, and leaderboards "
+            "follow. Packets and snapshots stay as they were made until the organisers release "
+            "again."
         )
         subject, path = (
             f"{phase.name}: newer judgements",
@@ -366,7 +388,10 @@ def notify_superseded(qrels: Qrels) -> None:
 def notify_waiting(release: Release) -> None:
     """Notify organisers that a release that is due waits."""
     phase, campaign = release.phase, release.phase.campaign
-    text = f"The {release} was due at {time_text(cast(datetime, release.planned_at))} and waits. Its address says for what."
+    text = (
+        f"The {release} was due at {time_text(cast(datetime, release.planned_at))} and waits. "
+        "Its address says for what."
+    )
     path, about = f"releases/{release.pk}/", {"phase": phase.slug, "release": str(release.pk)}
     subject = f"{phase.name}: a release waits"
     notify(
@@ -386,7 +411,10 @@ def notify_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -
     lines = []
     for entry in entries[:_OF_DIGEST]:
         whose = entry.participation.name if entry.participation else "organisers"
-        arrived = f"arrived at {time_text(entry.arrived_at)}{', late' if entry.late else ''}; {entry.state}"
+        arrived = (
+            f"arrived at {time_text(entry.arrived_at)}{', late' if entry.late else ''}; "
+            f"{entry.state}"
+        )
         lines.append(
             f"{entry.phase.name}, entry {entry.number}: {entry.run.tag} of {whose}, {arrived}"
         )

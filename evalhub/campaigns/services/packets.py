@@ -41,5 +41,8 @@ def keep_packet(
 def check_evaluated(phase: Phase, qrels: Qrels) -> None:
     """Raise Conflict (`evaluations_running`) while an entry of the phase waits for its evaluation."""
     if waiting := count_running(phase, qrels):
-        message = f"{waiting:,} entries of phase {phase.slug} are still being evaluated; ask again when they are"
+        message = (
+            f"{waiting:,} entries of phase {phase.slug} are still being evaluated; ask again "
+            "when they are"
+        )
         raise Conflict(message, code="evaluations_running")

@@ -98,5 +98,8 @@ def read_time(text: str, zone: str, *, name: str, ends: bool = False) -> datetim
             f"{name}: {given[:40]!r} is not a time of the calendar", pointer=pointer
         ) from error
 
-    message = f"{name}: write 2027-06-01T12:00:00Z, with its offset, or a day such as 2027-05-31 with a zone"
+    message = (
+        f"{name}: write 2027-06-01T12:00:00Z, with its offset, or a day such as 2027-05-31 with "
+        "a zone"
+    )
     raise InvalidInput(message, code="bad_time", pointer=pointer)

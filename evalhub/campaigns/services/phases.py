@@ -47,28 +47,32 @@ from runs.services import clock
 from runs.services.audit.trail import SYSTEM, Origin, changed, record
 
 MAX_PHASES = 50
-# An extension for all that is announced later than this before the old end is said to be late.
+# An extension that is announced later than this before the old end is called late.
 SHORT_NOTICE = timedelta(hours=24)
-# A time of a published phase that is further away than this is confirmed: it may be a slip of the
-# year.
+# A time of a published phase that is further away than this has to be confirmed: the year may be
+# mistyped.
 FAR_AWAY = timedelta(days=90)
 _Action = AuditEvent.Action
-# What entries were made under.
-_OF_ENTRIES = ("run_types", "form")
-# What organisers set, which the trail has from the beginning, and fsck compares with it.
-_SET = tuple(
+# Fields that entries depend on.
+_ENTRY_FIELDS = ("run_types", "form")
+# Fields that organisers set. The trail has them from the beginning, and fsck compares them with it.
+_RECORDED_FIELDS = tuple(
     field.name for field in Phase._meta.concrete_fields
     if field.name not in ("id", "campaign", "paused_at", "paused_reason")
 )  # fmt: skip
-_FIXED = ("collection", "kind", "selection")
+# Fields that stay as they were published.
+_FIXED_FIELDS = ("collection", "kind", "selection")
 
 
 def create_phase(
     *, campaign: Campaign, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM
 ) -> Phase:
-    """Return a new phase. Raise Conflict if its short name is taken, if the campaign is archived, or if it is an
+    """Return a new phase.
+
+    Raise Conflict if its short name is taken, if the campaign is archived, or if it is an
     evaluation and results on its collection are disclosed; InvalidInput for times, a form or
-    measures that do not fit; NotAllowed for a collection of which the user is no organiser."""
+    measures that do not fit; NotAllowed if the user does not organise the collection.
+    """
     slug = fields["slug"]
     try:
         with transaction.atomic():
@@ -83,17 +87,18 @@ def create_phase(
                     f"campaign {campaign} has {MAX_PHASES} phases", code="too_many_phases"
                 )
 
-            phase = Phase(campaign=campaign, **{**fields, **_read(fields)})
+            phase = Phase(campaign=campaign, **{**fields, **_read_nested(fields)})
             if (
                 campaign.state == Campaign.State.PUBLISHED
                 and phase.opens_at <= clock.database_now()
             ):
-                say = "a phase of a published campaign opens in the future"
-                raise InvalidInput(say, pointer="/opens_at")
+                message = "a phase of a published campaign opens in the future"
+                raise InvalidInput(message, pointer="/opens_at")
 
             _check(phase, user)
             phase.save(force_insert=True)
-            after = _told({name: getattr(phase, name) for name in _SET})
+
+            after = _audit_fields({name: getattr(phase, name) for name in _RECORDED_FIELDS})
             record(origin, _Action.PHASE_CREATED, phase, collection=phase.collection, after=after)
     except IntegrityError as error:
         if not Phase.objects.filter(campaign=campaign, slug=slug).exists():
@@ -113,11 +118,14 @@ def change_phase(
     confirm: bool = False,
     origin: Origin = SYSTEM,
 ) -> None:
-    """Change a phase. Of a draft everything may change; of a published campaign no time moves earlier, and an end moves
-    later by `extend_phase` alone. Raise the errors of `create_phase`, and of `check_far_away`."""
+    """Change a phase.
+
+    Everything in a draft may change. In a published campaign, times do not move earlier, and only
+    `extend_phase` moves an end later. Raise the errors of `create_phase` and `check_far_away`.
+    """
     with transaction.atomic():
         phase = locked_phase(phase)
-        before, after = changed(phase, {**changes, **_read(changes)})
+        before, after = changed(phase, {**changes, **_read_nested(changes)})
         if phase.campaign.state == Campaign.State.ARCHIVED and after:
             raise Conflict(
                 f"campaign {phase.campaign} is archived; it stays as it is",
@@ -130,7 +138,7 @@ def change_phase(
                 if after.get(name):
                     check_far_away(name, after[name], confirm)
 
-        if set(_OF_ENTRIES) & set(after) and phase.entries.exists():
+        if set(_ENTRY_FIELDS) & set(after) and phase.entries.exists():
             raise Conflict(
                 f"phase {phase.slug} has entries, which answered its form", code="phase_has_entries"
             )
@@ -141,8 +149,14 @@ def change_phase(
         _check(phase, user)
         phase.save(update_fields=list(after))
         if after:
-            told = {"before": _told(before), "after": _told(after)}
-            record(origin, _Action.PHASE_CHANGED, phase, collection=phase.collection, **told)
+            record(
+                origin,
+                _Action.PHASE_CHANGED,
+                phase,
+                collection=phase.collection,
+                before=_audit_fields(before),
+                after=_audit_fields(after),
+            )
 
 
 def extend_phase(
@@ -155,15 +169,15 @@ def extend_phase(
     confirm: bool = False,
     origin: Origin = SYSTEM,
 ) -> Extension:
-    """Let a phase close later, for all teams or for one. Return the extension, which can be cancelled until the old end.
+    """Let a phase close later, for all teams or for one team, and return the extension.
 
-    Raise the error of `check_far_away`. Raise Conflict (`deadline_only_moves_later`) unless it
-    moves later, if the campaign is a draft, whose times are simply changed, and if the phase is
-    over: it can be extended while it is planned, open or late.
+    The phase may be planned, open or late. The extension can be cancelled until the old end. Raise
+    Conflict for a draft, where times are simply changed, for a closed phase, and for an end that
+    does not move later (`deadline_only_moves_later`); and the error of `check_far_away`.
     """
     with transaction.atomic():
-        # A release of the collection locks its row, too: of both, the second one sees the first
-        # one's effect.
+        # A release of the collection locks its row, too: if both happen at once, the second one
+        # sees what the first one did.
         collection = Collection.objects.select_for_update().get(pk=phase.collection_id)
         phase, now = locked_phase(phase), clock.database_now()
         state, old = phase_state(phase, participation, now), closing_time(phase, participation)
@@ -190,7 +204,7 @@ def extend_phase(
         if participation is None:
             fields["old_late"] = phase.late_closes_at
 
-        made = Extension.objects.create(phase=phase, participation=participation, **fields)
+        extension = Extension.objects.create(phase=phase, participation=participation, **fields)
         if participation is None:
             late = phase.late_closes_at and max(phase.late_closes_at, until)
             Phase.objects.filter(pk=phase.pk).update(closes_at=until, late_closes_at=late)
@@ -205,13 +219,13 @@ def extend_phase(
             before={"closes_at": old},
             after=after,
         )
-        notify_extended(made, phase, notice_given(made))
+        notify_extended(extension, phase, late_notice(extension))
 
-    return made
+    return extension
 
 
 def check_far_away(name: str, at: datetime, confirm: bool) -> None:
-    """Raise Conflict (`confirmation_needed`) for a time more than 90 days from now that is not confirmed."""
+    """Raise Conflict (`confirmation_needed`) for an unconfirmed time more than 90 days from now."""
     away = at - clock.database_now()
     if away > FAR_AWAY and not confirm:
         message = (
@@ -221,7 +235,7 @@ def check_far_away(name: str, at: datetime, confirm: bool) -> None:
 
 
 def last_extension(phase: Phase, participation: Participation | None) -> Extension | None:
-    """Return the last extension of a phase for all teams, or for one."""
+    """Return the last extension of a phase for all teams, or for one team."""
     return phase.extensions.filter(participation=participation).order_by("pk").last()
 
 
@@ -233,9 +247,7 @@ def cancel_extension(
     participation: Participation | None = None,
     origin: Origin = SYSTEM,
 ) -> None:
-    """Cancel the last extension of a phase, for all teams or for one, by which it closes at `until`: it closes at its
-    old end.
-
+    """Cancel the last extension of a phase, which is until `until`: it closes at its old end.
     Raise Conflict (`no_extension`) if the last extension has another end, so that a repeated
     request cancels no other one, and (`deadline_has_passed`) once the old end has passed.
     """
@@ -244,11 +256,19 @@ def cancel_extension(
         extension = last_extension(phase, participation)
         whom = f"team {participation.team}" if participation else "all teams"
         if extension is None or extension.new != until:
-            message = f"the last extension of phase {phase.slug} for {whom} is not until {time_text(until)}"
+            message = (
+                f"the last extension of phase {phase.slug} for {whom} is not until "
+                f"{time_text(until)}"
+            )
             raise Conflict(message, code="no_extension")
+
         if now >= extension.old:
-            message = f"the old end {time_text(extension.old)} has passed, so the extension for {whom} stays"
+            message = (
+                f"the old end {time_text(extension.old)} has passed, so the extension for {whom} "
+                "stays"
+            )
             raise Conflict(message, code="deadline_has_passed")
+
         if participation is None:
             late = extension.old_late or phase.late_closes_at
             Phase.objects.filter(pk=phase.pk).update(closes_at=extension.old, late_closes_at=late)
@@ -266,49 +286,51 @@ def cancel_extension(
         extension.delete()
 
 
-def seen_extensions(
+def visible_extensions(
     phase: Phase, own: Participation | None, organiser: bool
 ) -> list[tuple[Extension, ShownName | None]]:
-    """Return the extensions of a phase that a reader sees, each with the team that it is for, or None if for all.
+    """Return the extensions of a phase that a reader sees, with the name of their team (None: all).
 
-    That of one team is shown to it and to organisers, and once results are disclosed to
-    participants to everybody, by the team's pseudonym. Fetch the phase with
+    The extension of one team is shown to this team and to organisers; once results are disclosed
+    to participants, everybody sees it under the team's pseudonym. Fetch the phase with
     `extensions__participation__team` and its collection.
     """
-    found: list[tuple[Extension, ShownName | None]] = []
-    for one in phase.extensions.all():
-        team = one.participation
-        if team is None:
-            found.append((one, None))
-        elif organiser or team == own:
-            found.append((one, ShownName(team.team.slug, team.shown_name, hidden=False)))
+    visible: list[tuple[Extension, ShownName | None]] = []
+    for extension in phase.extensions.all():
+        participation = extension.participation
+        if participation is None:
+            visible.append((extension, None))
+        elif organiser or participation == own:
+            slug = participation.team.slug
+            visible.append((extension, ShownName(slug, participation.shown_name, hidden=False)))
         elif phase.collection.disclosure >= Disclosure.PARTICIPANTS:
-            found.append((one, pseudonym(team)))
+            visible.append((extension, pseudonym(participation)))
 
-    return found
-
-
-def notice_given(extension: Extension) -> str:
-    """Return what is said of an extension that was announced late, or an empty text."""
-    return notice_between(extension.announced_at, extension.old)
+    return visible
 
 
-def notice_between(announced: datetime, end: datetime) -> str:
-    """Return what is said of an extension that was announced then, when this was the end."""
+def late_notice(extension: Extension) -> str:
+    """Return how late an extension was announced, or an empty text if in time."""
+    return late_notice_between(extension.announced_at, extension.old)
+
+
+def late_notice_between(announced: datetime, end: datetime) -> str:
+    """Return how late an announcement at this instant is for this end, or an empty text."""
     if announced >= end:
         return "announced after the end"
 
-    left = end - announced
+    time_left = end - announced
+    if time_left < SHORT_NOTICE:
+        return f"announced {int(time_left / timedelta(hours=1))} hours before the end"
 
-    return (
-        f"announced {int(left / timedelta(hours=1))} hours before the end"
-        if left < SHORT_NOTICE
-        else ""
-    )
+    return ""
 
 
 def pause_phase(*, phase: Phase, reason: str, origin: Origin = SYSTEM) -> None:
-    """Take no entries until the phase is resumed; its times stay as they are. Raise Conflict unless it is open."""
+    """Take no entries until the phase is resumed; its times stay as they are.
+
+    Raise Conflict unless the phase is open.
+    """
     with transaction.atomic():
         phase, now = locked_phase(phase), clock.database_now()
         if (
@@ -339,14 +361,13 @@ def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
 
         before = {"paused_at": phase.paused_at, "reason": phase.paused_reason}
         Phase.objects.filter(pk=phase.pk).update(paused_at=None, paused_reason="")
-        after = {"resumed_at": now}
         record(
             origin,
             _Action.PHASE_RESUMED,
             phase,
             collection=phase.collection,
             before=before,
-            after=after,
+            after={"resumed_at": now},
         )
         notify_resumed(phase)
 
@@ -361,36 +382,37 @@ class Pause:
 
 
 def pauses_of(phase: Phase) -> list[Pause]:
-    """Return the pauses of a phase, which are in the audit trail, in their order."""
+    """Return the pauses of a phase in their order, from the audit trail."""
     events = AuditEvent.objects.filter(
         object_type="phase", object_id=str(phase), action=_Action.PHASE_RESUMED
     )
-    found = []
+    pauses = []
 
     for event in events.order_by("pk"):
         since = parse_datetime(event.before["paused_at"]) or event.time
         until = parse_datetime(event.after.get("resumed_at") or "") or event.time
-        found.append(Pause(since, until, event.before["reason"]))
+        pauses.append(Pause(since, until, event.before["reason"]))
 
     if phase.paused_at:
-        found.append(Pause(phase.paused_at, None, phase.paused_reason))
+        pauses.append(Pause(phase.paused_at, None, phase.paused_reason))
 
-    return found
+    return pauses
 
 
 def locked_phase(phase: Phase) -> Phase:
-    """Return a phase as it is now, with its campaign; nobody else changes it until the transaction ends."""
+    """Return a phase as it is now, with its campaign, locked until the transaction ends."""
     rows = Phase.objects.select_for_update(of=("self",)).select_related(
         "campaign__team", "collection"
     )
-    found = rows.filter(pk=phase.pk).first()
-    if found is None:
+    current = rows.filter(pk=phase.pk).first()
+    if current is None:
         raise Conflict(f"phase {phase.slug} was deleted meanwhile", code="conflict")
 
-    return found
+    return current
 
 
-def _read(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _read_nested(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form and the run types among these fields, checked and normalised."""
     readers = {"form": read_form, "run_types": read_run_types}
     return {name: read(fields[name]) for name, read in readers.items() if name in fields}
 
@@ -414,14 +436,20 @@ def _check(phase: Phase, user: User) -> None:
     check_naming(phase)
     hidden = phase.collection.disclosure == Disclosure.ORGANISERS
     if phase.kind == Phase.Kind.EVALUATION and not hidden and not _is_over(phase):
-        message = f"collection {phase.collection} is not blind: entries of an evaluation would see their scores"
+        message = (
+            f"collection {phase.collection} is not blind: entries of an evaluation would see "
+            "their scores"
+        )
         raise Conflict(message, code="evaluation_needs_blind", pointer="/collection")
 
 
 def _check_feedback(phase: Phase) -> None:
-    """Raise InvalidInput for feedback in an evaluation, and for freezing a leaderboard that teams do not see; Conflict
-    (`feedback_would_leak`) for feedback on judgements that decide an evaluation, and for an
-    evaluation by judgements on which another phase gives feedback."""
+    """Raise InvalidInput or Conflict if the feedback of a phase does not fit.
+
+    InvalidInput: feedback in an evaluation, or freezing a leaderboard that teams do not see.
+    Conflict (`feedback_would_leak`): feedback on judgements that decide an evaluation, or an
+    evaluation by judgements on which another phase gives feedback.
+    """
     none = Phase.Feedback.NONE
     if phase.freeze_board_at and phase.feedback != Phase.Feedback.BOARD:
         raise InvalidInput(
@@ -434,36 +462,43 @@ def _check_feedback(phase: Phase) -> None:
             raise InvalidInput("an evaluation gives no feedback: write none", pointer="/feedback")
 
         others = Phase.objects.exclude(feedback=none).exclude(pk=phase.pk)
-        on_same = others.filter(collection=phase.collection).select_related("campaign").first()
-        if on_same:
-            message = f"phase {on_same} gives feedback on {phase.collection}, which would leak its judgements"
+        other = others.filter(collection=phase.collection).select_related("campaign").first()
+        if other:
+            message = (
+                f"phase {other} gives feedback on {phase.collection}, which would leak its "
+                "judgements"
+            )
             raise Conflict(message, code="feedback_would_leak", pointer="/collection")
 
         active = phase.collection.active_qrels
         leaking = feedback_on(files_of(active), phase.collection)
         if active and leaking:
             message = (
-                f"phase {leaking} gives feedback on collection {leaking.collection}, which has the file of the active "
-                f"judgements of {phase.collection} (version {active.version}) and would leak them. Activate other "
+                f"phase {leaking} gives feedback on collection {leaking.collection}, which has "
+                "the file of the active "
+                f"judgements of {phase.collection} (version {active.version}) and would leak "
+                "them. Activate other "
                 "judgements, or use another collection"
             )
             raise Conflict(message, code="feedback_would_leak", pointer="/collection")
     elif phase.feedback != none and (decided := leaks_to(phase)):
         message = (
-            f"phase {decided} is an evaluation by the same judgements. Values shown at once would reveal them: "
-            "one run with values by topic tells a dozen judgements of each. Use another collection, or feedback none"
+            f"phase {decided} is an evaluation by the same judgements. Values shown at once "
+            "would reveal them: "
+            "one run with values by topic tells a dozen judgements of each. Use another "
+            "collection, or feedback none"
         )
         raise Conflict(message, code="feedback_would_leak", pointer="/feedback")
 
 
 def _is_over(phase: Phase) -> bool:
-    """Return whether a stored phase has closed for every team; then its collection may be disclosed."""
+    """Return whether a stored phase has closed for every team, so that results may be disclosed."""
     return phase.pk is not None and clock.database_now() >= last_closing_time(phase)
 
 
 def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:
     """Raise Conflict or InvalidInput for a change that teams could not rely on."""
-    if fixed := [name for name in _FIXED if name in after]:
+    if fixed := [name for name in _FIXED_FIELDS if name in after]:
         message = f"{fixed[0]} of a phase stays as it was published"
         raise Conflict(message, code="campaign_published", pointer=f"/{fixed[0]}")
 
@@ -471,9 +506,14 @@ def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:
         old, new = getattr(phase, name), after.get(name)
         if name not in after or (old is None and new is not None):
             continue
+
         if new is None or new < old:
-            message = f"{name} was published as {time_text(old)} and does not move earlier; pause the phase instead"
+            message = (
+                f"{name} was published as {time_text(old)} and does not move earlier; pause the "
+                "phase instead"
+            )
             raise Conflict(message, code="deadline_only_moves_later", pointer=f"/{name}")
+
         if name == "closes_at":
             raise InvalidInput(
                 "extend the phase with extend/, which takes a reason", pointer="/closes_at"
@@ -485,7 +525,8 @@ def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:
             )
 
 
-def _told(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _audit_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a phase as the audit trail has them, without those that are not set."""
     return {
         name: str(value) if name == "collection" else value
         for name, value in fields.items()

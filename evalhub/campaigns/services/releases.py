@@ -60,7 +60,10 @@ def plan_release(
 
         over = last_closing_time(phase)
         if at is not None and at < over and phase.kind == Phase.Kind.EVALUATION:
-            message = f"phase {phase.slug} closes at {time_text(over)}; its results are released then or later"
+            message = (
+                f"phase {phase.slug} closes at {time_text(over)}; its results are released then "
+                "or later"
+            )
             raise Conflict(message, code="phase_not_over", pointer="/at")
 
         _check_new(phase, audience, version or phase.collection.active_qrels)
@@ -133,7 +136,10 @@ def _check_new(phase: Phase, audience: int, qrels: Qrels | None) -> None:
         .first()
     )
     if last and last.audience >= audience:
-        message = f"the results of phase {phase.slug} are released to {last.get_audience_display()} already"
+        message = (
+            f"the results of phase {phase.slug} are released to {last.get_audience_display()} "
+            "already"
+        )
         if last.audience > audience:
             raise Conflict(message, code="already_released", pointer="/audience")
         if qrels is None or last.qrels_id == qrels.pk:
@@ -143,5 +149,8 @@ def _check_new(phase: Phase, audience: int, qrels: Qrels | None) -> None:
     if Release.objects.filter(
         phase=phase, cancelled_at=None, done_at=None, audience=audience
     ).exists():
-        message = f"a release of phase {phase.slug} to {Release.Audience(audience).label} is planned; cancel it first"
+        message = (
+            f"a release of phase {phase.slug} to {Release.Audience(audience).label} is planned; "
+            "cancel it first"
+        )
         raise Conflict(message, code="already_planned", pointer="/audience")

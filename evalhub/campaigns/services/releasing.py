@@ -99,7 +99,10 @@ def do_release(
 
         running = count_running(phase, qrels)
         if running and not force:
-            message = f"{running:,} entries of phase {phase.slug} are still to be evaluated under these judgements"
+            message = (
+                f"{running:,} entries of phase {phase.slug} are still to be evaluated under "
+                "these judgements"
+            )
             raise Conflict(message, code="evaluations_running")
 
         before = collection.disclosure

@@ -25,18 +25,25 @@ def check_naming(phase: Phase) -> None:
     parts = list(_PART.finditer(phase.naming))
     named = [part[1] for part in parts if part[1]]
     if "".join(part[0] for part in parts) != phase.naming or len(set(named)) != len(named):
-        say = "write letters, digits, '.', '_', '-', and each field once in braces, as in {team}-{run_type}-{priority}"
+        say = (
+            "write letters, digits, '.', '_', '-', and each field once in braces, as in "
+            "{team}-{run_type}-{priority}"
+        )
         raise InvalidInput(say, pointer="/naming")
 
     if unknown := [one for one in named if one not in known]:
         say = (
-            f"a tag cannot have {{{unknown[0]}}}; the fields are {', '.join(known)}: of the form those of type choice "
+            f"a tag cannot have {{{unknown[0]}}}; the fields are {', '.join(known)}: of the form "
+            "those of type choice "
             "that are required and whose choices can stand in a tag"
         )
         raise InvalidInput(say, pointer="/naming")
 
     if set(named) <= {"team"}:
-        say = "a tag is not the name of the team alone, and differs from run to run; add {name} or {priority}"
+        say = (
+            "a tag is not the name of the team alone, and differs from run to run; add {name} or "
+            "{priority}"
+        )
         raise InvalidInput(say, pointer="/naming")
 
 
@@ -73,7 +80,10 @@ def check_tag_named(
             pattern, expected = f"{pattern}(?:{_ANY.get(name, among)})", expected + part[0]
 
     if not re.fullmatch(pattern, tag, re.IGNORECASE | re.ASCII):
-        message = f"the tag {tag!r} is not of the form {expected}; phase {phase.slug} names runs {phase.naming}"
+        message = (
+            f"the tag {tag!r} is not of the form {expected}; phase {phase.slug} names runs "
+            f"{phase.naming}"
+        )
         raise Unprocessable(message, code="wrong_tag", pointer="/tag")
 
 

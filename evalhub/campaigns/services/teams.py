@@ -38,13 +38,13 @@ from runs.services import clock
 from runs.services.audit.trail import SYSTEM, Origin, changed, record
 
 _Action, _State = AuditEvent.Action, Participation.State
-# By the state that it gets: the states from which a team comes, and who decides.
-_BY_ORGANISERS = {
+# The states that a team can come from, by the state that it gets.
+_ORGANISERS_DECIDE = {
     _State.ACCEPTED: (_State.REQUESTED, _State.DECLINED, _State.REMOVED),
     _State.DECLINED: (_State.REQUESTED,),
     _State.REMOVED: (_State.ACCEPTED,),
 }
-_BY_OWNERS = {
+_OWNERS_DECIDE = {
     _State.REQUESTED: (_State.DECLINED,),
     _State.WITHDRAWN: (_State.REQUESTED, _State.ACCEPTED),
 }
@@ -61,14 +61,15 @@ def register_team(
     typed_name: str = "",
     origin: Origin = SYSTEM,
 ) -> Participation:
-    """Register a team, whose owner registers it, is its first member, and signs the agreements that these digests name.
-    Return the participation, which is accepted at once where registration is open.
+    """Register a team, by an owner who becomes its first member. Return the participation.
 
+    The owner signs the agreements that these digests name. The team is accepted at once where
+    registration is open.
     Raise Conflict if registration is closed, or if the team or the person is in the campaign
     already; InvalidInput for an unknown agreement, or one that is signed without a name.
     """
-    signed = find_agreements(campaign, agreements)
-    if signed and not typed_name:
+    agreed = find_agreements(campaign, agreements)
+    if agreed and not typed_name:
         raise InvalidInput(
             "type your name to sign the agreements", code="required", pointer="/typed_name"
         )
@@ -85,7 +86,7 @@ def register_team(
             )
 
         accepted = campaign.registration == Campaign.Registration.OPEN
-        made = Participation.objects.create(
+        participation = Participation.objects.create(
             campaign=campaign,
             team=team,
             state=_State.ACCEPTED if accepted else _State.REQUESTED,
@@ -98,33 +99,38 @@ def register_team(
         record(
             origin,
             _Action.PARTICIPATION_REQUESTED,
-            made,
-            after={"state": str(made.state), "name": made.name},
+            participation,
+            after={"state": str(participation.state), "name": participation.name},
         )
-        join(participation=made, user=user, origin=origin)
+        join(participation=participation, user=user, origin=origin)
 
-        for agreement in signed:
+        for agreement in agreed:
             sign(agreement=agreement, user=user, typed_name=typed_name, origin=origin)
 
-        notify_team(made, made.state)
+        notify_team(participation, participation.state)
 
-    return made
+    return participation
 
 
 def why_no_registrations(campaign: Campaign, now: datetime) -> str:
-    """Return why no team can register now, or an empty text: a team that could enter nothing any more would only see
-    the results of the others when they are released to participants."""
+    """Return why no team can register now, or an empty text.
+
+    A team that could enter nothing any more would only see the results of the others when they are
+    released to participants.
+    """
     closes = campaign.registration_closes_at
     if (
         campaign.state != Campaign.State.PUBLISHED
         or campaign.registration == Campaign.Registration.CLOSED
     ):
         return f"campaign {campaign} takes no registrations"
-
     if closes and now >= closes:
         return f"registration closed at {closes:%Y-%m-%d %H:%M:%S} UTC"
-    if shown := _disclosed(campaign):
-        return f"results on {shown} are disclosed to teams of this campaign, so that no others can join it now"
+    if collection := _disclosed_collection(campaign):
+        return (
+            f"results on {collection} are disclosed to teams of this campaign, so that no others "
+            "can join it now"
+        )
 
     roster = roster_closes_at(campaign)
     if roster and now >= roster and not _all_public(campaign):
@@ -134,11 +140,10 @@ def why_no_registrations(campaign: Campaign, now: datetime) -> str:
     afterwards = Q(kind=Phase.Kind.AFTERWARDS)
     taking = campaign.phases.filter(~afterwards | Q(collection__blind=False), closes_at__gt=now)
 
-    return (
-        ""
-        if taking.exists()
-        else f"no phase of campaign {campaign} takes runs of new teams any more"
-    )
+    if taking.exists():
+        return ""
+
+    return f"no phase of campaign {campaign} takes runs of new teams any more"
 
 
 def change_state(
@@ -156,56 +161,59 @@ def change_state(
     one.
     """
     with transaction.atomic():
-        found, wanted = locked_participation(participation), _State(state)
-        rules = _BY_ORGANISERS if wanted in _BY_ORGANISERS else _BY_OWNERS
-        who = (
-            "organisers of the campaign"
-            if rules is _BY_ORGANISERS
-            else f"owners of team {found.team}"
-        )
-        allowed = (
-            is_organiser(found.campaign, user)
-            if rules is _BY_ORGANISERS
-            else _leads(user, found.team)
-        )
+        participation, target = locked_participation(participation), _State(state)
+        if target in _ORGANISERS_DECIDE:
+            rules, deciders = _ORGANISERS_DECIDE, "organisers of the campaign"
+            allowed = is_organiser(participation.campaign, user)
+        else:
+            rules, deciders = _OWNERS_DECIDE, f"owners of team {participation.team}"
+            allowed = _is_owner(user, participation.team)
+
         if not allowed:
-            raise NotAllowed(f"only {who} can set the state {wanted}")
-        if found.state not in rules[wanted]:
-            message = f"team {found.team} is {found.state} and cannot become {wanted}"
+            raise NotAllowed(f"only {deciders} can set the state {target}")
+
+        if participation.state not in rules[target]:
+            message = (
+                f"team {participation.team} is {participation.state} and cannot become {target}"
+            )
             raise Conflict(message, code="conflict", pointer="/state")
-        if wanted == _State.WITHDRAWN and (shown := _shown_to_others(found)):
-            message = f"participants see the results of phase {shown}: only organisers can take entries out of it now"
+
+        if target == _State.WITHDRAWN and (phase := _phase_with_results(participation)):
+            message = (
+                f"participants see the results of phase {phase}: only organisers can take "
+                "entries out of it now"
+            )
             raise NotAllowed(message)
 
         now = clock.database_now()
-        after: dict[str, Any] = {"state": wanted}
-        if wanted == _State.ACCEPTED:
+        after: dict[str, Any] = {"state": target}
+        if target == _State.ACCEPTED:
             after |= {
                 "accepted_at": now,
-                "pseudonym": found.pseudonym or draw_pseudonym(found.campaign),
+                "pseudonym": participation.pseudonym or draw_pseudonym(participation.campaign),
             }
 
-        Participation.objects.filter(pk=found.pk).update(**after)
-        told = {"state": str(wanted), **({"reason": reason} if reason else {})}
+        Participation.objects.filter(pk=participation.pk).update(**after)
+        fields = {"state": str(target), **({"reason": reason} if reason else {})}
         record(
             origin,
             _Action.PARTICIPATION_CHANGED,
-            found,
-            before={"state": str(found.state)},
-            after=told,
+            participation,
+            before={"state": str(participation.state)},
+            after=fields,
         )
-        notify_team(found, wanted, reason)
-        if wanted in (_State.WITHDRAWN, _State.REMOVED):
+        notify_team(participation, target, reason)
+        if target in (_State.WITHDRAWN, _State.REMOVED):
             end_entries(
-                found,
-                disqualified=wanted == _State.REMOVED,
-                reason=reason or f"team {wanted}",
+                participation,
+                disqualified=target == _State.REMOVED,
+                reason=reason or f"team {target}",
                 origin=origin,
             )
 
 
-def _shown_to_others(participation: Participation) -> Phase | None:
-    """Return a phase in which the team has entries that stay, whatever its results are."""
+def _phase_with_results(participation: Participation) -> Phase | None:
+    """Return a phase with entries of the team that it cannot withdraw, since results are seen."""
     entries = Entry.objects.filter(participation=participation, state=Entry.State.ENTERED)
     phases = (
         Phase.objects.filter(entries__in=entries)
@@ -219,32 +227,35 @@ def _shown_to_others(participation: Participation) -> Phase | None:
 def rename(
     *, participation: Participation, changes: Mapping[str, str], user: User, origin: Origin = SYSTEM
 ) -> None:
-    """Change the shown name or affiliation of a team. Once results are disclosed to teams, a new name has the one that
-    it had then beside it. Raise NotAllowed for anybody but its owners and organisers."""
+    """Change the shown name or affiliation of a team.
+
+    Once results are disclosed to teams, the name that the team had then is shown after a new one.
+    Raise NotAllowed for anybody but its owners and organisers.
+    """
     with transaction.atomic():
         participation = locked_participation(participation)
-        if not (_leads(user, participation.team) or is_organiser(participation.campaign, user)):
+        if not (_is_owner(user, participation.team) or is_organiser(participation.campaign, user)):
             raise NotAllowed(f"only owners of team {participation.team} can do this")
 
-        wanted = dict(changes)
-        if "name" in wanted and (
-            participation.former_name or _read_by_teams(participation.campaign)
+        fields = dict(changes)
+        if "name" in fields and (
+            participation.former_name or _is_disclosed_to_teams(participation.campaign)
         ):
-            known = participation.former_name or participation.name
-            wanted["former_name"] = "" if wanted["name"] == known else known
+            disclosed_name = participation.former_name or participation.name
+            fields["former_name"] = "" if fields["name"] == disclosed_name else disclosed_name
 
-        before, after = changed(participation, wanted)
+        before, after = changed(participation, fields)
         Participation.objects.filter(pk=participation.pk).update(**after)
         if after:
             record(origin, _Action.PARTICIPATION_CHANGED, participation, before=before, after=after)
 
 
-def _read_by_teams(campaign: Campaign) -> bool:
+def _is_disclosed_to_teams(campaign: Campaign) -> bool:
     """Return whether teams see results of an evaluation of the campaign."""
-    held = campaign.phases.filter(kind=Phase.Kind.EVALUATION).exclude(
+    disclosed = campaign.phases.filter(kind=Phase.Kind.EVALUATION).exclude(
         collection__blind=True, collection__shown_to=Disclosure.ORGANISERS
     )
-    return held.exists()
+    return disclosed.exists()
 
 
 def move_anonymity(
@@ -268,18 +279,19 @@ def move_anonymity(
 
 
 def _check_move(participation: Participation, until: datetime, user: User, now: datetime) -> bool:
-    """Return whether an instant at which a name is shown moves later. Raise NotAllowed if the user may not move it so,
-    Conflict if it cannot move.
+    """Return whether the name of a team becomes hidden for longer, after checking that it may.
 
-    A team, whose name is hidden, may show it earlier. Organisers may move it later, once, and at
-    most nine months beyond the public release.
+    A team may show its hidden name earlier. Organisers may hide it longer, once, and at most nine
+    months beyond the public release. Raise NotAllowed for others, Conflict if it cannot move.
     """
     before = hidden_until(participation)
     organiser = is_organiser(participation.campaign, user)
-    if not organiser and not _leads(user, participation.team):
+    if not organiser and not _is_owner(user, participation.team):
         raise NotAllowed(f"only owners of team {participation.team} can do this")
+
     if before is not None and until <= before:
         return False
+
     if not organiser:
         raise NotAllowed("a team can show its name earlier; ask an organiser to hide it longer")
     if participation.prolonged:
@@ -298,22 +310,23 @@ def _check_move(participation: Participation, until: datetime, user: User, now: 
 
 
 def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -> CampaignMember:
-    """Make a member of a team take part with it; being in the team alone is not enough, for each campaign asks again.
+    """Make a member of a team take part with it in a campaign, which being in the team does not.
 
-    Raise NotAllowed for whoever is not in the team, Conflict for organisers, for whoever is in
-    another team of the campaign, when the team is full, and when teams can no longer change.
+    Raise NotAllowed for somebody who is not in the team, Conflict for organisers, for somebody who
+    is in another team of the campaign, when the team is full, and when teams can no longer change.
     """
     with transaction.atomic():
         participation = locked_participation(participation)
         campaign = participation.campaign
         if not Membership.objects.filter(team=participation.team, user=user).exists():
             raise NotAllowed(
-                f"only members of team {participation.team} can join it in a campaign; ask its owners first"
+                f"only members of team {participation.team} can join it in a campaign; ask its "
+                "owners first"
             )
 
-        there = CampaignMember.objects.filter(campaign=campaign, user=user).first()
-        if there and (there.participation_id != participation.pk or there.left_at is None):
-            where = "this team" if there.participation_id == participation.pk else "a team"
+        existing = CampaignMember.objects.filter(campaign=campaign, user=user).first()
+        if existing and (existing.participation_id != participation.pk or existing.left_at is None):
+            where = "this team" if existing.participation_id == participation.pk else "a team"
             raise Conflict(
                 f"you are in {where} of campaign {campaign} already", code="already_in_campaign"
             )
@@ -340,9 +353,9 @@ def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -
 
 
 def check_may_join(participation: Participation, user: User) -> None:
-    """Raise Conflict for an organiser of the campaign, when the team is full, and the errors of `check_may_grow`.
+    """Raise Conflict for an organiser and for a full team, and the errors of `check_may_grow`.
 
-    It says nothing of the other team that the user may be in: only the user is told.
+    Another team that the user may be in is not mentioned: only the user learns about it.
     """
     campaign = participation.campaign
     if Membership.objects.filter(
@@ -362,8 +375,11 @@ def check_may_join(participation: Participation, user: User) -> None:
 
 
 def check_may_grow(participation: Participation) -> None:
-    """Raise Conflict for a team that does not take part (`team_not_accepted`), and when teams can no longer change
-    (`roster_closed`)."""
+    """Raise Conflict if nobody can join a team.
+
+    The code is `team_not_accepted` for a team that does not take part, and `roster_closed` when
+    teams can no longer change.
+    """
     if participation.state not in (Participation.State.REQUESTED, Participation.State.ACCEPTED):
         message = f"team {participation.team} is {participation.state}, so no one can join it"
         raise Conflict(message, code="team_not_accepted")
@@ -372,24 +388,29 @@ def check_may_grow(participation: Participation) -> None:
 
 
 def check_may_organise(team: Team, user: User) -> None:
-    """Raise Conflict for whoever takes part in a campaign of this team, which is not archived: owners of the team
-    would organise it."""
-    there = CampaignMember.objects.filter(user=user, campaign__team=team, left_at=None)
-    member = there.exclude(campaign__state=Campaign.State.ARCHIVED).select_related(
+    """Raise Conflict for a user who takes part in a campaign of this team that is not archived.
+
+    As an owner of the team, the user would organise it.
+    """
+    memberships = CampaignMember.objects.filter(user=user, campaign__team=team, left_at=None)
+    active = memberships.exclude(campaign__state=Campaign.State.ARCHIVED).select_related(
         "campaign", "participation__team"
     )
-    if found := member.first():
+    if membership := active.first():
         message = (
-            f"{user} takes part in campaign {found.campaign} with team {found.participation.team}, and owners of team "
-            f"{team} organise it; {user} can leave that team in the campaign first, or be a member of {team}"
+            f"{user} takes part in campaign {membership.campaign} with team "
+            f"{membership.participation.team}, and owners of team "
+            f"{team} organise it; {user} can leave that team in the campaign first, or be a "
+            f"member of {team}"
         )
         raise Conflict(message, code="organiser_takes_part", pointer="/role")
 
 
 def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origin = SYSTEM) -> None:
-    """Take a person out of a team: the person, an owner of the team or an organiser may. After the team's first entry
-    the person stays on record and can join no other team, unless it is an organiser who does it,
-    for a reason: also later, of somebody who has left.
+    """Take a person out of a team, as this person, an owner of the team or an organiser.
+
+    After the team's first entry the person stays on record and can join no other team. Only an
+    organiser can free the person for another team then, with a reason, even after they have left.
 
     Raise NotAllowed for anybody else, Conflict when teams can no longer change, InvalidInput
     without that reason.
@@ -397,28 +418,31 @@ def leave(*, member: CampaignMember, user: User, reason: str = "", origin: Origi
     with transaction.atomic():
         participation = locked_participation(member.participation)
         organiser = is_organiser(participation.campaign, user)
-        if not (organiser or member.user_id == user.pk or _leads(user, participation.team)):
+        if not (organiser or member.user_id == user.pk or _is_owner(user, participation.team)):
             raise NotAllowed(f"only owners of team {participation.team} can remove others")
 
-        there = participation.members.filter(pk=member.pk)
+        row = participation.members.filter(pk=member.pk)
         entered = participation.entries.exists()
         if entered and not organiser:
             _check_roster(participation.campaign)
-            there.update(left_at=clock.database_now())
+            row.update(left_at=clock.database_now())
         else:
             if entered and not reason:
-                message = f"say why {member.user} may join another team: team {participation.team} has entries"
+                message = (
+                    f"say why {member.user} may join another team: team {participation.team} has "
+                    "entries"
+                )
                 raise InvalidInput(message, code="required", pointer="reason")
 
-            there.delete()
+            row.delete()
 
-        why = {"reason": reason} if reason else {}
+        fields = {"reason": reason} if reason else {}
         record(
             origin,
             _Action.PARTICIPANT_LEFT,
             participation,
             before={"user": member.user.username},
-            after=why,
+            after=fields,
         )
 
 
@@ -427,7 +451,7 @@ def sign(
 ) -> Signature:
     """Sign an agreement. Return the signature, or the one that the person gave before.
 
-    Raise NotAllowed for whoever is in no team of the campaign.
+    Raise NotAllowed for somebody who is in no team of the campaign.
     """
     with transaction.atomic():
         member = CampaignMember.objects.filter(
@@ -444,8 +468,10 @@ def sign(
             "typed_name": typed_name,
             "signed_at": clock.database_now(),
         }
-        made, new = Signature.objects.get_or_create(agreement=agreement, user=user, defaults=fields)
-        if new:
+        signature, is_new = Signature.objects.get_or_create(
+            agreement=agreement, user=user, defaults=fields
+        )
+        if is_new:
             record(
                 origin,
                 _Action.AGREEMENT_SIGNED,
@@ -453,29 +479,37 @@ def sign(
                 after={"user": user.username, "name": typed_name},
             )
 
-    return made
+    return signature
 
 
 def find_agreements(campaign: Campaign, digests: Iterable[str]) -> list[Agreement]:
-    """Return the agreements that these digests name, or their beginnings of 8 characters and more. Raise InvalidInput
-    for one that names none."""
-    known = list(campaign.agreements.all())
-    found = []
+    """Return the agreements with these digests, or beginnings of at least 8 characters of them.
+
+    Raise InvalidInput for a digest that fits no agreement.
+    """
+    all_agreements = list(campaign.agreements.all())
+    agreements = []
 
     for digest in digests:
-        fitting = [one for one in known if len(digest) >= 8 and one.sha256.startswith(digest)]
-        if len(fitting) != 1:
+        matches = [
+            agreement
+            for agreement in all_agreements
+            if len(digest) >= 8 and agreement.sha256.startswith(digest)
+        ]
+        if len(matches) != 1:
             message = f"campaign {campaign} has no agreement {digest[:64]!r}"
             raise InvalidInput(message, code="unknown_agreement", pointer="/agreements")
 
-        found += fitting
+        agreements += matches
 
-    return found
+    return agreements
 
 
 def roster_closes_at(campaign: Campaign) -> datetime | None:
-    """Return when teams can no longer change: as the campaign says, or as its first evaluation phase closes. None if
-    there is no such phase."""
+    """Return when teams can no longer change, or None if that is never.
+
+    It is the time that the campaign states, or the end of its first evaluation phase.
+    """
     if campaign.roster_closes_at:
         return campaign.roster_closes_at
 
@@ -488,24 +522,32 @@ def roster_closes_at(campaign: Campaign) -> datetime | None:
     return closes.first()
 
 
-def _disclosed(campaign: Campaign) -> Collection | None:
-    """Return a collection of the campaign's phases whose results its teams see, and not everybody: whoever joins a team
-    then would see them."""
-    shown = (Disclosure.TEAMS, Disclosure.PARTICIPANTS)
+def _disclosed_collection(campaign: Campaign) -> Collection | None:
+    """Return a collection of the campaign with results that teams see, but not everybody.
+
+    Somebody who joined a team would see them.
+    """
+    audiences = (Disclosure.TEAMS, Disclosure.PARTICIPANTS)
     return Collection.objects.filter(
-        phases__campaign=campaign, blind=True, shown_to__in=shown
+        phases__campaign=campaign, blind=True, shown_to__in=audiences
     ).first()
 
 
 def _check_roster(campaign: Campaign) -> None:
-    """Raise Conflict if teams can no longer change. When all results of its evaluations are public, nobody joins a team
-    to see them, and people may for what comes afterwards."""
+    """Raise Conflict if teams can no longer change.
+
+    When all results of evaluations are public, nobody joins a team to see them, and people may join
+    for what comes afterwards.
+    """
     closes = roster_closes_at(campaign)
     if closes and clock.database_now() >= closes and not _all_public(campaign):
         message = f"teams stay as they were at {closes:%Y-%m-%d %H:%M:%S} UTC; ask an organiser"
         raise Conflict(message, code="roster_closed")
-    if shown := _disclosed(campaign):
-        message = f"results on {shown} are disclosed to the teams as they are; ask an organiser"
+
+    if collection := _disclosed_collection(campaign):
+        message = (
+            f"results on {collection} are disclosed to the teams as they are; ask an organiser"
+        )
         raise Conflict(message, code="roster_closed")
 
 
@@ -518,12 +560,15 @@ def _all_public(campaign: Campaign) -> bool:
     return bool(evaluations) and not any(evaluations)
 
 
-def _leads(user: User, team: Team) -> bool:
+def _is_owner(user: User, team: Team) -> bool:
     return bool(Team.objects.led_by(user).filter(pk=team.pk).exists())
 
 
 def locked_participation(participation: Participation) -> Participation:
-    """Return a participation as it is now; nobody else changes it, or enters for it, until the transaction ends."""
+    """Return a participation as it is now, locked until the transaction ends.
+
+    Nobody else can change it or enter a run for it.
+    """
     rows = Participation.objects.select_for_update(of=("self",)).select_related(
         "campaign__team", "team"
     )

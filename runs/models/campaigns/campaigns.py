@@ -41,7 +41,10 @@ def _draw_seed() -> int:
 
 
 LICENCE_RULE = r"\A[A-Za-z0-9][A-Za-z0-9.+-]*\Z"
-LICENCE_SAID = "write the SPDX identifier of a licence, such as CC-BY-4.0: letters, digits, dots, hyphens and plus signs"
+LICENCE_SAID = (
+    "write the SPDX identifier of a licence, such as CC-BY-4.0: letters, digits, dots, hyphens "
+    "and plus signs"
+)
 _DOI = RegexValidator(rf"\A{DOI_RULE}\Z", DOI_SAID)
 
 
