@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Callable, Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import environ
@@ -16,16 +16,17 @@ from runs.services.storage.stores.location import Location, parse_location
 
 N = TypeVar("N", int, float)
 
-# Names that are read elsewhere, such as by the kernels and the tests.
-_OTHERS = {
+# Names that are not read here, but by the kernels, the client and the tests.
+_READ_ELSEWHERE = {
     "EVALHUB_KERNELS",
     "EVALHUB_KERNELS_CPU",
     "EVALHUB_REAL_DATA",
     "EVALHUB_VERSION",
     "EVALHUB_TOKEN",
 }
-_TESTS = "EVALHUB_TEST_"
-_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+_TEST_PREFIX = "EVALHUB_TEST_"
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off", "")
 
 
 class Environment(environ.Env):  # type: ignore[misc]
@@ -33,7 +34,7 @@ class Environment(environ.Env):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.known = set(_OTHERS)
+        self.known = set(_READ_ELSEWHERE)
 
     def get_value(self, var: str, *args: Any, **options: Any) -> Any:
         self.known.add(var)
@@ -59,7 +60,7 @@ class Environment(environ.Env):  # type: ignore[misc]
         except ValueError as error:
             raise ImproperlyConfigured(f"{var}={text[:40]} is not {noun}") from error
 
-        # NaN is in no range.
+        # Written so that NaN, which compares as false, is refused too.
         if not least <= value < 10**12:
             raise ImproperlyConfigured(f"{var}={text[:40]} is not {noun} of at least {least}")
 
@@ -77,36 +78,52 @@ class Environment(environ.Env):  # type: ignore[misc]
     def ports(self, var: str, default: Any = ()) -> Any:
         """Return numbers of ports, separated by commas."""
         texts = self._parts(var)
-        if not all(
-            text.isascii() and text.isdecimal() and 0 < int(text[:6]) < 2**16 for text in texts
-        ):
-            raise ImproperlyConfigured(
-                f"{var} has numbers of ports from 1 to 65535, such as 443,8443"
-            )
+        for text in texts:
+            # Six digits are enough to see that a number is too large.
+            if not (text.isascii() and text.isdecimal() and 0 < int(text[:6]) < 2**16):
+                raise ImproperlyConfigured(
+                    f"{var} has numbers of ports from 1 to 65535, such as 443,8443"
+                )
 
-        return tuple(map(int, texts)) or default
+        return tuple(int(text) for text in texts) or default
 
     def _parts(self, var: str) -> list[str]:
         texts = str(self.get_value(var, default="")).split(",")
         return [text.strip() for text in texts if text.strip()]
 
     def misspelt(self) -> Iterator[tuple[str, str]]:
-        """Yield the names that nothing reads, each with a similar name that is read, or nothing."""
+        """Yield the EVALHUB_ names that nothing reads, each with a similar name that is read, or ""."""
         for name in sorted(os.environ):
-            ours = name.startswith("EVALHUB_") and not name.startswith(_TESTS)
-            if ours and name not in self.known:
-                near = difflib.get_close_matches(name, self.known, n=1, cutoff=0.85)
-                yield name, near[0] if near else ""
+            if (
+                not name.startswith("EVALHUB_")
+                or name.startswith(_TEST_PREFIX)
+                or name in self.known
+            ):
+                continue
+
+            similar = difflib.get_close_matches(name, self.known, n=1, cutoff=0.85)
+            yield name, similar[0] if similar else ""
 
 
-def mail_settings(url: str, sender: str) -> tuple[str, int, str, str, bool, bool]:
-    """Return host, port, user and password of the mail server, and whether STARTTLS or TLS is used.
+class MailSettings(NamedTuple):
+    """How to reach the mail server: in the clear, after STARTTLS, or by TLS from the start."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    use_starttls: bool
+    use_tls: bool
+
+
+def mail_settings(url: str, sender: str) -> MailSettings:
+    """Return the settings of the mail server from its address, by default port 25 of this machine.
 
     `smtp://` sends in the clear, `smtp+tls://` after STARTTLS, `smtps://` by TLS. Raise
     ImproperlyConfigured for another address, and without a sender.
     """
     if not url:
-        return "localhost", 25, "", "", False, False
+        return MailSettings("localhost", 25, "", "", use_starttls=False, use_tls=False)
 
     parts = urlsplit(url)
     ports = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
@@ -126,8 +143,14 @@ def mail_settings(url: str, sender: str) -> tuple[str, int, str, str, bool, bool
             "EVALHUB_MAIL_FROM is the sender of mails, such as evalhub@example.org"
         )
 
-    user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    return parts.hostname, port, user, password, parts.scheme == "smtp+tls", parts.scheme == "smtps"
+    return MailSettings(
+        host=parts.hostname,
+        port=port,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        use_starttls=parts.scheme == "smtp+tls",
+        use_tls=parts.scheme == "smtps",
+    )
 
 
 def files_location(url: str, key: str, secret: str) -> Location | None:

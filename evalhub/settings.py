@@ -130,7 +130,13 @@ EVALHUB_WEBHOOK_ALLOW = env.networks("EVALHUB_WEBHOOK_ALLOW")
 EVALHUB_WEBHOOK_PORTS = env.ports("EVALHUB_WEBHOOK_PORTS", default=(443, 8443))
 
 _MAIL = mail_settings(EVALHUB_MAIL_URL, DEFAULT_FROM_EMAIL)
-EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL
+EMAIL_HOST = _MAIL.host
+EMAIL_PORT = _MAIL.port
+EMAIL_HOST_USER = _MAIL.user
+EMAIL_HOST_PASSWORD = _MAIL.password
+# Django calls STARTTLS "TLS", and TLS from the start "SSL".
+EMAIL_USE_TLS = _MAIL.use_starttls
+EMAIL_USE_SSL = _MAIL.use_tls
 EMAIL_TIMEOUT = 15
 
 if EVALHUB_SECRET_KEY and len(EVALHUB_SECRET_KEY) < 32:
@@ -264,7 +270,7 @@ LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
 CSRF_FAILURE_VIEW = "evalhub.problems.csrf_failure"
 
-# Uploads always go to a file beside their destination, so that storing one is a link and not a
+# Uploads always go to a file in the folder of their destination, so that storing one is a link and not a
 # copy.
 FILE_UPLOAD_HANDLERS = ["runs.web.uploads.BoundedFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
