@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 
@@ -44,14 +44,20 @@ from runs.errors import InvalidInput
 
 # The number of colours that differ clearly; more different numbers have a scale of colours.
 _COLOURS = 8
-# The most rows of texts; the height of one of them and of everything around them, in pixels.
-_MOST_ROWS, _ROW, _AROUND, _LETTERS = 30, 26, 130, 11
-# The most intervals that do not hide each other in rows; the most different values that are not a
-# table of ranges; the number of ranges.
-_OF_ROWS, _VALUES, _RANGES = 60, 50, 10
-# The share of the axis that a place next to the numbers takes, and the most by which runs of one
-# value are moved.
-_BESIDE, _DODGE = 0.15, 0.012
+_MAX_ROWS = 30
+# The height of a row of texts and of everything around the rows, and the size of letters, in pixels.
+_ROW_HEIGHT = 26
+_HEIGHT_AROUND = 130
+_LETTER_SIZE = 11
+# More intervals would hide each other in rows.
+_MAX_INTERVALS_IN_ROWS = 60
+# A table of more different numbers has a row for each of so many ranges instead.
+_MAX_TABLE_VALUES = 50
+_RANGES = 10
+# The share of the axis that a place next to the numbers takes.
+_SIDE_PLACE = 0.15
+# How far the runs of one value are moved apart at most, as a share of the axis.
+_DODGE = 0.012
 
 
 @dataclass(frozen=True)
@@ -87,8 +93,8 @@ def parameter_figure(
 
     drawing = _drawing(measured, x, by)
     unset = sum(run.values[x.name] is None for run in runs)
-    most = MAX_INTERVALS if drawing.axis else _OF_ROWS
-    with_intervals = len(runs) <= most and any(run.ends for run in runs)
+    max_intervals = MAX_INTERVALS if drawing.axis else _MAX_INTERVALS_IN_ROWS
+    with_intervals = len(runs) <= max_intervals and any(run.ends for run in runs)
 
     count = f"{len(runs):,} of {measured.ranked:,}"
     caption = f"Mean {measure.name} of {count} ranked runs by {x.heading}"
@@ -109,7 +115,7 @@ def parameter_figure(
     legend = with_legend(drawing.groups) if drawing.groups else (lambda look: look.height)
 
     def height(look: Look) -> int:
-        rows_need = _AROUND + _ROW * len(drawing.rows) if drawing.rows else 0
+        rows_need = _HEIGHT_AROUND + _ROW_HEIGHT * len(drawing.rows) if drawing.rows else 0
         return max(look.height, rows_need) + legend(look) - look.height + 20 * drawing.ramp
 
     columns, rows = _table(measured, x, by)
@@ -130,6 +136,14 @@ def parameter_figure(
     )
 
 
+class _Colours(NamedTuple):
+    """The names of the colours, or that they are a scale, and the name for a value."""
+
+    groups: list[str]
+    ramp: bool
+    group_of: Callable[[Cell], str]
+
+
 def _drawing(measured: Measured, x: ShownColumn, by: ShownColumn | None) -> Drawing:
     runs, lower = measured.runs, measured.measure.definition.lower_is_better
     axis: ParameterAxis | None = None
@@ -138,15 +152,14 @@ def _drawing(measured: Measured, x: ShownColumn, by: ShownColumn | None) -> Draw
     if any(is_number(run.values[x.name]) for run in runs):
         axis = _axis_with_others(parameter_axis(x, runs, lower_is_better=lower))
     else:
-        means = text_means(x, runs, _MOST_ROWS)
+        means = text_means(x, runs, _MAX_ROWS)
         rows = sorted(
             (name for name in means if name != NOT_SET), key=means.__getitem__, reverse=not lower
         )
         if NOT_SET in means:
             rows.append(NOT_SET)
 
-    groups, ramp, group_of = _groups(by, runs)
-
+    colours = _colours(by, runs)
     names = names_of([run.run for run in runs])
     points = []
     for run in runs:
@@ -155,10 +168,10 @@ def _drawing(measured: Measured, x: ShownColumn, by: ShownColumn | None) -> Draw
         point = {"run": names[run.run], "value": text, "mean": run.mean, "low": low, "high": high}
 
         if by:
-            other = run.values[by.name]
-            point |= {"line": group_of(other), "by": text_of(other)}
-            if ramp:
-                point["ramp"] = float(other) if is_number(other) else None
+            value = run.values[by.name]
+            point |= {"line": colours.group_of(value), "by": text_of(value)}
+            if colours.ramp:
+                point["ramp"] = float(value) if is_number(value) else None
 
         if axis:
             point["at"] = axis.place(run.values[x.name])
@@ -168,17 +181,26 @@ def _drawing(measured: Measured, x: ShownColumn, by: ShownColumn | None) -> Draw
         points.append(point)
 
     if axis:
-        _dodge(points, groups)
+        _dodge(points, colours.groups)
     else:
         _spread(points)
 
-    return Drawing(measured, x, by, axis, rows, groups, ramp, points)
+    return Drawing(
+        measured=measured,
+        x=x,
+        by=by,
+        axis=axis,
+        rows=rows,
+        groups=colours.groups,
+        ramp=colours.ramp,
+        points=points,
+    )
 
 
 def _axis_with_others(axis: ParameterAxis) -> ParameterAxis:
     """Return an axis of numbers with places for texts and missing values to the right of them."""
     others = [text for _, text in axis.ticks if text in (TEXT, NOT_SET)]
-    room = LENGTH * (1 - _BESIDE * len(others))
+    room = LENGTH * (1 - _SIDE_PLACE * len(others))
 
     margin = (0.06 if others else 0.04) * room
     inner = axis.at
@@ -187,7 +209,7 @@ def _axis_with_others(axis: ParameterAxis) -> ParameterAxis:
         return round(margin + (room - 2 * margin) * (inner(number) if inner else 0) / LENGTH)
 
     places = {
-        text: round(room + LENGTH * _BESIDE * (number + 0.5))
+        text: round(room + LENGTH * _SIDE_PLACE * (number + 0.5))
         for number, text in enumerate(sorted(others)[::-1])
     }
     numbers = [(place, text) for place, text in axis.ticks if text not in others]
@@ -206,12 +228,10 @@ def _axis_with_others(axis: ParameterAxis) -> ParameterAxis:
     )
 
 
-def _groups(
-    by: ShownColumn | None, runs: Sequence[MeasuredRun]
-) -> tuple[list[str], bool, Callable[[Cell], str]]:
-    """Return the names of colours, whether they are a scale instead, and the name of a value."""
+def _colours(by: ShownColumn | None, runs: Sequence[MeasuredRun]) -> _Colours:
+    """Return how runs are coloured by a parameter; without one they all have the same colour."""
     if by is None:
-        return [], False, text_of
+        return _Colours([], ramp=False, group_of=text_of)
 
     counts = Counter(text_of(run.values[by.name]) for run in runs)
     numbers = {
@@ -223,20 +243,19 @@ def _groups(
     )
     unset = [NOT_SET] * (NOT_SET in counts)
     if len(named) + len(unset) <= _COLOURS:
-        return named + unset, False, text_of
+        return _Colours(named + unset, ramp=False, group_of=text_of)
     if len(numbers) > len(named) / 2:
-        return [], True, text_of
+        return _Colours([], ramp=True, group_of=text_of)
 
     # The most frequent values have colours of their own, in the order of all values.
     frequent = sorted(named, key=lambda text: (-counts[text], text))[: _COLOURS - 1 - len(unset)]
-
     chosen = [text for text in named if text in frequent]
 
     def group_of(value: Cell) -> str:
         text = text_of(value)
         return text if text in {*chosen, NOT_SET} else OTHER
 
-    return [*chosen, OTHER, *unset], False, group_of
+    return _Colours([*chosen, OTHER, *unset], ramp=False, group_of=group_of)
 
 
 def _dodge(points: list[dict[str, Any]], groups: list[str]) -> None:
@@ -244,12 +263,12 @@ def _dodge(points: list[dict[str, Any]], groups: list[str]) -> None:
     places = sorted({point["at"] for point in points})
     gap = min((b - a for a, b in pairwise(places)), default=LENGTH // 4)
 
+    # Fewer than all the room to the next value is taken, so that the values stay apart.
     step = min(_DODGE * LENGTH, 0.6 * gap / max(1, len(groups)))
     for point in points:
         if len(groups) > 1:
-            point["at"] = round(
-                point["at"] + step * (groups.index(point["line"]) - (len(groups) - 1) / 2)
-            )
+            steps = groups.index(point["line"]) - (len(groups) - 1) / 2
+            point["at"] = round(point["at"] + step * steps)
 
 
 def _spread(points: list[dict[str, Any]]) -> None:
@@ -287,7 +306,7 @@ def _draw(drawing: Drawing, with_intervals: bool, look: Look) -> Any:
         interval = {"x": x, "y": alt.Y("low:Q", title=mean, scale=scale), "y2": "high:Q"}
 
     layers = []
-    for own, channels in _coloured(drawing, look):
+    for own, channels in _colour_layers(drawing, look):
         if with_intervals:
             layers.append(_intervals(own, {**interval, **channels}, drawing))
         dots = marks(own).mark_point(filled=True, size=60 if len(points) <= 60 else 45)
@@ -310,7 +329,7 @@ def _draw(drawing: Drawing, with_intervals: bool, look: Look) -> Any:
 def _parameter_axis(drawing: Drawing, look: Look) -> Any:
     """Return the axis of the parameter: across with ticks, or down with a row for each text."""
     if not drawing.axis:
-        rows = row_axis(drawing.rows, _LETTERS, 0.36 * look.room)
+        rows = row_axis(drawing.rows, _LETTER_SIZE, 0.36 * look.room)
         scale = alt.Scale(domain=[-0.6, len(drawing.rows) - 0.4], reverse=True, nice=False)
         return alt.Y(
             "at:Q",
@@ -360,7 +379,9 @@ def _tooltip(drawing: Drawing) -> list[Any]:
     return [*tooltip, alt.Tooltip("mean:Q", format=".4f", title=drawing.measured.measure.name)]
 
 
-def _coloured(drawing: Drawing, look: Look) -> list[tuple[list[dict[str, Any]], dict[str, Any]]]:
+def _colour_layers(
+    drawing: Drawing, look: Look
+) -> list[tuple[list[dict[str, Any]], dict[str, Any]]]:
     """Return layers of points with their channels of colour, shape and opacity.
 
     Points without a number are apart from those on a scale of colours.
@@ -442,7 +463,7 @@ def _ranges(
     """Return place and name of the row of each value; many different numbers have ten ranges."""
     keys = sorted({key for key, _, _ in keyed})
     numbers = [key for key in keys if key[0] == 0]
-    if len(numbers) <= _VALUES:
+    if len(numbers) <= _MAX_TABLE_VALUES:
         return {key: (place, str(key[-1])) for place, key in enumerate(keys)}
 
     rows: dict[_Key, tuple[int, str]] = {}
