@@ -27,7 +27,7 @@ class _JSONProblems:
         return super().handle_exception(error)  # type: ignore[misc]
 
 
-# It takes a second to make the description, which is the same for every reader. Its generator loads
+# Generating the description takes a second, and it is the same for every reader. The generator loads
 # parts of itself when it is first used, which two threads must not do at once.
 _LOCK = threading.Lock()
 # The description and the name of its file, by media type.

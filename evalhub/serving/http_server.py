@@ -56,7 +56,8 @@ class Progress:
     """Check that a kilobyte per second arrives, on average over EVALHUB_PATIENCE_SECONDS."""
 
     def __init__(self) -> None:
-        self.since, self._count = time.monotonic(), 0
+        self.since = time.monotonic()
+        self._count = 0
 
     def is_too_slow(self, count: int) -> bool:
         """Record the number of bytes so far, and return whether they are too slow.
@@ -84,7 +85,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         # The client: the address of the connection, or the one that a proxy names.
         self.network = self.client = network_of(str(addr[0]))
         # The progress of the request that arrives: its bytes, and when it began.
-        self.receiving, self.received_bytes, self.request_began = Progress(), 0, now
+        self.receiving = Progress()
+        self.received_bytes = 0
+        self.request_began = now
         # The progress of the answer, if one is being sent.
         self.sending: Progress | None = None
         self.sent_bytes = 0
@@ -152,11 +155,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def received(self, data: bytes) -> bool:
         self.last_activity = time.monotonic()
         if self.request is None:
-            self.receiving, self.received_bytes, self.request_began = (
-                Progress(),
-                0,
-                self.last_activity,
-            )
+            self.receiving = Progress()
+            self.received_bytes = 0
+            self.request_began = self.last_activity
 
         self.received_bytes += len(data)
         complete: bool = super().received(data)
@@ -280,8 +281,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         """A key for which connection is closed for a new one: the smallest comes first.
 
         The order is: silent clients, clients that have not sent a complete head, the slowest
-        senders of a body, the slowest readers of an answer. A connection whose answer is being
-        computed is never closed.
+        senders of a body, the slowest readers of an answer. A connection that waits for the
+        computation of its answer is never closed.
         """
         now = time.monotonic()
         if self.requests:
@@ -376,9 +377,8 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]
         """Give a request to a thread, unless this thread answers it."""
         request = channel.requests[0]
         channel.client = self.client_of(channel, request)
-        if (
-            request.error or request.is_liveness_probe
-        ) and threading.get_ident() == self._io_thread:
+        is_quick = request.error or request.is_liveness_probe
+        if is_quick and threading.get_ident() == self._io_thread:
             self._pending.append(channel)
         elif not request.error and request.path in ("/readyz", "/metrics"):
             self._probes.add_task(channel)
@@ -430,6 +430,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]
         """Serve until `stopping` is set, then finish requests for at most `grace` seconds."""
         self._io_thread = threading.get_ident()
         last_check, deadline = 0.0, 0.0
+
         while True:
             timeout = 0.1 if self.stopping else _LOOP_SECONDS
             if self._yielding_until:
@@ -454,9 +455,8 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]
 
             for channel in [*self.active_channels.values()]:
                 # A connection that was just accepted may be about to send a request.
-                if channel.idle and (
-                    channel.served or now - channel.request_began > _FIRST_REQUEST_SECONDS
-                ):
+                age = now - channel.request_began
+                if channel.idle and (channel.served or age > _FIRST_REQUEST_SECONDS):
                     channel.handle_close()
 
             if now > deadline or not self.active_channels:

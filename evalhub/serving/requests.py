@@ -22,8 +22,9 @@ MAX_ADDRESS = 8190
 _ALIVE = b'{"alive": true}'
 _FRESH = "max-age=0, no-cache, no-store, must-revalidate, private"
 
-# A line of a head that continues the header before it, and the names of headers.
-_FOLDED, _NAME = re.compile(rb"\n[ \t]"), re.compile(rb"\n([^:\r\n]+):")
+# A line of a head that continues the header before it.
+_FOLDED = re.compile(rb"\n[ \t]")
+_HEADER_NAME = re.compile(rb"\n([^:\r\n]+):")
 
 _log = logging.getLogger(__name__)
 _access = logging.getLogger("evalhub.access")
@@ -33,7 +34,11 @@ class Refusal:
     """An answer of the server itself, as problem details; it has the interface of waitress's errors."""
 
     def __init__(self, status: int, code: str, detail: str, retry: int = 0) -> None:
-        self.code, self.body, self._name, self._retry = status, detail, code, retry
+        # waitress reads `code` and `body`.
+        self.code = status
+        self.body = detail
+        self._name = code
+        self._retry = retry
 
     def to_response(self, ident: str | None = None) -> tuple[str, list[tuple[str, str]], bytes]:
         headers = [("Content-Type", PROBLEM_TYPE), ("Cache-Control", _FRESH)]
@@ -47,10 +52,9 @@ class Refusal:
         return f"{self.code} {HTTPStatus(self.code).phrase}", headers, body
 
 
-# Codes for errors of waitress.
-_NAMES = {
+# Our codes for the errors of waitress, by status.
+_CODES = {
     400: "bad_request",
-    413: "file_too_large",
     431: "headers_too_large",
     501: "not_implemented",
 }
@@ -98,7 +102,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
         if _FOLDED.search(header_plus):
             raise ParsingError("a header is continued on a second line; send it on one")
 
-        names = {name.lower() for name in _NAME.findall(header_plus)}
+        names = {name.lower() for name in _HEADER_NAME.findall(header_plus)}
         if {b"content-length", b"transfer-encoding"} <= names:
             raise ParsingError("Content-Length and Transfer-Encoding together; send one of them")
         if b"transfer-encoding" in names and self.version != "1.1":
@@ -138,8 +142,12 @@ class RefusalTask(ErrorTask):  # type: ignore[misc]
     def execute(self) -> None:
         error = self.request.error
         if not isinstance(error, Refusal):
-            name = _NAMES.get(error.code, "server_error")
-            error = too_large() if error.code == 413 else Refusal(error.code, name, str(error.body))
+            if error.code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                error = too_large()
+            else:
+                code = _CODES.get(error.code, "server_error")
+                error = Refusal(error.code, code, str(error.body))
+
             self.request.error = error
 
         _access.info("request refused: %s", error.body, extra={"status": error.code})
