@@ -30,7 +30,7 @@ _HIDDEN = "."
 
 @dataclass
 class Batch:
-    """The outcome of many files: `runs`, and errors by path.
+    """The outcome of submitting many files: `runs`, and errors by path.
 
     `refused` has the files that were refused, `unsent` those that were not sent, because the quota
     was used up or an earlier file stopped the batch.
@@ -119,10 +119,10 @@ def files_of(sources: str | Path | Iterable[str | Path]) -> list[Path]:
 
 def check_files(files: list[Path]) -> None:
     """Raise BadSource for files that are not runs, and for several that would get one tag."""
-    if others := [str(path) for path in files if not is_run(path)]:
+    if not_runs := [str(path) for path in files if not is_run(path)]:
         raise BadSource(
             "nothing was sent, as the first line of these is not that of a run: "
-            f"{', '.join(others)}"
+            f"{', '.join(not_runs)}"
         )
 
     tags: dict[str, list[str]] = {}
@@ -160,6 +160,7 @@ def submit_batch(
     def submit(path: Path) -> Run:
         """Return the run of a file: that of the journal, or a new one with the key of the journal."""
         source = read_source(path)
+        # The digest of a zstd file is unknown: its size and its time of change identify it.
         content = source.sha256 or [path.stat().st_size, path.stat().st_mtime_ns]
         parts = [hub.url, collection.slug, team, fields, str(path.resolve()), content]
         identity = json.dumps(parts)
@@ -200,10 +201,12 @@ def submit_batch(
         except EvalHubError as error:
             # Any error that is not about this file concerns all of them.
             of_file = isinstance(error, BadFile | BadSource | Conflict)
-            (batch.refused if of_file else batch.unsent)[str(path)] = error
+            errors_by_path = batch.refused if of_file else batch.unsent
+            errors_by_path[str(path)] = error
+            state = "refused" if of_file else "not sent"
+
             if stop or not of_file:
                 reasons.append(error)
-            state = "refused" if of_file else "not sent"
         except Exception as error:
             return error
         else:
@@ -218,8 +221,9 @@ def submit_batch(
     with ThreadPoolExecutor(max(1, parallel)) as threads:
         errors = list(threads.map(attempt, files))
 
-    for error in filter(None, errors):
-        raise error
+    # An unexpected error is raised only after every file had its turn.
+    if unexpected := [error for error in errors if error is not None]:
+        raise unexpected[0]
 
     batch.runs.sort(key=lambda run: str(run.tag))
     if timeout:

@@ -57,11 +57,14 @@ class Hub(Connection):
         if not team:
             teams = [row["team"] for row in self.pages("systems/", {"slug": slug})["results"]]
             own = {row["slug"] for row in self.read("me/")["teams"]}
+            # A system of one's own team goes before those of others with the same name.
             teams = [name for name in teams if name in own] or teams
+
             if len(teams) > 1:
                 raise Ambiguous(
                     f"teams {', '.join(teams)} have a system {slug!r}; name one with team="
                 )
+
             if not teams:
                 raise NotFound(404, {"code": "not_found", "detail": f"there is no system {slug!r}"})
 
@@ -90,7 +93,7 @@ class Hub(Connection):
         return Collection(self, slug)
 
     def create_collection(self, slug: str, *, name: str = "", **fields: Any) -> Collection:
-        """Make a collection: `team`, `visibility`, `blind`, `documents`, `measures`, ..."""
+        """Create a collection: `team`, `visibility`, `blind`, `documents`, `measures`, ..."""
         if "measures" in fields:
             fields["measures"] = [str(measure) for measure in fields["measures"]]
         body = {"slug": slug, "name": name or slug, **fields}
@@ -113,7 +116,7 @@ class Hub(Connection):
     def create_experiment(
         self, slug: str, *, runs: Iterable[str | Run] = (), **fields: Any
     ) -> Experiment:
-        """Make an experiment of runs: `name`, `goal`, `team`, `visibility`."""
+        """Create an experiment of runs: `name`, `goal`, `team`, `visibility`."""
         fields = {"team": self.config.team, "slug": slug, **fields, "runs": ids_of(self, runs)}
         body = {name: value for name, value in fields.items() if value}
         response = self.send(Call("POST", "experiments/", json=body, key=uuid.uuid4().hex))
@@ -149,7 +152,7 @@ class Hub(Connection):
         self.send(Call("DELETE", f"releases/{release}/"))
 
     def create_campaign(self, slug: str, *, name: str = "", **fields: Any) -> Campaign:
-        """Make a draft of a campaign.
+        """Create a draft of a campaign.
 
         Fields are `team`, `summary`, `guidelines`, `registration`, `contact`, ...
         """
@@ -181,11 +184,11 @@ class Hub(Connection):
             Call(
                 method.upper(),
                 address + mark + query,
-                params or {},
-                json,
-                fields or {},
-                sources,
-                key,
+                params=params or {},
+                json=json,
+                fields=fields or {},
+                files=sources,
+                key=key,
             )
         )
 

@@ -15,7 +15,7 @@ from .version import VERSION
 # Python 3.10 cannot evaluate `X | Y` of these types at run time.
 Metadata = Union[dict[str, Any], Literal["auto"], None]  # noqa: UP007
 
-# Programs whose version explains a ranking.
+# Packages that can change a ranking by their version.
 _PACKAGES = (
     "beir", "bm25s", "faiss-cpu", "faiss-gpu", "ir-datasets", "mteb", "numpy", "pylate", "pyserini", "python-terrier",
     "rank-bm25", "ranx", "sentence-transformers", "splade", "torch", "transformers", "vllm",
@@ -66,6 +66,7 @@ def command_line(arguments: Sequence[str]) -> str:
     """Return a command line in which the values of tokens, passwords and logins are `...`."""
     words, hide = [], False
     for argument in arguments:
+        # A value follows its option in the next argument, or after a "=" in the same one.
         name, sign, _ = argument.partition("=")
         secret = bool(_SECRET.search(name))
         if hide and not argument.startswith("-"):

@@ -100,13 +100,14 @@ class _HubEvaluator:
         return scores
 
     def _submit(self, pattern: Path, model: Any, epoch: float, steps: int) -> None:
-        """Submit the rankings of every score function, whose name is in the tag if there are several."""
+        """Submit the rankings of every score function; if there are several, the tag names it."""
         card = getattr(model, "model_card_data", None)
         model_name = getattr(card, "model_name", "") or getattr(card, "base_model", "")
         model_name = self._name or model_name or "model"
 
         names = self.inner.score_function_names
         for name in names:
+            # The library writes a file for each score function, with its name after the stem.
             results = read_sentence_transformers(pattern.with_name(f"{pattern.stem}_{name}.jsonl"))
             suffix = "" if epoch == -1 else f"-{epoch:g}"
             suffix += "" if steps == -1 else f"-{steps}"
@@ -115,19 +116,21 @@ class _HubEvaluator:
             metadata = {"model": model_name, "epoch": epoch, "steps": steps, "score_function": name}
             options = {"if_taken": "suffix", **self._options}
             options["metadata"] = {**metadata, **(options.get("metadata") or {})}
+            # A tag has at most 64 characters: the name of the model is cut, not what follows it.
             tag = tag_of_name(model_name)[: 64 - len(suffix)] + suffix
             self.runs.append(self._collection.submit(results, tag=tag, **options))
 
     def _log_failure(self, error: Exception) -> None:
         if not self._failed:
             _log.warning(
-                "the evaluation was not sent to EvalHub, and later failures are not told: %s", error
+                "the evaluation was not sent to EvalHub, and later failures are not logged: %s",
+                error,
             )
         self._failed = True
 
 
 def __getattr__(name: str) -> Any:
-    """Make the class when it is imported, with the base class of the installed library."""
+    """Create the class when it is imported, with the base class of the installed library."""
     if name != "HubEvaluator":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -461,7 +461,7 @@ def test_no_failure_reaches_the_training_and_the_first_is_told(
     for steps in (1, 2):
         assert evaluator(SimpleNamespace(), epoch=1.0, steps=steps) == {"cosine_ndcg@10": 0.25}
     assert [record.getMessage() for record in caplog.records] == [
-        "the evaluation was not sent to EvalHub, and later failures are not told: x happened"
+        "the evaluation was not sent to EvalHub, and later failures are not logged: x happened"
     ]
     with pytest.raises(TypeError, match="ranks documents"):
         hub_evaluator(SimpleNamespace(), "dev", hub=hub_of(problem))
