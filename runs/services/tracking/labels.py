@@ -53,12 +53,12 @@ def move_label(
 
             if previous is None:
                 if label:
-                    raise _label_moved(label)
+                    raise _moved_meanwhile(label)
                 label = Label.objects.create(**key, **fields)
             else:
                 # One statement decides, whoever else moves it now.
                 if not Label.objects.filter(**key, run=previous).update(**fields):
-                    raise _label_moved(label)
+                    raise _moved_meanwhile(label)
                 label = Label.objects.get(**key)
 
             _record_move(label, previous, run.pk, user, note, origin)
@@ -66,12 +66,12 @@ def move_label(
         # Somebody else has created it meanwhile.
         if expected is ANY:
             return move_label(run=run, name=name, user=user, note=note, origin=origin)
-        raise _label_moved(Label.objects.filter(**key).first()) from None
+        raise _moved_meanwhile(Label.objects.filter(**key).first()) from None
 
     return label, previous is None
 
 
-def _label_moved(label: Label | None) -> Conflict:
+def _moved_meanwhile(label: Label | None) -> Conflict:
     if label is None:
         return Conflict(
             "the label names no run; send expected: null to make it",
@@ -101,7 +101,7 @@ def delete_label(
         if current is None:
             return
         if expected not in (None, current.run_id):
-            raise _label_moved(current)
+            raise _moved_meanwhile(current)
 
         current.delete()
         _record_move(label, current.run_id, None, user, note, origin)
