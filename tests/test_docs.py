@@ -16,6 +16,7 @@ from evalhub.operating.middleware import count_request
 from evalhub.operating.monitoring import exposition
 from metrics.engine.compiled import machine_code
 from metrics.engine.measures.grammar import parse_measure
+from runs.models import Webhook
 from runs.services.storage.files import upload_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -122,6 +123,11 @@ def figures() -> set[str]:
     return {
         f"{family.name}_total" if family.type == "counter" else family.name for family in families
     }
+
+
+def test_every_event_of_webhooks_is_documented() -> None:
+    page = (ROOT / "docs/api/webhooks.md").read_text()
+    assert [event.value for event in Webhook.Event if f"`{event}`" not in page] == []
 
 
 def test_every_figure_is_in_the_runbook_and_the_other_way_round(db: None) -> None:

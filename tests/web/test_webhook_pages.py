@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from runs.models import Collection, Delivery, Webhook
+from runs.pages.webhooks import _MEANINGS
 from runs.services.webhooks import managing
 from runs.services.webhooks.transport import Reply
 from tests.metrics.webhooks import Receiver, make_webhook
@@ -30,6 +31,11 @@ def sending_is_on(settings: Any) -> None:
 
 def text_of(answer: Any) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+
+
+def test_every_event_is_offered() -> None:
+    """If one is not: add it to _MEANINGS."""
+    assert set(_MEANINGS) == set(Webhook.Event)
 
 
 def test_a_webhook_is_made_tried_changed_and_deleted(
