@@ -1,6 +1,8 @@
 """MEASURES: every measure EvalHub knows, in display order.
 
-A new measure is a function in the module of its family and a line here.
+A new measure is a function in the module of its family and a line here: its name, the function, the
+cutoff in its name, and its parameters. The function takes all of these parameters but LEVEL and
+JUDGED_ONLY, which choose the judgements and documents before it is called.
 """
 
 from __future__ import annotations
