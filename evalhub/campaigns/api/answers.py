@@ -13,8 +13,8 @@ from rest_framework.reverse import reverse
 
 from evalhub.campaigns.api.phase_answers import State
 from evalhub.campaigns.questions.lookup import participation_of
+from evalhub.campaigns.services import entries
 from evalhub.campaigns.services.campaigns import is_organiser
-from evalhub.campaigns.services.entries import Allowance as Left
 from evalhub.campaigns.services.phase_times import closing_time, phase_state
 from metrics.services.queue import status
 from runs import models
@@ -160,31 +160,36 @@ class EntryOrder(TypedDict):
     order: list[str]
 
 
-def campaign_answer(request: Request, found: models.Campaign, now: datetime) -> Campaign:
-    """Return the description of a campaign, whose phases are fetched with their collections and extensions."""
-    own, organiser = participation_of(request.user, found), is_organiser(found, request.user)
+def campaign_answer(request: Request, campaign: models.Campaign, now: datetime) -> Campaign:
+    """Return the description of a campaign.
+
+    Its phases have to be fetched with their collections and extensions.
+    """
+    own = participation_of(request.user, campaign)
+    organiser = is_organiser(campaign, request.user)
+
     return Campaign(
-        slug=found.slug,
-        url=reverse("campaign", args=[found.slug], request=request),
-        name=found.name,
-        team=found.team.slug,
-        state=found.state,
-        summary=found.summary,
-        guidelines=found.guidelines,
-        guidelines_sha256=hashlib.sha256(found.guidelines.encode()).hexdigest(),
-        contact=found.contact if own or organiser else None,
-        licence=found.licence,
-        rights=found.rights,
-        citation_authors=found.citation_authors,
-        paper_doi=found.paper_doi,
-        judgements_doi=found.judgements_doi,
-        registration=found.registration,
-        registration_closes_at=found.registration_closes_at,
-        roster_closes_at=found.roster_closes_at,
-        max_team_size=found.max_team_size,
-        tag_scope=found.tag_scope,
-        anonymous_until=found.anonymous_until,
-        names=found.names,
+        slug=campaign.slug,
+        url=reverse("campaign", args=[campaign.slug], request=request),
+        name=campaign.name,
+        team=campaign.team.slug,
+        state=campaign.state,
+        summary=campaign.summary,
+        guidelines=campaign.guidelines,
+        guidelines_sha256=hashlib.sha256(campaign.guidelines.encode()).hexdigest(),
+        contact=campaign.contact if own or organiser else None,
+        licence=campaign.licence,
+        rights=campaign.rights,
+        citation_authors=campaign.citation_authors,
+        paper_doi=campaign.paper_doi,
+        judgements_doi=campaign.judgements_doi,
+        registration=campaign.registration,
+        registration_closes_at=campaign.registration_closes_at,
+        roster_closes_at=campaign.roster_closes_at,
+        max_team_size=campaign.max_team_size,
+        tag_scope=campaign.tag_scope,
+        anonymous_until=campaign.anonymous_until,
+        names=campaign.names,
         phases=[
             PhaseInBrief(
                 phase=phase.slug,
@@ -195,82 +200,86 @@ def campaign_answer(request: Request, found: models.Campaign, now: datetime) -> 
                 opens_at=phase.opens_at,
                 closes_at=closing_time(phase, own),
             )
-            for phase in found.phases.all()
+            for phase in campaign.phases.all()
         ],
         your_team=own.team.slug if own else None,
         organiser=organiser,
-        created_at=found.created_at,
+        created_at=campaign.created_at,
     )
 
 
-def agreement_answer(found: models.Agreement, signed: Mapping[int, datetime]) -> CampaignAgreement:
+def agreement_answer(
+    agreement: models.Agreement, signing_times: Mapping[int, datetime]
+) -> CampaignAgreement:
+    """Return an agreement; `signing_times` are those of the caller by the key of an agreement."""
     return CampaignAgreement(
-        sha256=found.sha256,
-        title=found.title,
-        text=found.text,
-        required_of=found.required_of,
-        signed_at=signed.get(found.pk),
+        sha256=agreement.sha256,
+        title=agreement.title,
+        text=agreement.text,
+        required_of=agreement.required_of,
+        signed_at=signing_times.get(agreement.pk),
     )
 
 
-def participation_answer(found: models.Participation) -> Participation:
+def participation_answer(participation: models.Participation) -> Participation:
     return Participation(
-        campaign=found.campaign.slug,
-        team=found.team.slug,
-        name=found.name,
-        former_name=found.former_name,
-        affiliation=found.affiliation,
-        state=found.state,
-        requested_at=found.requested_at,
-        accepted_at=found.accepted_at,
-        pseudonym=found.pseudonym,
-        anonymous_until=found.anonymous_until,
-        members=sum(1 for one in found.members.all() if one.left_at is None),
+        campaign=participation.campaign.slug,
+        team=participation.team.slug,
+        name=participation.name,
+        former_name=participation.former_name,
+        affiliation=participation.affiliation,
+        state=participation.state,
+        requested_at=participation.requested_at,
+        accepted_at=participation.accepted_at,
+        pseudonym=participation.pseudonym,
+        anonymous_until=participation.anonymous_until,
+        members=sum(1 for member in participation.members.all() if member.left_at is None),
     )
 
 
-def member_answer(found: models.CampaignMember, signed: int) -> Member:
+def member_answer(member: models.CampaignMember, signed: int) -> Member:
+    """Return a member who has signed so many agreements."""
     return Member(
-        username=found.user.username,
-        joined_at=found.joined_at,
-        left_at=found.left_at,
+        username=member.user.username,
+        joined_at=member.joined_at,
+        left_at=member.left_at,
         signed=signed,
     )
 
 
-def allowance_answer(left: Left) -> Allowance:
+def allowance_answer(allowance: entries.Allowance) -> Allowance:
     return Allowance(
-        slots_left=left.slots_left,
-        attempts_left_today=left.attempts_left_today,
-        attempts_left=left.attempts_left,
-        resets_at=left.resets_at,
+        slots_left=allowance.slots_left,
+        attempts_left_today=allowance.attempts_left_today,
+        attempts_left=allowance.attempts_left,
+        resets_at=allowance.resets_at,
     )
 
 
-def entry_answer(request: Request, found: models.Entry, known: status.RunStatus) -> Entry:
+def entry_answer(request: Request, entry: models.Entry, run_state: status.RunStatus) -> Entry:
     return Entry(
-        id=found.pk,
-        url=reverse("entry", args=[found.pk], request=request),
-        number=found.number,
-        campaign=found.phase.campaign.slug,
-        phase=found.phase.slug,
-        team=found.participation.team.slug if found.participation else None,
-        tag=found.run.tag,
-        run=found.run_id,
-        run_sha256=found.run.sha256,
-        state=found.state,
-        state_reason=found.state_reason,
-        late=found.late,
-        arrived_at=found.arrived_at,
-        role=found.role,
-        label=found.label,
-        run_type=found.run_type,
-        priority=found.priority,
-        chosen=found.chosen,
-        published=found.published,
-        answers=found.answers,
-        status=run_status(known),
-        warnings=grouped(found.run.warnings),
+        id=entry.pk,
+        url=reverse("entry", args=[entry.pk], request=request),
+        number=entry.number,
+        campaign=entry.phase.campaign.slug,
+        phase=entry.phase.slug,
+        team=entry.participation.team.slug if entry.participation else None,
+        tag=entry.run.tag,
+        run=entry.run_id,
+        run_sha256=entry.run.sha256,
+        state=entry.state,
+        state_reason=entry.state_reason,
+        late=entry.late,
+        arrived_at=entry.arrived_at,
+        role=entry.role,
+        label=entry.label,
+        run_type=entry.run_type,
+        priority=entry.priority,
+        chosen=entry.chosen,
+        published=entry.published,
+        answers=entry.answers,
+        status=run_status(run_state),
+        warnings=grouped(entry.run.warnings),
     )
 
 

@@ -43,13 +43,13 @@ from runs.models import Collection, Entry
 from runs.services.collections.reduced_qrels import reasons_of_exclusion
 from runs.web.shapes import OneOf, shape
 
-_ROWS = (
+_ROW_PARAMETERS = (
     parameter("view", "default: official; all on time, late, or those afterwards", choices=VIEWS),
     parameter("run_type", "rows of this type alone; ranks stay"),
     parameter("role", "rows of this role alone; ranks stay", choices=tuple(Entry.Role.values)),
 )
 
-_OF_RUNS = (FILTER, COLUMNS, ARRANGE)
+_RUN_PARAMETERS = (FILTER, COLUMNS, ARRANGE)
 
 
 class EntryOfRow(TypedDict):
@@ -109,32 +109,48 @@ class PhaseBoardView(APIView):
 
     @extend_schema(
         responses=shape(PhaseLeaderboard),
-        parameters=[MEASURE_NAMES, SORT, ORDER, *PAGE, *_ROWS, *_OF_RUNS, SCORES, *STATISTICS],
+        parameters=[
+            MEASURE_NAMES,
+            SORT,
+            ORDER,
+            *PAGE,
+            *_ROW_PARAMETERS,
+            *_RUN_PARAMETERS,
+            SCORES,
+            *STATISTICS,
+        ],
     )
     @cached(of_phase_board, shared_by=readers_of_a_phase)
     def get(self, request: Request, campaign: str, phase: str) -> Response:
-        asked = phase_board_in(request, campaign, phase)
-        query = phase_query(query_of(request), asked.phase, request.user)
-        found = read_phase_board(phase=asked.phase, query=query, reader=asked.reader)
-        url, collection = request.build_absolute_uri(), asked.phase.collection
-        board = leaderboard_answer(collection, query.board, found.board, found.standings, url)
-        depths = depths_of([row.evaluation.pk for row in found.board.rows if row.current])
+        question = phase_board_in(request, campaign, phase)
+        query = phase_query(query_of(request), question.phase, request.user)
+        phase_board = read_phase_board(phase=question.phase, query=query, reader=question.reader)
+        collection = question.phase.collection
+        board = leaderboard_answer(
+            collection,
+            query.board,
+            phase_board.board,
+            phase_board.standings,
+            request.build_absolute_uri(),
+        )
+
+        depths = depths_of([row.evaluation.pk for row in phase_board.board.rows if row.current])
         results = [
             PhaseRow(
                 **row,
-                **_of_entry(found, shown.run.pk),  # type: ignore[typeddict-item]
-                judged_depth=depths.get(shown.evaluation.pk),
+                **_entry_columns(phase_board, board_row.run.pk),  # type: ignore[typeddict-item]
+                judged_depth=depths.get(board_row.evaluation.pk),
             )
-            for row, shown in zip(board["results"], found.board.rows, strict=True)
+            for row, board_row in zip(board["results"], phase_board.board.rows, strict=True)
         ]
-        of = {
-            "campaign": asked.phase.campaign.slug,
-            "phase": asked.phase.slug,
+        phase_fields = {
+            "campaign": question.phase.campaign.slug,
+            "phase": question.phase.slug,
             "view": query.view,
             "excluded_topics": excluded_topics(collection),
         }
 
-        return Response({**of, **board, "results": results})
+        return Response({**phase_fields, **board, "results": results})
 
 
 class PhaseBoardExport(APIView):
@@ -142,16 +158,26 @@ class PhaseBoardExport(APIView):
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR},
-        parameters=[MEASURE_NAMES, SORT, ORDER, *_ROWS, *_OF_RUNS, SCORES, *STATISTICS],
+        parameters=[
+            MEASURE_NAMES,
+            SORT,
+            ORDER,
+            *_ROW_PARAMETERS,
+            *_RUN_PARAMETERS,
+            SCORES,
+            *STATISTICS,
+        ],
     )
     def get(self, request: Request, campaign: str, phase: str, kind: str) -> HttpResponse:
         def read() -> bytes:
-            asked = phase_board_in(request, campaign, phase)
-            query = phase_query(query_of(request), asked.phase, request.user)
-            found = read_phase_board(
-                phase=asked.phase, query=query, reader=asked.reader, whole=True
+            question = phase_board_in(request, campaign, phase)
+            query = phase_query(query_of(request), question.phase, request.user)
+            phase_board = read_phase_board(
+                phase=question.phase, query=query, reader=question.reader, whole=True
             )
-            table = EXPORTS[kind](asked.phase.collection, found.as_file(), found.standings)
+            table = EXPORTS[kind](
+                question.phase.collection, phase_board.as_file(), phase_board.standings
+            )
 
             return FORMATS[kind].content(table)
 
@@ -166,11 +192,11 @@ def excluded_topics(collection: Collection) -> list[ExcludedTopic]:
     ]
 
 
-def _of_entry(found: PhaseBoard, run: UUID) -> dict[str, object]:
-    """Return what the row of a run has beside that of a leaderboard."""
-    entry = found.entries[run]
-    name = found.name_of(entry)
-    of_row = EntryOfRow(
+def _entry_columns(board: PhaseBoard, run: UUID) -> dict[str, object]:
+    """Return what the row of a run has in addition to that of a leaderboard."""
+    entry = board.entries[run]
+    team_name = board.name_of(entry)
+    entry_fields = EntryOfRow(
         id=entry.pk,
         number=entry.number,
         phase=entry.phase.slug,
@@ -185,8 +211,8 @@ def _of_entry(found: PhaseBoard, run: UUID) -> dict[str, object]:
     )
 
     return {
-        "entry": of_row,
-        "team_name": name.name if name else None,
-        "name_hidden": bool(name and name.hidden),
-        "attempts": found.attempts_of(entry),
+        "entry": entry_fields,
+        "team_name": team_name.name if team_name else None,
+        "name_hidden": bool(team_name and team_name.hidden),
+        "attempts": board.attempts_of(entry),
     }

@@ -46,24 +46,28 @@ from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
 
 # Ten years.
-_MOST_DAYS = 3_660
-_PARTS = ("phases__collection", "phases__extensions")
+_MAX_SHIFT_DAYS = 3_660
+_PREFETCHED = ("phases__collection", "phases__extensions")
 
 
 def _may_create(request: Request, body: Any) -> bool:
     return bool(Team.objects.led_by(request.user).filter(slug=body["team"]).exists())
 
 
-def _answer(request: Request, slug: str) -> Any:
-    found = Campaign.objects.select_related("team").prefetch_related(*_PARTS).get(slug=slug)
-    return campaign_answer(request, found, clock.database_now())
+def _fresh_answer(request: Request, slug: str) -> Any:
+    campaign = Campaign.objects.select_related("team").prefetch_related(*_PREFETCHED).get(slug=slug)
+    return campaign_answer(request, campaign, clock.database_now())
 
 
 def shift_of(text: str) -> timedelta:
-    """Return by how much the times of a copy move. Raise InvalidInput for what is no number of days."""
-    if not re.fullmatch(r"[+-]?[0-9]{1,4}", text) or abs(int(text)) > _MOST_DAYS:
+    """Return by how much the times of a copy move.
+
+    Raise InvalidInput if the text is not a whole number of days.
+    """
+    if not re.fullmatch(r"[+-]?[0-9]{1,4}", text) or abs(int(text)) > _MAX_SHIFT_DAYS:
         message = (
-            f"shift_days={text[:40]}: shift_days is a whole number of days, at most {_MOST_DAYS:,}"
+            f"shift_days={text[:40]}: "
+            f"shift_days is a whole number of days, at most {_MAX_SHIFT_DAYS:,}"
         )
         raise InvalidInput(message, code="bad_parameter", pointer="shift_days")
 
@@ -82,12 +86,14 @@ class CampaignList(AnswerList[Campaign]):
 
     def get_queryset(self) -> QuerySet[Campaign]:
         seen = Campaign.objects.visible_to(self.request.user)
-        return seen.select_related("team").prefetch_related(*_PARTS)
+        return seen.select_related("team").prefetch_related(*_PREFETCHED)
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
         now = clock.database_now()
-        return self.get_paginated_response([campaign_answer(request, one, now) for one in page])
+        return self.get_paginated_response(
+            [campaign_answer(request, campaign, now) for campaign in page]
+        )
 
     @extend_schema(
         request=CampaignSerializer,
@@ -106,8 +112,9 @@ class CampaignList(AnswerList[Campaign]):
     )
     @idempotency.idempotent(_may_create)
     def post(self, request: Request) -> Response:
-        asked = request.query_params
-        slug, shift = asked.get("from"), shift_of(asked.get("shift_days", "0"))
+        query = request.query_params
+        slug = query.get("from")
+        shift = shift_of(query.get("shift_days", "0"))
         source = organised_campaign(request, slug) if slug else None
         serializer = CampaignSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
@@ -116,7 +123,7 @@ class CampaignList(AnswerList[Campaign]):
         if collections and source is None:
             raise InvalidInput("collections belongs to a copy: add ?from=", pointer="/collections")
 
-        whose: dict[str, Any] = {
+        owner: dict[str, Any] = {
             "team": team,
             "user": cast(User, request.user),
             "origin": origin_of(request),
@@ -124,13 +131,13 @@ class CampaignList(AnswerList[Campaign]):
 
         with transaction.atomic():
             if source:
-                made = copy_campaign(
-                    source=source, fields=fields, collections=collections, shift=shift, **whose
+                campaign = copy_campaign(
+                    source=source, fields=fields, collections=collections, shift=shift, **owner
                 )
             else:
-                made = create_campaign(fields=fields, **whose)
+                campaign = create_campaign(fields=fields, **owner)
 
-            data = _answer(request, made.slug)
+            data = _fresh_answer(request, campaign.slug)
             response = Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)
 
@@ -145,20 +152,20 @@ class CampaignDetail(APIView):
     @extend_schema(responses=SHAPES["campaign"])
     def get(self, request: Request, campaign: str) -> Response:
         visible_campaign(request, campaign)
-        return Response(_answer(request, campaign))
+        return Response(_fresh_answer(request, campaign))
 
     @extend_schema(request=CampaignChangeSerializer, responses=SHAPES["campaign"])
     def patch(self, request: Request, campaign: str) -> Response:
-        found = organised_campaign(request, campaign)
+        organised = organised_campaign(request, campaign)
         serializer = CampaignChangeSerializer(
             data=request.data, partial=True, context={"request": request}
         )
         serializer.is_valid(raise_exception=True)
         change_campaign(
-            campaign=found, changes=serializer.validated_data, origin=origin_of(request)
+            campaign=organised, changes=serializer.validated_data, origin=origin_of(request)
         )
 
-        return Response(_answer(request, campaign))
+        return Response(_fresh_answer(request, campaign))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, campaign: str) -> Response:
@@ -176,7 +183,7 @@ class CampaignPublish(APIView):
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
         publish_campaign(campaign=organised_campaign(request, campaign), origin=origin_of(request))
-        return Response(_answer(request, campaign))
+        return Response(_fresh_answer(request, campaign))
 
 
 class CampaignArchive(APIView):
@@ -189,10 +196,10 @@ class CampaignArchive(APIView):
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
         archive_campaign(campaign=organised_campaign(request, campaign), origin=origin_of(request))
-        return Response(_answer(request, campaign))
+        return Response(_fresh_answer(request, campaign))
 
 
-def _signed(request: Request, campaign: Campaign) -> dict[int, Any]:
+def _signing_times(request: Request, campaign: Campaign) -> dict[int, Any]:
     own = Signature.objects.filter(agreement__campaign=campaign, user=request.user.pk)
     return dict(own.values_list("agreement", "signed_at"))
 
@@ -205,10 +212,12 @@ class AgreementList(AnswerList[Agreement]):
     queryset = Agreement.objects.none()
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        found = visible_campaign(request, self.kwargs["campaign"])
-        page = self.paginate_queryset(found.agreements.order_by("created_at", "pk")) or []
-        signed = _signed(request, found)
-        return self.get_paginated_response([agreement_answer(one, signed) for one in page])
+        campaign = visible_campaign(request, self.kwargs["campaign"])
+        page = self.paginate_queryset(campaign.agreements.order_by("created_at", "pk")) or []
+        signed = _signing_times(request, campaign)
+        return self.get_paginated_response(
+            [agreement_answer(agreement, signed) for agreement in page]
+        )
 
     @extend_schema(
         request=AgreementSerializer,
@@ -217,11 +226,13 @@ class AgreementList(AnswerList[Agreement]):
     )
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
-        found = organised_campaign(request, campaign)
+        organised = organised_campaign(request, campaign)
         serializer = AgreementSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        made = add_agreement(campaign=found, origin=origin_of(request), **serializer.validated_data)
-        return Response(agreement_answer(made, {}), status.HTTP_201_CREATED)
+        agreement = add_agreement(
+            campaign=organised, origin=origin_of(request), **serializer.validated_data
+        )
+        return Response(agreement_answer(agreement, {}), status.HTTP_201_CREATED)
 
 
 class AgreementSign(APIView):
@@ -236,14 +247,14 @@ class AgreementSign(APIView):
     )
     @idempotency.one_act(takes_part)
     def post(self, request: Request, campaign: str, agreement: str) -> Response:
-        of = visible_campaign(request, campaign)
-        found = of.agreements.filter(sha256=agreement).first()
-        if found is None:
+        visible = visible_campaign(request, campaign)
+        row = visible.agreements.filter(sha256=agreement).first()
+        if row is None:
             raise Http404(f"campaign {campaign} has no agreement {agreement[:64]!r}")
 
         serializer = SignatureSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         user, name = cast(User, request.user), serializer.validated_data["typed_name"]
-        sign(agreement=found, user=user, typed_name=name, origin=origin_of(request))
+        sign(agreement=row, user=user, typed_name=name, origin=origin_of(request))
 
-        return Response(agreement_answer(found, _signed(request, of)))
+        return Response(agreement_answer(row, _signing_times(request, visible)))

@@ -37,7 +37,7 @@ from runs.web.permissions import Access
 from runs.web.shapes import Kind, shape
 
 _FORMATS = ("json", "yaml")
-_SHAPED = {"form": read_form, "run_types": read_run_types}
+_FIELD_READERS = {"form": read_form, "run_types": read_run_types}
 
 
 class CampaignConfig(TypedDict):
@@ -97,21 +97,19 @@ class CampaignConfigView(APIView):
         parameters=[OpenApiParameter("format", enum=_FORMATS, description="default: json")],
     )
     def get(self, request: Request, campaign: str) -> Any:
-        found, asked = (
-            organised_campaign(request, campaign),
-            request.query_params.get("format", "json"),
-        )
-        if asked not in _FORMATS:
+        organised = organised_campaign(request, campaign)
+        form = request.query_params.get("format", "json")
+        if form not in _FORMATS:
             raise InvalidInput(
-                f"format={asked[:40]}: use json or yaml", code="bad_parameter", pointer="format"
+                f"format={form[:40]}: use json or yaml", code="bad_parameter", pointer="format"
             )
 
-        config = config_of(found)
-        if asked == "json":
+        config = config_of(organised)
+        if form == "json":
             return Response(config)
 
         answer = HttpResponse(written_yaml(config), content_type="application/yaml")
-        answer["Content-Disposition"] = f'attachment; filename="{found.slug}.yaml"'
+        answer["Content-Disposition"] = f'attachment; filename="{organised.slug}.yaml"'
 
         return answer
 
@@ -121,43 +119,42 @@ class CampaignConfigView(APIView):
         parameters=[OpenApiParameter("dry_run", bool, description="only say what would change")],
     )
     def put(self, request: Request, campaign: str) -> Response:
-        found, asked = (
-            organised_campaign(request, campaign),
-            request.query_params.get("dry_run", "false"),
-        )
-        if asked not in ("true", "false"):
-            raise InvalidInput(f"dry_run={asked[:40]}: dry_run is true or false", pointer="dry_run")
+        organised = organised_campaign(request, campaign)
+        text = request.query_params.get("dry_run", "false")
+        if text not in ("true", "false"):
+            raise InvalidInput(f"dry_run={text[:40]}: dry_run is true or false", pointer="dry_run")
 
-        user, dry_run, config = (
-            cast(User, request.user),
-            asked == "true",
-            read_config(request.data, request, found),
-        )
-        origin = origin_of(request)
+        dry_run = text == "true"
         changes = apply_config(
-            campaign=found, config=config, user=user, dry_run=dry_run, origin=origin
+            campaign=organised,
+            config=read_config(request.data, request, organised),
+            user=cast(User, request.user),
+            dry_run=dry_run,
+            origin=origin_of(request),
         )
 
-        return Response(ConfigChanges(dry_run=dry_run, changes=[change_of(one) for one in changes]))
+        return Response(
+            ConfigChanges(dry_run=dry_run, changes=[change_answer(change) for change in changes])
+        )
 
 
-def config_of(found: Campaign) -> CampaignConfig:
+def config_of(campaign: Campaign) -> CampaignConfig:
     """Return what the organisers of a campaign have set, as PATCH and POST take it."""
-    phases = found.phases.select_related("collection").order_by("place", "opens_at", "pk")
-    agreements = found.agreements.order_by("created_at", "pk")
+    phases = campaign.phases.select_related("collection").order_by("place", "opens_at", "pk")
+    agreements = campaign.agreements.order_by("created_at", "pk")
 
     return CampaignConfig(
-        slug=found.slug,
-        campaign=_set(found, CampaignChangeSerializer()),
-        agreements=[_set(one, AgreementSerializer()) for one in agreements],
-        phases=[{"slug": one.slug, **_set(one, PhaseSerializer())} for one in phases],
+        slug=campaign.slug,
+        campaign=_fields_of(campaign, CampaignChangeSerializer()),
+        agreements=[_fields_of(agreement, AgreementSerializer()) for agreement in agreements],
+        phases=[{"slug": phase.slug, **_fields_of(phase, PhaseSerializer())} for phase in phases],
     )
 
 
-def _set(found: Model, serializer: serializers.Serializer[Any]) -> dict[str, Any]:
+def _fields_of(row: Model, serializer: serializers.Serializer[Any]) -> dict[str, Any]:
     """Return the fields of a serializer as a model has them."""
     names = [str(name) for name in serializer.fields]
-    return {name: _plain(getattr(found, name)) for name in names if hasattr(found, name)}
+    return {name: _plain(getattr(row, name)) for name in names if hasattr(row, name)}
 
 
 def _plain(value: Any) -> Any:
@@ -166,43 +163,50 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Collection):
         return value.slug
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
 
     return value
 
 
-def change_of(change: Change) -> ConfigChange:
-    """Return a change as the API tells it."""
-    why = change.refused.message if change.refused else None
-    before, after = _plain(change.before), _plain(change.after)
-    return {"path": change.path, "from": before, "to": after, "allowed": why is None, "why": why}
+def change_answer(change: Change) -> ConfigChange:
+    """Return a change as the API answers it."""
+    reason = change.refused.message if change.refused else None
+    return {
+        "path": change.path,
+        "from": _plain(change.before),
+        "to": _plain(change.after),
+        "allowed": reason is None,
+        "why": reason,
+    }
 
 
-def read_config(content: Any, request: Request, found: Campaign) -> CheckedConfig:
-    """Return the configuration that a file has, each part read by the serializer of its own address. Raise InvalidInput
-    or ValidationError, whose pointer is the place in the file."""
+def read_config(content: Any, request: Request, campaign: Campaign) -> CheckedConfig:
+    """Return the configuration in a file, with each part read by the serializer of its address.
+
+    Raise InvalidInput or ValidationError with the place in the file as its pointer.
+    """
     root = ConfigSerializer(data=content)
     root.is_valid(raise_exception=True)
-    given, context = root.validated_data, {"request": request}
-    if given.get("slug", found.slug) != found.slug:
-        message = f"the file is that of campaign {given['slug'][:64]!r}; this is {found.slug}"
+    parts, context = root.validated_data, {"request": request}
+    if parts.get("slug", campaign.slug) != campaign.slug:
+        message = f"the file is that of campaign {parts['slug'][:64]!r}; this is {campaign.slug}"
         raise InvalidInput(message, pointer="/slug")
 
-    campaign = None
-    if "campaign" in given:
-        with _at("campaign"):
-            campaign = _read(
-                CampaignChangeSerializer(found, given["campaign"], partial=True, context=context)
+    campaign_fields = None
+    if "campaign" in parts:
+        with _within("campaign"):
+            campaign_fields = _validated(
+                CampaignChangeSerializer(campaign, parts["campaign"], partial=True, context=context)
             )
 
-    agreements, phases = given.get("agreements"), given.get("phases")
+    agreements, phases = parts.get("agreements"), parts.get("phases")
     if agreements is not None:
-        agreements = [_agreement(one, place) for place, one in enumerate(agreements)]
+        agreements = [_read_agreement(row, place) for place, row in enumerate(agreements)]
 
     if phases is not None:
-        there = {phase.slug: phase for phase in found.phases.all()}
-        phases = [_phase(one, place, there, context) for place, one in enumerate(phases)]
-        slugs = [one["slug"] for one in phases]
+        existing = {phase.slug: phase for phase in campaign.phases.all()}
+        phases = [_read_phase(row, place, existing, context) for place, row in enumerate(phases)]
+        slugs = [row["slug"] for row in phases]
 
         for place, slug in enumerate(slugs):
             if slug in slugs[:place]:
@@ -210,35 +214,35 @@ def read_config(content: Any, request: Request, found: Campaign) -> CheckedConfi
                     f"phase {slug} is in the file twice", pointer=f"/phases/{place}/slug"
                 )
 
-    return CheckedConfig(campaign=campaign, agreements=agreements, phases=phases)
+    return CheckedConfig(campaign=campaign_fields, agreements=agreements, phases=phases)
 
 
-def _agreement(given: Mapping[str, Any], place: int) -> dict[str, Any]:
-    with _at("agreements", place):
-        fields = _read(AgreementSerializer(data=given))
+def _read_agreement(raw: Mapping[str, Any], place: int) -> dict[str, Any]:
+    with _within("agreements", place):
+        fields = _validated(AgreementSerializer(data=raw))
     return {"required_of": Agreement.RequiredOf.EACH_MEMBER, **fields}
 
 
-def _phase(
-    given: Mapping[str, Any], place: int, there: Mapping[str, Phase], context: dict[str, Any]
+def _read_phase(
+    raw: Mapping[str, Any], place: int, existing: Mapping[str, Phase], context: dict[str, Any]
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the fields of a phase: all that one needs if it is new, any of them if there is one of its slug."""
-    phase = there.get(str(given.get("slug", "")))
-    with _at("phases", place):
-        fields = _read(PhaseSerializer(phase, given, partial=phase is not None, context=context))
+    """Return the fields of a phase: all required ones if it is new, any of them if it exists."""
+    phase = existing.get(str(raw.get("slug", "")))
+    with _within("phases", place):
+        fields = _validated(PhaseSerializer(phase, raw, partial=phase is not None, context=context))
         return fields | {
-            name: read(fields[name]) for name, read in _SHAPED.items() if name in fields
+            name: read(fields[name]) for name, read in _FIELD_READERS.items() if name in fields
         }
 
 
-def _read(serializer: serializers.Serializer[Any]) -> dict[str, Any]:
+def _validated(serializer: serializers.Serializer[Any]) -> dict[str, Any]:
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
 
 
 @contextmanager
-def _at(part: str, place: int | None = None) -> Iterator[None]:
-    """Put the place in the file before the pointers of errors."""
+def _within(part: str, place: int | None = None) -> Iterator[None]:
+    """Prefix the pointers of errors with the place in the file."""
     try:
         yield
     except ValidationError as error:

@@ -58,7 +58,7 @@ from runs.web.permissions import Access
 from runs.web.shapes import shape
 from runs.web.uploads import FILE_PARSERS, query_fields
 
-_OF_ENTRY = ("run_type", "priority", "answers", "role", "label", "reason")
+_ENTRY_FIELDS = ("run_type", "priority", "answers", "role", "label", "reason")
 
 
 class EntryRefusal(TypedDict):
@@ -74,14 +74,16 @@ class CheckedEntry(CheckedRun):
     refusal: Annotated[EntryRefusal | None, "why the phase would not take it now; null: it would"]
 
 
-def _answer(request: Request, pk: UUID) -> Any:
-    found = visible_entry(request, pk)
-    return entry_answer(request, found, statuses([found.run], request.user)[str(found.run_id)])
+def _fresh_answer(request: Request, pk: UUID) -> Any:
+    entry = visible_entry(request, pk)
+    run_state = statuses([entry.run], request.user)[str(entry.run_id)]
+
+    return entry_answer(request, entry, run_state)
 
 
 def _receipt(request: Request, entry: Entry, new: bool) -> Response:
     """Answer with an entry and what is left to its team."""
-    data = _answer(request, entry.pk)
+    data = _fresh_answer(request, entry.pk)
     team = entry.participation
     data["allowance"] = (
         allowance_answer(allowance(entry.phase, team, entry.arrived_at)) if team else None
@@ -104,19 +106,28 @@ def _organises_entry(request: Request, body: Any, entry: UUID) -> bool:
     return bool(Entry.objects.filter(pk=entry, phase__campaign__in=organised).exists())
 
 
-def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
-    """Return what an entry is to be, and take its fields out of those of its run. Raise NotAllowed for whoever takes
-    part with no team, and for what is for organisers."""
-    other, own = fields.pop("on_behalf_of"), {name: fields.pop(name) for name in _OF_ENTRY}
+def _entry_request(request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
+    """Return the request for an entry, and take its fields out of those of its run.
+
+    Raise InvalidInput for a team that does not take part; NotAllowed for a user without a team in
+    the campaign, for acts of organisers, and where the user does not see the collection.
+    """
+    team_slug = fields.pop("on_behalf_of")
+    entry_fields = {name: fields.pop(name) for name in _ENTRY_FIELDS}
+
+    # The team for which the run is entered; None for the organisers.
     team: Participation | None = None
-    if other:
+    if team_slug:
         check_organiser(phase.campaign, request.user)
-        team = phase.campaign.participations.select_related("team").filter(team__slug=other).first()
+        teams = phase.campaign.participations.select_related("team")
+        team = teams.filter(team__slug=team_slug).first()
         if team is None:
             raise InvalidInput(
-                f"no team {other[:64]!r} takes part", code="unknown_team", pointer="/on_behalf_of"
+                f"no team {team_slug[:64]!r} takes part",
+                code="unknown_team",
+                pointer="/on_behalf_of",
             )
-    elif own["role"] == Entry.Role.COMPETING:
+    elif entry_fields["role"] == Entry.Role.COMPETING:
         team = participation_of(request.user, phase.campaign)
         if team is None:
             raise NotAllowed(f"only members of a team in campaign {phase.campaign} can enter runs")
@@ -126,17 +137,15 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> EntryReque
     if not Collection.objects.visible_to(request.user).filter(pk=phase.collection_id).exists():
         raise NotAllowed("you do not see the collection of this phase; ask the organisers")
 
-    arrived = request._request.arrived_at  # type: ignore[attr-defined]
-    user, origin = cast(User, request.user), origin_of(request)
-    asked = {
-        "phase": phase,
-        "user": user,
-        "arrived_at": arrived,
-        "participation": team,
-        "origin": origin,
-    }
-
-    return EntryRequest(**asked, on_behalf=bool(other), **own)
+    return EntryRequest(
+        phase=phase,
+        user=cast(User, request.user),
+        arrived_at=request._request.arrived_at,  # type: ignore[attr-defined]
+        participation=team,
+        origin=origin_of(request),
+        on_behalf=bool(team_slug),
+        **entry_fields,
+    )
 
 
 class EntryList(AnswerList[Entry]):
@@ -159,9 +168,10 @@ class EntryList(AnswerList[Entry]):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []
-        known = statuses([entry.run for entry in page], request.user)
+        states = statuses([entry.run for entry in page], request.user)
+
         return self.get_paginated_response(
-            [entry_answer(request, one, known[str(one.run_id)]) for one in page]
+            [entry_answer(request, entry, states[str(entry.run_id)]) for entry in page]
         )
 
     @extend_schema(
@@ -183,37 +193,43 @@ class EntryList(AnswerList[Entry]):
 
     @idempotency.idempotent(_may_enter)
     def _enter(self, request: Request, campaign: str, phase: str) -> Response:
-        found = visible_phase(request, campaign, phase)
+        visible = visible_phase(request, campaign, phase)
         if not isinstance(request.data, QueryDict) and not request.FILES:
-            return self._enter_stored(request, found)
+            return self._enter_stored(request, visible)
 
         receipts: list[Response] = []
 
         def accept(run: Run) -> None:
             """In the transaction that stores it, queue its evaluation and store the receipt."""
             queue_submitted(run)
-            entry = Entry.objects.select_related("phase", "participation").get(phase=found, run=run)
+            entries = Entry.objects.select_related("phase", "participation")
+            entry = entries.get(phase=visible, run=run)
             receipts.append(_receipt(request, entry, True))
             idempotency.remember(request, lambda: receipts[0])
 
         with upload_fields(request, EntryUploadSerializer) as fields:
-            dry_run, asked = fields.pop("dry_run"), _asked(request, found, fields)
+            dry_run = fields.pop("dry_run")
+            entry_request = _entry_request(request, visible, fields)
             fields["file"] = fields["file"].path
-            team = asked.participation.team if asked.participation else found.campaign.team
-            of: dict[str, Any] = {
-                "collection": found.collection,
-                "team": team,
-                "user": asked.user,
-                "origin": asked.origin,
-            }
-            upload = EntryUpload(**of, **fields, request=asked)
+            participation = entry_request.participation
+            upload = EntryUpload(
+                collection=visible.collection,
+                team=participation.team if participation else visible.campaign.team,
+                user=entry_request.user,
+                origin=entry_request.origin,
+                request=entry_request,
+                **fields,
+            )
+
             if dry_run:
                 upload.check_answers()
                 run = upload.check_file()
-                refusal = upload.refusal_now(run)
-                why = EntryRefusal(code=refusal.code, detail=refusal.message) if refusal else None
+                refused = upload.refusal_now(run)
+                refusal = (
+                    EntryRefusal(code=refused.code, detail=refused.message) if refused else None
+                )
 
-                return Response(CheckedEntry(**checked_run(run), refusal=why))
+                return Response(CheckedEntry(**checked_run(run), refusal=refusal))
 
             entry, new = enter_run(upload=upload, enqueue=accept, again=try_damaged_again)
 
@@ -229,7 +245,8 @@ class EntryList(AnswerList[Entry]):
         serializer = StoredEntrySerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         fields = dict(serializer.validated_data)
-        asked, pk = _asked(request, phase, fields), fields["run"]
+        entry_request = _entry_request(request, phase, fields)
+        pk = fields["run"]
         run = (
             Run.objects.visible_to(request.user)
             .select_related("team", "collection")
@@ -242,7 +259,7 @@ class EntryList(AnswerList[Entry]):
             )
 
         with transaction.atomic():
-            entry, new = enter_stored(asked, run)
+            entry, new = enter_stored(entry_request, run)
             response = _receipt(request, entry, new)
             idempotency.remember(request, lambda: response)
 
@@ -258,23 +275,23 @@ class EntryDetail(APIView):
 
     @extend_schema(responses=SHAPES["entry"])
     def get(self, request: Request, entry: UUID) -> Response:
-        return Response(_answer(request, entry))
+        return Response(_fresh_answer(request, entry))
 
     @extend_schema(request=EntryChangeSerializer, responses=SHAPES["entry"])
     def patch(self, request: Request, entry: UUID) -> Response:
-        found = visible_entry(request, entry)
-        check_may_change(found, request.user)
+        visible = visible_entry(request, entry)
+        check_may_change(visible, request.user)
         serializer = EntryChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
         changes, origin = dict(serializer.validated_data), origin_of(request)
 
         with transaction.atomic():
             if changes.pop("published", False):
-                publish_entry(entry=found, user=cast(User, request.user), origin=origin)
+                publish_entry(entry=visible, user=cast(User, request.user), origin=origin)
             if changes or not serializer.validated_data:
-                change_entry(entry=found, changes=changes, origin=origin)
+                change_entry(entry=visible, changes=changes, origin=origin)
 
-        return Response(_answer(request, entry))
+        return Response(_fresh_answer(request, entry))
 
 
 class EntryWithdraw(APIView):
@@ -290,13 +307,13 @@ class EntryWithdraw(APIView):
     )
     @idempotency.one_act(_sees_entry)
     def post(self, request: Request, entry: UUID) -> Response:
-        found = visible_entry(request, entry)
+        visible = visible_entry(request, entry)
         serializer = OptionalReasonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         reason, user = serializer.validated_data["reason"], cast(User, request.user)
-        withdraw_entry(entry=found, user=user, reason=reason, origin=origin_of(request))
+        withdraw_entry(entry=visible, user=user, reason=reason, origin=origin_of(request))
 
-        return Response(_answer(request, entry))
+        return Response(_fresh_answer(request, entry))
 
 
 class EntryDisqualify(APIView):
@@ -309,15 +326,15 @@ class EntryDisqualify(APIView):
     )
     @idempotency.one_act(_organises_entry)
     def post(self, request: Request, entry: UUID) -> Response:
-        found = visible_entry(request, entry)
-        check_organiser(found.phase.campaign, request.user)
+        visible = visible_entry(request, entry)
+        check_organiser(visible.phase.campaign, request.user)
         serializer = ReasonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         disqualify_entry(
-            entry=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
+            entry=visible, reason=serializer.validated_data["reason"], origin=origin_of(request)
         )
 
-        return Response(_answer(request, entry))
+        return Response(_fresh_answer(request, entry))
 
 
 class PrioritiesView(APIView):
@@ -327,14 +344,14 @@ class PrioritiesView(APIView):
 
     @extend_schema(request=PrioritiesSerializer, responses=SHAPES["order"])
     def put(self, request: Request, campaign: str, phase: str) -> Response:
-        found = visible_phase(request, campaign, phase)
+        visible = visible_phase(request, campaign, phase)
         serializer = PrioritiesSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        team = own_participation(request, found.campaign)
+        team = own_participation(request, visible.campaign)
         tags = serializer.validated_data["order"]
-        order_priorities(phase=found, participation=team, tags=tags, origin=origin_of(request))
+        order_priorities(phase=visible, participation=team, tags=tags, origin=origin_of(request))
 
-        return Response({"order": list(ordered(found, team).values_list("run__tag", flat=True))})
+        return Response({"order": list(ordered(visible, team).values_list("run__tag", flat=True))})
 
 
 class AllowanceView(APIView):
@@ -349,16 +366,16 @@ class AllowanceView(APIView):
         parameters=[OpenApiParameter("team", description="for organisers: a team")],
     )
     def get(self, request: Request, campaign: str, phase: str) -> Response:
-        named = request.query_params.get("team")
-        if named is None:
-            found = visible_phase(request, campaign, phase)
-            team = own_participation(request, found.campaign)
+        slug = request.query_params.get("team")
+        if slug is None:
+            row = visible_phase(request, campaign, phase)
+            team = own_participation(request, row.campaign)
         else:
-            found = organised_phase(request, campaign, phase)
-            other = found.campaign.participations.filter(team__slug=named).first()
-            if other is None:
-                raise Http404(f"no team {named[:64]!r} takes part in campaign {campaign}")
+            row = organised_phase(request, campaign, phase)
+            named_team = row.campaign.participations.filter(team__slug=slug).first()
+            if named_team is None:
+                raise Http404(f"no team {slug[:64]!r} takes part in campaign {campaign}")
 
-            team = other
+            team = named_team
 
-        return Response(allowance_answer(allowance(found, team, clock.database_now())))
+        return Response(allowance_answer(allowance(row, team, clock.database_now())))

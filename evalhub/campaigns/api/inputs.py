@@ -22,7 +22,7 @@ from runs.web.fields import (
 )
 from runs.web.parameters import KnownFields
 
-_MOST = 1_000_000
+_MAX_NUMBER = 1_000_000
 
 
 def _slug(**options: Any) -> serializers.RegexField:
@@ -51,18 +51,18 @@ class TimeField(serializers.CharField):
     """ISO 8601 with its offset, or a day alone, which is read in the zone of the request."""
 
     def __init__(self, **options: Any) -> None:
-        said = "ISO 8601 with an offset; or a day, in the zone: an end is the end of that day"
-        super().__init__(max_length=40, **{"help_text": said, **options})
+        help_text = "ISO 8601 with an offset; or a day, in the zone: an end is the end of that day"
+        super().__init__(max_length=40, **{"help_text": help_text, **options})
 
 
 class TimesSerializer(KnownFields, serializers.Serializer[Any]):
-    # Its times are read together with the zone. Those in `ends` mean the end of a day.
+    # Fields that are read together with the zone. A day in one of `ends` means its end.
     times: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        kept = self.instance.zone if isinstance(self.instance, Phase) else "UTC"
-        zone = read_zone(attrs["zone"]) if attrs.get("zone") else kept
+        default_zone = self.instance.zone if isinstance(self.instance, Phase) else "UTC"
+        zone = read_zone(attrs["zone"]) if attrs.get("zone") else default_zone
         for name in self.times:
             if attrs.get(name):
                 attrs[name] = read_time(attrs[name], zone, name=name, ends=name in self.ends)
@@ -73,14 +73,14 @@ class TimesSerializer(KnownFields, serializers.Serializer[Any]):
         return attrs
 
 
-def _doi(what: str) -> serializers.RegexField:
+def _doi(help_text: str) -> serializers.RegexField:
     return serializers.RegexField(
         rf"\A{DOI_RULE}\Z",
         max_length=220,
         required=False,
         allow_blank=True,
         error_messages={"invalid": DOI_SAID},
-        help_text=what,
+        help_text=help_text,
     )
 
 
@@ -116,7 +116,7 @@ class CampaignChangeSerializer(TimesSerializer):
     registration_closes_at = TimeField(required=False, allow_null=True)
     roster_closes_at = TimeField(required=False, allow_null=True)
     max_team_size = serializers.IntegerField(
-        min_value=1, max_value=_MOST, required=False, allow_null=True
+        min_value=1, max_value=_MAX_NUMBER, required=False, allow_null=True
     )
     tag_scope = ChoiceField(choices=Campaign.TagScope.choices, required=False)
     anonymous_until = TimeField(required=False, allow_null=True)
@@ -131,20 +131,21 @@ class CampaignSerializer(CampaignChangeSerializer):
     collections = serializers.DictField(
         child=serializers.CharField(max_length=100),
         required=False,
-        help_text="with `from`: by short name, the collections that take the place of those of the phases",
+        help_text="with `from`: by short name, "
+        "the collections that take the place of those of the phases",
     )
 
-    def validate_collections(self, given: dict[str, str]) -> dict[str, Collection]:
-        seen = Collection.objects.visible_to(self.context["request"].user).filter(
-            slug__in=list(given.values())[:100]
+    def validate_collections(self, slugs: dict[str, str]) -> dict[str, Collection]:
+        visible = Collection.objects.visible_to(self.context["request"].user).filter(
+            slug__in=list(slugs.values())[:100]
         )
-        found = {one.slug: one for one in seen}
-        if missing := [slug for slug in given.values() if slug not in found]:
+        by_slug = {collection.slug: collection for collection in visible}
+        if missing := [slug for slug in slugs.values() if slug not in by_slug]:
             raise serializers.ValidationError(
                 f"there is no collection {missing[0]!r}", code="invalid"
             )
 
-        return {old: found[new] for old, new in given.items()}
+        return {old: by_slug[new] for old, new in slugs.items()}
 
 
 class PhaseChangeSerializer(TimesSerializer):
@@ -167,19 +168,22 @@ class PhaseChangeSerializer(TimesSerializer):
         max_length=64, required=False, help_text="AoE, UTC or a name as Europe/Lisbon"
     )
     measures = MeasureListField(required=False)
-    slots = serializers.IntegerField(min_value=1, max_value=_MOST, required=False, allow_null=True)
+    slots = serializers.IntegerField(
+        min_value=1, max_value=_MAX_NUMBER, required=False, allow_null=True
+    )
     attempts_daily = serializers.IntegerField(
-        min_value=1, max_value=_MOST, required=False, allow_null=True
+        min_value=1, max_value=_MAX_NUMBER, required=False, allow_null=True
     )
     attempts_total = serializers.IntegerField(
-        min_value=1, max_value=_MOST, required=False, allow_null=True
+        min_value=1, max_value=_MAX_NUMBER, required=False, allow_null=True
     )
     run_types = serializers.JSONField(
         required=False, help_text='[{"key": "automatic", "label": "Automatic"}]'
     )
     form = serializers.JSONField(
         required=False,
-        help_text='[{"key": "first_stage", "type": "text", "label": "First stage", "required": true}]',
+        help_text='[{"key": "first_stage", "type": "text", '
+        '"label": "First stage", "required": true}]',
     )
     feedback = ChoiceField(choices=Phase.Feedback.choices, required=False)
     freeze_board_at = TimeField(
@@ -192,7 +196,7 @@ class PhaseChangeSerializer(TimesSerializer):
     must_answer_all = serializers.BooleanField(required=False)
     max_documents = serializers.IntegerField(
         min_value=1,
-        max_value=_MOST,
+        max_value=_MAX_NUMBER,
         required=False,
         allow_null=True,
         help_text="of a run, for each topic",
@@ -204,15 +208,12 @@ class PhaseChangeSerializer(TimesSerializer):
         help_text="of tags, as in {team}-{run_type}-{priority}",
     )
 
-    def validate_collection(self, found: Collection) -> Collection:
-        if (
-            not Collection.objects.visible_to(self.context["request"].user)
-            .filter(pk=found.pk)
-            .exists()
-        ):
+    def validate_collection(self, collection: Collection) -> Collection:
+        visible = Collection.objects.visible_to(self.context["request"].user)
+        if not visible.filter(pk=collection.pk).exists():
             raise serializers.ValidationError("there is no such collection", code="invalid")
 
-        return found
+        return collection
 
 
 class PhasePatchSerializer(PhaseChangeSerializer):
@@ -311,10 +312,10 @@ class ParticipationChangeSerializer(TimesSerializer):
     affiliation = _line(300, required=False, allow_blank=True)
 
 
-class _OfEntry(serializers.Serializer[Any]):
+class _EntryFields(serializers.Serializer[Any]):
     run_type = serializers.CharField(max_length=31, required=False, default="", allow_blank=True)
     priority = serializers.IntegerField(
-        min_value=1, max_value=_MOST, required=False, default=None, allow_null=True
+        min_value=1, max_value=_MAX_NUMBER, required=False, default=None, allow_null=True
     )
     answers = JSONObjectField(
         required=False, default=dict, help_text="to the form of the phase, by key"
@@ -323,7 +324,9 @@ class _OfEntry(serializers.Serializer[Any]):
         choices=Entry.Role.choices, required=False, default=Entry.Role.COMPETING,
         help_text="others than competing are for organisers",
     )  # fmt: skip
-    label = _line(100, required=False, default="", allow_blank=True, help_text="of a baseline")  # type: ignore[assignment]
+    label = _line(  # type: ignore[assignment]
+        100, required=False, default="", allow_blank=True, help_text="of a baseline"
+    )
     on_behalf_of = serializers.CharField(
         max_length=64,
         required=False,
@@ -335,7 +338,7 @@ class _OfEntry(serializers.Serializer[Any]):
     )
 
 
-class EntryUploadSerializer(_OfEntry, UploadSerializer):
+class EntryUploadSerializer(_EntryFields, UploadSerializer):
     """A run to enter."""
 
     team = None  # type: ignore[assignment]
@@ -343,7 +346,7 @@ class EntryUploadSerializer(_OfEntry, UploadSerializer):
     costs = CostsField(required=False, default=dict)
 
 
-class StoredEntrySerializer(KnownFields, _OfEntry):
+class StoredEntrySerializer(KnownFields, _EntryFields):
     """A run of the team's in the collection, to enter."""
 
     run = serializers.UUIDField()

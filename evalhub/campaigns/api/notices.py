@@ -1,4 +1,4 @@
-"""The API of what is told in a campaign: notices of its organisers, and the outbox of its mails."""
+"""The API of messages in a campaign: notices of its organisers, and the outbox of its mails."""
 
 from __future__ import annotations
 
@@ -75,29 +75,29 @@ class NoticeSerializer(KnownFields, serializers.Serializer[Any]):
     audience = ChoiceField(choices=_Audience.choices, required=False, default=_Audience.TEAMS)
 
 
-def notice_answer(found: CampaignNotice) -> Notice:
+def notice_answer(notice: CampaignNotice) -> Notice:
     return Notice(
-        id=found.pk,
-        title=found.title,
-        text=found.text,
-        audience=found.audience,
-        posted_at=found.posted_at,
+        id=notice.pk,
+        title=notice.title,
+        text=notice.text,
+        audience=notice.audience,
+        posted_at=notice.posted_at,
     )
 
 
-def mail_answer(found: Mail) -> OutboxMail:
+def mail_answer(mail: Mail) -> OutboxMail:
     return OutboxMail(
-        id=found.pk,
-        event=found.event,
-        to=found.recipient.username,
-        subject=found.subject,
-        text=found.text,
-        state=found.state,
-        means=MAIL_STATES[Mail.State(found.state)],
-        attempts=found.attempts,
-        last_error=found.last_error,
-        created_at=found.created_at,
-        ended_at=found.ended_at,
+        id=mail.pk,
+        event=mail.event,
+        to=mail.recipient.username,
+        subject=mail.subject,
+        text=mail.text,
+        state=mail.state,
+        means=MAIL_STATES[Mail.State(mail.state)],
+        attempts=mail.attempts,
+        last_error=mail.last_error,
+        created_at=mail.created_at,
+        ended_at=mail.ended_at,
     )
 
 
@@ -107,11 +107,10 @@ def notices_seen_by(user: Any, campaign: Campaign) -> QuerySet[CampaignNotice]:
     takes_part = own is not None and own.state == Participation.State.ACCEPTED
     rows = campaign.notices.order_by("-posted_at", "pk")
 
-    return (
-        rows
-        if takes_part or is_organiser(campaign, user)
-        else rows.filter(audience=_Audience.PUBLIC)
-    )
+    if takes_part or is_organiser(campaign, user):
+        return rows
+
+    return rows.filter(audience=_Audience.PUBLIC)
 
 
 class NoticeList(AnswerList[CampaignNotice]):
@@ -126,6 +125,7 @@ class NoticeList(AnswerList[CampaignNotice]):
     def get_queryset(self) -> QuerySet[CampaignNotice]:
         if getattr(self, "swagger_fake_view", False):
             return CampaignNotice.objects.none()
+
         return notices_seen_by(
             self.request.user, visible_campaign(self.request, self.kwargs["campaign"])
         )
@@ -135,13 +135,17 @@ class NoticeList(AnswerList[CampaignNotice]):
     )
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
-        found = organised_campaign(request, campaign)
+        organised = organised_campaign(request, campaign)
         serializer = NoticeSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        user, origin = cast(User, request.user), origin_of(request)
-        made = post_notice(campaign=found, user=user, origin=origin, **serializer.validated_data)
+        notice = post_notice(
+            campaign=organised,
+            user=cast(User, request.user),
+            origin=origin_of(request),
+            **serializer.validated_data,
+        )
 
-        return Response(notice_answer(made), status.HTTP_201_CREATED)
+        return Response(notice_answer(notice), status.HTTP_201_CREATED)
 
 
 class OutboxList(AnswerList[Mail]):
@@ -158,5 +162,6 @@ class OutboxList(AnswerList[Mail]):
     def get_queryset(self) -> QuerySet[Mail]:
         if getattr(self, "swagger_fake_view", False):
             return Mail.objects.none()
-        found = organised_campaign(self.request, self.kwargs["campaign"])
-        return found.mails.select_related("recipient").order_by("-created_at", "pk")
+
+        campaign = organised_campaign(self.request, self.kwargs["campaign"])
+        return campaign.mails.select_related("recipient").order_by("-created_at", "pk")

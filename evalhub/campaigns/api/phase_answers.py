@@ -18,7 +18,9 @@ from runs.models.campaigns.disclosure import sees_results
 from runs.web.shapes import OneOf, Url, shape
 
 State = Annotated[
-    str, OneOf([one.value for one in PhaseState]), "by the database's clock, for the caller's team"
+    str,
+    OneOf([state.value for state in PhaseState]),
+    "by the database's clock, for the caller's team",
 ]
 
 
@@ -115,7 +117,8 @@ class Phase(TypedDict):
     excluded_reason: Annotated[str, "why they do not"]
     extensions: Annotated[
         list[Extension],
-        "for all teams, and that of the caller's; those of other teams from the release to participants on",
+        "for all teams, and that of the caller's; "
+        "those of other teams from the release to participants on",
     ]
     now: Annotated[datetime, "by the database's clock, which decides"]
     entries: Annotated[
@@ -127,77 +130,82 @@ class Phase(TypedDict):
 
 def phase_answer(
     request: Request,
-    found: models.Phase,
+    phase: models.Phase,
     own: models.Participation | None,
     organiser: bool,
     now: datetime,
     *,
-    board: bool,
+    sees_board: bool,
 ) -> Phase:
-    """Return the description of a phase; `board` says whether the caller sees its leaderboard."""
-    closes_at = closing_time(found, own)
-    entries = found.entries.filter(Q() if organiser else seen_while_frozen(found, own, now))
-    accepted = models.Participation.objects.filter(
-        campaign=found.campaign, state=models.Participation.State.ACCEPTED
+    """Return the description of a phase; `sees_board` says whether the caller sees its leaderboard."""
+    closes_at = closing_time(phase, own)
+    own_times = (
+        Yours(team=own.team.slug, closes_at=closes_at, extended=closes_at > phase.closes_at)
+        if own
+        else None
     )
-    # That a topic was excluded may tell of its judgements.
+    entries = phase.entries.filter(Q() if organiser else seen_while_frozen(phase, own, now))
+    accepted = models.Participation.objects.filter(
+        campaign=phase.campaign, state=models.Participation.State.ACCEPTED
+    )
+
+    # An excluded topic may reveal something about its judgements.
     excluded = (
-        found.excluded_topics if found.excluded_topics and sees_results(request.user, found) else []
+        phase.excluded_topics if phase.excluded_topics and sees_results(request.user, phase) else []
     )
 
     return Phase(
-        campaign=found.campaign.slug,
-        phase=found.slug,
-        url=reverse("phase", args=[found.campaign.slug, found.slug], request=request),
-        name=found.name,
-        description=found.description,
-        kind=found.kind,
-        collection=found.collection.slug,
-        state=phase_state(found, own, now),
-        opens_at=found.opens_at,
-        closes_at=found.closes_at,
-        late_closes_at=found.late_closes_at,
-        zone=found.zone,
-        paused_reason=found.paused_reason,
-        yours=Yours(team=own.team.slug, closes_at=closes_at, extended=closes_at > found.closes_at)
-        if own
-        else None,
-        measures=found.measures,
-        feedback=found.feedback,
-        freeze_board_at=found.freeze_board_at,
-        selection=found.selection,
-        chosen_max=found.chosen_max,
-        disclosure=found.collection.disclosure.label,
+        campaign=phase.campaign.slug,
+        phase=phase.slug,
+        url=reverse("phase", args=[phase.campaign.slug, phase.slug], request=request),
+        name=phase.name,
+        description=phase.description,
+        kind=phase.kind,
+        collection=phase.collection.slug,
+        state=phase_state(phase, own, now),
+        opens_at=phase.opens_at,
+        closes_at=phase.closes_at,
+        late_closes_at=phase.late_closes_at,
+        zone=phase.zone,
+        paused_reason=phase.paused_reason,
+        yours=own_times,
+        measures=phase.measures,
+        feedback=phase.feedback,
+        freeze_board_at=phase.freeze_board_at,
+        selection=phase.selection,
+        chosen_max=phase.chosen_max,
+        disclosure=phase.collection.disclosure.label,
         limits=Limits(
-            slots=found.slots,
-            attempts_daily=found.attempts_daily,
-            attempts_total=found.attempts_total,
+            slots=phase.slots,
+            attempts_daily=phase.attempts_daily,
+            attempts_total=phase.attempts_total,
         ),
-        run_types=found.run_types,
-        form=found.form,
-        must_answer_all=found.must_answer_all,
-        max_documents=found.max_documents,
-        naming=found.naming,
+        run_types=phase.run_types,
+        form=phase.form,
+        must_answer_all=phase.must_answer_all,
+        max_documents=phase.max_documents,
+        naming=phase.naming,
         excluded_topics=excluded,
-        excluded_reason=found.excluded_reason if excluded else "",
+        excluded_reason=phase.excluded_reason if excluded else "",
         extensions=[
-            _extension(one, whose) for one, whose in visible_extensions(found, own, organiser)
+            _extension(extension, team_name)
+            for extension, team_name in visible_extensions(phase, own, organiser)
         ],
         now=now,
-        entries=entries.count() if organiser or board else None,
+        entries=entries.count() if organiser or sees_board else None,
         teams=accepted.count() if organiser or own else None,
     )
 
 
-def _extension(found: models.Extension, whose: ShownName | None) -> Extension:
+def _extension(extension: models.Extension, team_name: ShownName | None) -> Extension:
     return Extension(
-        team=whose.slug if whose else None,
-        old=found.old,
-        new=found.new,
-        reason=found.reason,
-        announced_at=found.announced_at,
-        notice=late_notice(found),
-        values_seen_since=found.values_seen_since,
+        team=team_name.slug if team_name else None,
+        old=extension.old,
+        new=extension.new,
+        reason=extension.reason,
+        announced_at=extension.announced_at,
+        notice=late_notice(extension),
+        values_seen_since=extension.values_seen_since,
     )
 
 

@@ -52,15 +52,14 @@ from runs.web.origin import origin_of
 def _response(
     request: Request, campaign: str, phase: str, code: int = status.HTTP_200_OK
 ) -> Response:
-    found = visible_phase(request, campaign, phase)
-    own, organiser = (
-        participation_of(request.user, found.campaign),
-        is_organiser(found.campaign, request.user),
-    )
-    board = found.pk in boards_seen(request.user, [found])
+    visible = visible_phase(request, campaign, phase)
+    own = participation_of(request.user, visible.campaign)
+    organiser = is_organiser(visible.campaign, request.user)
+    sees_board = visible.pk in boards_seen(request.user, [visible])
+    now = clock.database_now()
 
     return Response(
-        phase_answer(request, found, own, organiser, clock.database_now(), board=board), code
+        phase_answer(request, visible, own, organiser, now, sees_board=sees_board), code
     )
 
 
@@ -83,29 +82,33 @@ class PhaseList(AnswerList[Phase]):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []
         campaign = visible_campaign(request, self.kwargs["campaign"])
-        own, organiser = (
-            participation_of(request.user, campaign),
-            is_organiser(campaign, request.user),
-        )
-        now, boards = clock.database_now(), boards_seen(request.user, page)
-        told = [
-            phase_answer(request, one, own, organiser, now, board=one.pk in boards) for one in page
+        own = participation_of(request.user, campaign)
+        organiser = is_organiser(campaign, request.user)
+        now = clock.database_now()
+        boards = boards_seen(request.user, page)
+        answers = [
+            phase_answer(request, phase, own, organiser, now, sees_board=phase.pk in boards)
+            for phase in page
         ]
 
-        return self.get_paginated_response(told)
+        return self.get_paginated_response(answers)
 
     @extend_schema(
         request=PhaseSerializer, responses={201: SHAPE}, parameters=[idempotency.PARAMETER]
     )
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str) -> Response:
-        found = organised_campaign(request, campaign)
+        organised = organised_campaign(request, campaign)
         serializer = PhaseSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
-        fields, user = serializer.validated_data, cast(User, request.user)
-        made = create_phase(campaign=found, user=user, fields=fields, origin=origin_of(request))
+        new_phase = create_phase(
+            campaign=organised,
+            user=cast(User, request.user),
+            fields=serializer.validated_data,
+            origin=origin_of(request),
+        )
 
-        return _response(request, campaign, made.slug, status.HTTP_201_CREATED)
+        return _response(request, campaign, new_phase.slug, status.HTTP_201_CREATED)
 
 
 class PhaseDetail(APIView):
@@ -119,40 +122,35 @@ class PhaseDetail(APIView):
 
     @extend_schema(request=PhasePatchSerializer, responses=SHAPE)
     def patch(self, request: Request, campaign: str, phase: str) -> Response:
-        found = organised_phase(request, campaign, phase)
+        organised = organised_phase(request, campaign, phase)
         serializer = PhasePatchSerializer(
-            found, request.data, partial=True, context={"request": request}
+            organised, request.data, partial=True, context={"request": request}
         )
         serializer.is_valid(raise_exception=True)
-        changes, user, origin = (
-            dict(serializer.validated_data),
-            cast(User, request.user),
-            origin_of(request),
-        )
+        user, origin = cast(User, request.user), origin_of(request)
+        changes = dict(serializer.validated_data)
         confirm = changes.pop("confirm", False)
-        excluding = {
+        exclusion = {
             name: changes.pop(name)
             for name in ("excluded_topics", "excluded_reason")
             if name in changes
         }
 
-        # Other changes do not depend on the store of files.
-        with storing() if excluding else nullcontext(), transaction.atomic():
-            if excluding:
-                topics = excluding.get("excluded_topics", found.excluded_topics or [])
-                reason = excluding.get("excluded_reason", found.excluded_reason)
+        # Only the exclusion of topics needs the store of files.
+        with storing() if exclusion else nullcontext(), transaction.atomic():
+            if exclusion:
                 exclude_topics(
-                    phase=found,
-                    topics=topics,
-                    reason=reason,
+                    phase=organised,
+                    topics=exclusion.get("excluded_topics", organised.excluded_topics or []),
+                    reason=exclusion.get("excluded_reason", organised.excluded_reason),
                     user=user,
                     enqueue=queue_judged,
                     origin=origin,
                 )
 
-            if changes or not excluding:
+            if changes or not exclusion:
                 change_phase(
-                    phase=found, user=user, changes=changes, confirm=confirm, origin=origin
+                    phase=organised, user=user, changes=changes, confirm=confirm, origin=origin
                 )
 
         return _response(request, campaign, phase)
@@ -167,17 +165,18 @@ class PhaseExtend(APIView):
     @extend_schema(request=ExtensionSerializer, responses=SHAPE, parameters=[idempotency.PARAMETER])
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
-        found = organised_phase(request, campaign, phase)
-        serializer = ExtensionSerializer(found, request.data)
+        organised = organised_phase(request, campaign, phase)
+        serializer = ExtensionSerializer(organised, request.data)
         serializer.is_valid(raise_exception=True)
-        asked = serializer.validated_data
+        fields = serializer.validated_data
+
         extend_phase(
-            phase=found,
-            until=asked["closes_at"],
-            reason=asked["reason"],
+            phase=organised,
+            until=fields["closes_at"],
+            reason=fields["reason"],
             user=cast(User, request.user),
-            participation=_team_of(found, asked["team"]),
-            confirm=asked["confirm"],
+            participation=_team_of(organised, fields["team"]),
+            confirm=fields["confirm"],
             origin=origin_of(request),
         )
 
@@ -196,15 +195,16 @@ class PhaseExtend(APIView):
         ],
     )
     def delete(self, request: Request, campaign: str, phase: str) -> Response:
-        found = organised_phase(request, campaign, phase)
+        organised = organised_phase(request, campaign, phase)
         serializer = CancelledExtensionSerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
-        asked = serializer.validated_data
+        fields = serializer.validated_data
+
         cancel_extension(
-            phase=found,
-            until=asked["closes_at"],
-            reason=asked["reason"],
-            participation=_team_of(found, asked["team"]),
+            phase=organised,
+            until=fields["closes_at"],
+            reason=fields["reason"],
+            participation=_team_of(organised, fields["team"]),
             origin=origin_of(request),
         )
 
@@ -231,11 +231,11 @@ class PhasePause(APIView):
     @extend_schema(request=ReasonSerializer, responses=SHAPE, parameters=[idempotency.PARAMETER])
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
-        found = organised_phase(request, campaign, phase)
+        organised = organised_phase(request, campaign, phase)
         serializer = ReasonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         pause_phase(
-            phase=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
+            phase=organised, reason=serializer.validated_data["reason"], origin=origin_of(request)
         )
 
         return _response(request, campaign, phase)

@@ -89,7 +89,7 @@ class ReleaseNowSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 def releases_of(user: Any, phase: Phase, organiser: bool) -> QuerySet[models.Release]:
-    """Return the releases that the user sees: organisers all, others those that were done for them."""
+    """Return the releases that the user sees: organisers see all, others those done for them."""
     rows = models.Release.objects.filter(phase=phase).select_related(
         "qrels", "phase__campaign", "phase__collection"
     )
@@ -102,47 +102,49 @@ def releases_of(user: Any, phase: Phase, organiser: bool) -> QuerySet[models.Rel
 
 
 def release_answer(
-    request: Request, found: models.Release, organiser: bool, now: datetime
+    request: Request, release: models.Release, organiser: bool, now: datetime
 ) -> Release:
-    why, running = waits_for(found, now) if organiser else (None, 0)
-    state = "waiting" if why else "planned"
-    state = "cancelled" if found.cancelled_at else "done" if found.done_at else state
+    reason, evaluations = waits_for(release, now) if organiser else (None, 0)
+    if release.cancelled_at:
+        state = "cancelled"
+    elif release.done_at:
+        state = "done"
+    else:
+        state = "waiting" if reason else "planned"
 
     return Release(
-        id=found.pk,
-        url=reverse("phase-release", args=[found.pk], request=request),
-        campaign=found.phase.campaign.slug,
-        phase=found.phase.slug,
-        audience=found.get_audience_display(),
+        id=release.pk,
+        url=reverse("phase-release", args=[release.pk], request=request),
+        campaign=release.phase.campaign.slug,
+        phase=release.phase.slug,
+        audience=release.get_audience_display(),
         state=state,
-        planned_at=found.planned_at,
-        done_at=found.done_at,
-        cancelled_at=found.cancelled_at,
-        waits_for=why,
-        waiting_for_evaluations=running if organiser else None,
-        qrels=found.qrels.version if found.qrels else None,
-        qrels_sha256=found.qrels.sha256 if found.qrels else None,
-        with_run_files=found.with_run_files,
-        note=found.note,
-        entries=len(found.official) if found.done_at else None,
+        planned_at=release.planned_at,
+        done_at=release.done_at,
+        cancelled_at=release.cancelled_at,
+        waits_for=reason,
+        waiting_for_evaluations=evaluations if organiser else None,
+        qrels=release.qrels.version if release.qrels else None,
+        qrels_sha256=release.qrels.sha256 if release.qrels else None,
+        with_run_files=release.with_run_files,
+        note=release.note,
+        entries=len(release.official) if release.done_at else None,
     )
 
 
 def _visible_release(request: Request, pk: UUID) -> tuple[models.Release, bool]:
-    """Return a release that the caller sees, and whether the caller is an organiser of its campaign."""
-    seen = Campaign.objects.visible_to(request.user)
-    rows = models.Release.objects.filter(phase__campaign__in=seen).select_related(
-        "phase__campaign__team"
-    )
-    found = rows.filter(pk=pk).first()
-    organiser = found is not None and is_organiser(found.phase.campaign, request.user)
-    shown = (
-        releases_of(request.user, found.phase, organiser).filter(pk=pk).first() if found else None
-    )
-    if shown is None:
-        raise Http404(f"there is no release {pk}")
+    """Return a release that the caller sees, and whether the caller organises its campaign."""
+    campaigns = Campaign.objects.visible_to(request.user)
+    rows = models.Release.objects.filter(phase__campaign__in=campaigns)
+    release = rows.select_related("phase__campaign__team").filter(pk=pk).first()
 
-    return shown, organiser
+    if release:
+        organiser = is_organiser(release.phase.campaign, request.user)
+        visible = releases_of(request.user, release.phase, organiser).filter(pk=pk).first()
+        if visible:
+            return visible, organiser
+
+    raise Http404(f"there is no release {pk}")
 
 
 def _organises_release(request: Request, body: Any, release: UUID) -> bool:
@@ -159,12 +161,13 @@ class ReleaseList(AnswerList[models.Release]):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         phase = visible_phase(request, self.kwargs["campaign"], self.kwargs["phase"])
-        organiser, now = is_organiser(phase.campaign, request.user), clock.database_now()
+        organiser = is_organiser(phase.campaign, request.user)
+        now = clock.database_now()
         rows = releases_of(request.user, phase, organiser).order_by("created_at", "pk")
         page = self.paginate_queryset(rows) or []
 
         return self.get_paginated_response(
-            [release_answer(request, one, organiser, now) for one in page]
+            [release_answer(request, release, organiser, now) for release in page]
         )
 
     @extend_schema(
@@ -174,14 +177,22 @@ class ReleaseList(AnswerList[models.Release]):
     )
     @idempotency.one_act(may_organise)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
-        found = organised_phase(request, campaign, phase)
-        serializer = ReleaseSerializer(found, request.data)
+        organised = organised_phase(request, campaign, phase)
+        serializer = ReleaseSerializer(organised, request.data)
         serializer.is_valid(raise_exception=True)
-        asked = {name: value for name, value in serializer.validated_data.items() if name != "zone"}
-        audience = models.Release.Audience.values[AUDIENCES.index(asked.pop("audience"))]
-        user, origin = cast(User, request.user), origin_of(request)
-        made = plan_release(phase=found, audience=audience, user=user, origin=origin, **asked)
-        data = release_answer(request, made, True, clock.database_now())
+        fields = dict(serializer.validated_data)
+        # The zone was for reading the time.
+        fields.pop("zone", None)
+        audience = models.Release.Audience.values[AUDIENCES.index(fields.pop("audience"))]
+
+        release = plan_release(
+            phase=organised,
+            audience=audience,
+            user=cast(User, request.user),
+            origin=origin_of(request),
+            **fields,
+        )
+        data = release_answer(request, release, True, clock.database_now())
 
         return Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
 
@@ -193,13 +204,13 @@ class ReleaseDetail(APIView):
 
     @extend_schema(responses=shape(Release))
     def get(self, request: Request, release: UUID) -> Response:
-        found, organiser = _visible_release(request, release)
-        return Response(release_answer(request, found, organiser, clock.database_now()))
+        visible, organiser = _visible_release(request, release)
+        return Response(release_answer(request, visible, organiser, clock.database_now()))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, release: UUID) -> Response:
-        found, _ = _visible_release(request, release)
-        cancel_release(release=found, user=cast(User, request.user), origin=origin_of(request))
+        visible, _ = _visible_release(request, release)
+        cancel_release(release=visible, user=cast(User, request.user), origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -213,16 +224,16 @@ class ReleaseNow(APIView):
     )
     @idempotency.one_act(_organises_release)
     def post(self, request: Request, release: UUID) -> Response:
-        found, _ = _visible_release(request, release)
+        visible, _ = _visible_release(request, release)
         serializer = ReleaseNowSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        asked = serializer.validated_data
-        if asked["force"] and not asked["reason"]:
+        fields = serializer.validated_data
+        if fields["force"] and not fields["reason"]:
             message = "say why the release does not wait for evaluations"
             raise InvalidInput(message, code="required", pointer="/reason")
 
-        done = release_now(
-            release=found, user=cast(User, request.user), **asked, origin=origin_of(request)
+        released = release_now(
+            release=visible, user=cast(User, request.user), **fields, origin=origin_of(request)
         )
 
-        return Response(release_answer(request, done, True, clock.database_now()))
+        return Response(release_answer(request, released, True, clock.database_now()))

@@ -121,35 +121,35 @@ class PacketView(APIView):
 
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}, parameters=[TEAM])
     def get(self, request: Request, campaign: str, phase: str) -> HttpResponse:
-        asked = results_in(request, campaign, phase, query_of(request).get("team"))
-        edition = edition_of(asked.phase, asked.active, sees_all=asked.sees_all)
-        kept = kept_packet(edition, asked.participation)
-        if kept is None:
+        question = results_in(request, campaign, phase, query_of(request).get("team"))
+        edition = edition_of(question.phase, question.active, sees_all=question.sees_all)
+        packet = kept_packet(edition, question.participation)
+        if packet is None:
             check_evaluated(edition.phase, edition.qrels)
             begin_drawing()
 
             def read() -> OwnResults:
                 return read_own_results(
                     phase=edition.phase,
-                    participation=asked.participation,
+                    participation=question.participation,
                     qrels=edition.qrels,
                     sees_all=edition.whole,
                     as_of=edition.as_of,
                     names_at=edition.as_of,
                 )
 
-            made = make_packet(edition, read_in_snapshot(read))
-            kept = keep_packet(
+            fresh = make_packet(edition, read_in_snapshot(read))
+            packet = keep_packet(
                 edition,
-                asked.participation,
-                name=made.name,
-                content=made.content,
-                sha256=made.sha256,
+                question.participation,
+                name=fresh.name,
+                content=fresh.content,
+                sha256=fresh.sha256,
             )
 
-        response = HttpResponse(bytes(kept.content), content_type="application/zip")
-        response["Content-Disposition"] = f'attachment; filename="{kept.name}"'
-        response["X-SHA256"], response["ETag"] = kept.sha256, f'"{kept.sha256}"'
+        response = HttpResponse(bytes(packet.content), content_type="application/zip")
+        response["Content-Disposition"] = f'attachment; filename="{packet.name}"'
+        response["X-SHA256"], response["ETag"] = packet.sha256, f'"{packet.sha256}"'
 
         return response
 
@@ -168,79 +168,83 @@ class ResultsView(APIView):
         reference = choice_in(query, "reference", REFERENCES) or ALL
 
         def read() -> OwnResults:
-            asked = results_in(request, campaign, phase, query.get("team"))
+            question = results_in(request, campaign, phase, query.get("team"))
             return read_own_results(
-                phase=asked.phase,
-                participation=asked.participation,
-                qrels=asked.qrels,
-                sees_all=asked.sees_all,
+                phase=question.phase,
+                participation=question.participation,
+                qrels=question.qrels,
+                sees_all=question.sees_all,
                 reference=reference,
-                as_of=asked.as_of,
+                as_of=question.as_of,
             )
 
         return Response(results_answer(read_in_snapshot(read)))
 
 
-def results_answer(found: OwnResults) -> TeamResults:
-    read = found.read
+def results_answer(results: OwnResults) -> TeamResults:
+    values = results.read
     return TeamResults(
-        campaign=read.phase.campaign.slug,
-        phase=read.phase.slug,
-        team=found.participation.team.slug,
-        collection=read.phase.collection.slug,
-        qrels=read.qrels.version,
-        qrels_sha256=read.qrels.sha256,
-        scores=read.phase.collection.scores,
+        campaign=values.phase.campaign.slug,
+        phase=values.phase.slug,
+        team=results.participation.team.slug,
+        collection=values.phase.collection.slug,
+        qrels=values.qrels.version,
+        qrels_sha256=values.qrels.sha256,
+        scores=values.phase.collection.scores,
         engine_version=ENGINE_VERSION,
-        reference=found.reference,
-        measures=[measure.name for measure in read.measures],
-        topics=read.qrels.topic_ids,
-        excluded_topics=excluded_topics(read.phase.collection),
-        reference_sets=[_set(one) for one in found.sets],
-        entries=[_entry(found, one) for one in found.entries],
+        reference=results.reference,
+        measures=[measure.name for measure in values.measures],
+        topics=values.qrels.topic_ids,
+        excluded_topics=excluded_topics(values.phase.collection),
+        reference_sets=[_reference_answer(reference_set) for reference_set in results.sets],
+        entries=[_entry_results(results, own) for own in results.entries],
     )
 
 
-def _set(found: ReferenceSet) -> ReferenceAnswer:
-    figures = {name: _figures(one) for name, one in found.by_topic.items()}
+def _reference_answer(reference_set: ReferenceSet) -> ReferenceAnswer:
     return ReferenceAnswer(
-        run_type=found.run_type, runs=len(found.rows), withheld=found.withheld, by_topic=figures
+        run_type=reference_set.run_type,
+        runs=len(reference_set.rows),
+        withheld=reference_set.withheld,
+        by_topic={
+            name: _figures_answer(figures) for name, figures in reference_set.by_topic.items()
+        },
     )
 
 
-def _figures(found: TopicFigures) -> Figures:
+def _figures_answer(figures: TopicFigures) -> Figures:
     return Figures(
-        min=numbers(found.low.tolist()),
-        q1=numbers(found.q1.tolist()),
-        median=numbers(found.median.tolist()),
-        median_upper=numbers(found.median_upper.tolist()),
-        q3=numbers(found.q3.tolist()),
-        max=numbers(found.high.tolist()),
-        n=found.n.tolist(),
+        min=numbers(figures.low.tolist()),
+        q1=numbers(figures.q1.tolist()),
+        median=numbers(figures.median.tolist()),
+        median_upper=numbers(figures.median_upper.tolist()),
+        q3=numbers(figures.q3.tolist()),
+        max=numbers(figures.high.tolist()),
+        n=figures.n.tolist(),
     )
 
 
-def _entry(found: OwnResults, one: OwnEntry) -> EntryResults:
+def _entry_results(results: OwnResults, own: OwnEntry) -> EntryResults:
     means = {}
-    for name, (mean, topics) in one.means.items():
-        low, high = one.intervals.get(name, (None, None))
+    for name, (mean, topics) in own.means.items():
+        low, high = own.intervals.get(name, (None, None))
         means[name] = MeanWithInterval(
             mean=number(mean), topics=topics, low=number(low), high=number(high)
         )
 
     return EntryResults(
-        entry=one.entry.pk,
-        run=one.entry.run_id,
-        number=one.entry.number,
-        tag=one.entry.run.tag,
-        role=one.entry.role,
-        run_type=one.entry.run_type,
-        late=one.entry.late,
-        in_reference=one.counts,
-        judged_at_10=number(one.judged),
-        judged_depth=one.depth,
+        entry=own.entry.pk,
+        run=own.entry.run_id,
+        number=own.entry.number,
+        tag=own.entry.run.tag,
+        role=own.entry.role,
+        run_type=own.entry.run_type,
+        late=own.entry.late,
+        in_reference=own.counts,
+        judged_at_10=number(own.judged),
+        judged_depth=own.depth,
         means=means,
         values={
-            name: numbers(values[one.row].tolist()) for name, values in found.read.values.items()
+            name: numbers(values[own.row].tolist()) for name, values in results.read.values.items()
         },
     )

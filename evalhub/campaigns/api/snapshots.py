@@ -93,32 +93,32 @@ class DoiSerializer(KnownFields, serializers.Serializer[Any]):
 SHAPE, CONTENT = shape(SnapshotAnswer), shape(SnapshotContent)
 
 
-def snapshot_answer(request: Request, found: Snapshot) -> SnapshotAnswer:
-    cited = cited_of(found, site_of(request))
-    after = found.superseded_by.order_by("number").values_list("code", flat=True).first()
+def snapshot_answer(request: Request, snapshot: Snapshot) -> SnapshotAnswer:
+    citation = cited_of(snapshot, site_of(request))
+    successor = snapshot.superseded_by.order_by("number").values_list("code", flat=True).first()
     return SnapshotAnswer(
-        sha256=found.sha256,
-        code=found.code,
-        url=f"{site_of(request)}/api/v1/snapshots/{found.code}/",
-        page=cited.address,
-        campaign=found.campaign.slug,
-        phase=found.phase.slug if found.phase else None,
-        number=found.number,
-        label=found.label,
-        created_at=found.created_at,
-        archive_sha256=found.archive_sha256,
-        archive_bytes=found.archive_bytes,
-        supersedes=found.supersedes.code if found.supersedes else None,
-        superseded_by=after,
-        withdrawn_at=found.withdrawn_at,
-        withdrawn_reason=found.withdrawn_reason,
-        doi=found.doi,
-        citation=cited.text,
+        sha256=snapshot.sha256,
+        code=snapshot.code,
+        url=f"{site_of(request)}/api/v1/snapshots/{snapshot.code}/",
+        page=citation.address,
+        campaign=snapshot.campaign.slug,
+        phase=snapshot.phase.slug if snapshot.phase else None,
+        number=snapshot.number,
+        label=snapshot.label,
+        created_at=snapshot.created_at,
+        archive_sha256=snapshot.archive_sha256,
+        archive_bytes=snapshot.archive_bytes,
+        supersedes=snapshot.supersedes.code if snapshot.supersedes else None,
+        superseded_by=successor,
+        withdrawn_at=snapshot.withdrawn_at,
+        withdrawn_reason=snapshot.withdrawn_reason,
+        doi=snapshot.doi,
+        citation=citation.text,
     )
 
 
-def _content(request: Request, found: Snapshot) -> SnapshotContent:
-    return SnapshotContent(**snapshot_answer(request, found), manifest=shown_manifest(found))
+def _content(request: Request, snapshot: Snapshot) -> SnapshotContent:
+    return SnapshotContent(**snapshot_answer(request, snapshot), manifest=shown_manifest(snapshot))
 
 
 def _may_make(request: Request, body: Any, campaign: str) -> bool:
@@ -153,7 +153,9 @@ class SnapshotList(AnswerList[Snapshot]):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []
-        return self.get_paginated_response([snapshot_answer(request, one) for one in page])
+        return self.get_paginated_response(
+            [snapshot_answer(request, snapshot) for snapshot in page]
+        )
 
     @extend_schema(
         request=SnapshotSerializer,
@@ -162,14 +164,15 @@ class SnapshotList(AnswerList[Snapshot]):
     )
     @idempotency.idempotent(_may_make)
     def post(self, request: Request, campaign: str) -> Response:
-        found = organised_campaign(request, campaign)
+        organised = organised_campaign(request, campaign)
         serializer = SnapshotSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        user, asked = cast(User, request.user), serializer.validated_data
+        user = cast(User, request.user)
+        fields = serializer.validated_data
         frozen = freeze_results(
-            campaign=found, phase=asked["phase"], label=asked["label"], user=user
+            campaign=organised, phase=fields["phase"], label=fields["label"], user=user
         )
-        if asked["dry_run"]:
+        if fields["dry_run"]:
             phases = [
                 SnapshotPhase(phase=phase["slug"], run_files=phase["run_files"])
                 for phase in json.loads(frozen.manifest)["phases"]
@@ -178,10 +181,10 @@ class SnapshotList(AnswerList[Snapshot]):
             return Response(SnapshotCheck(phases=phases, run_files_limit=limit))
 
         with transaction.atomic():
-            made, new = keep_results(
+            snapshot, new = keep_results(
                 frozen, user=user, site=site_of(request), origin=origin_of(request)
             )
-            data = snapshot_answer(request, made)
+            data = snapshot_answer(request, snapshot)
             code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
             response = Response(data, code, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)
@@ -201,11 +204,11 @@ class SnapshotDetail(APIView):
 
     @extend_schema(request=DoiSerializer, responses=SHAPE)
     def patch(self, request: Request, snapshot: str) -> Response:
-        found = visible_snapshot(request, snapshot)
-        check_organiser(found.campaign, request.user)
+        visible = visible_snapshot(request, snapshot)
+        check_organiser(visible.campaign, request.user)
         serializer = DoiSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        give_doi(snapshot=found, doi=serializer.validated_data["doi"], origin=origin_of(request))
+        give_doi(snapshot=visible, doi=serializer.validated_data["doi"], origin=origin_of(request))
 
         return Response(snapshot_answer(request, visible_snapshot(request, snapshot)))
 
@@ -218,8 +221,8 @@ class SnapshotArchive(APIView):
 
     @extend_schema(responses={(200, ARCHIVE_TYPE): OpenApiTypes.BINARY})
     def get(self, request: Request, snapshot: str) -> HttpResponse:
-        found = visible_snapshot(request, snapshot)
-        return as_file(found, archive_of(found), ARCHIVE, ARCHIVE_TYPE)
+        visible = visible_snapshot(request, snapshot)
+        return as_file(visible, archive_of(visible), ARCHIVE, ARCHIVE_TYPE)
 
 
 class SnapshotWithdraw(APIView):
@@ -230,12 +233,12 @@ class SnapshotWithdraw(APIView):
     @extend_schema(request=ReasonSerializer, responses=SHAPE, parameters=[idempotency.PARAMETER])
     @idempotency.one_act(_organises_snapshot)
     def post(self, request: Request, snapshot: str) -> Response:
-        found = visible_snapshot(request, snapshot)
-        check_organiser(found.campaign, request.user)
+        visible = visible_snapshot(request, snapshot)
+        check_organiser(visible.campaign, request.user)
         serializer = ReasonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         withdraw_snapshot(
-            snapshot=found, reason=serializer.validated_data["reason"], origin=origin_of(request)
+            snapshot=visible, reason=serializer.validated_data["reason"], origin=origin_of(request)
         )
 
         return Response(snapshot_answer(request, visible_snapshot(request, snapshot)))

@@ -70,9 +70,10 @@ class ParticipationList(AnswerList[Participation]):
     def get_queryset(self) -> QuerySet[Participation]:
         if getattr(self, "swagger_fake_view", False):
             return Participation.objects.none()
-        found = visible_campaign(self.request, self.kwargs["campaign"])
-        seen = participations_of(self.request.user, found)
-        return seen.prefetch_related("members").order_by("requested_at", "pk")
+
+        campaign = visible_campaign(self.request, self.kwargs["campaign"])
+        participations = participations_of(self.request.user, campaign)
+        return participations.prefetch_related("members").order_by("requested_at", "pk")
 
     @extend_schema(
         request=RegistrationSerializer,
@@ -81,16 +82,16 @@ class ParticipationList(AnswerList[Participation]):
     )
     @idempotency.idempotent(_may_register)
     def post(self, request: Request, campaign: str) -> Response:
-        found = visible_campaign(request, campaign)
+        visible = visible_campaign(request, campaign)
         serializer = RegistrationSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         user, origin = cast(User, request.user), origin_of(request)
 
         with transaction.atomic():
-            made = register_team(
-                campaign=found, **serializer.validated_data, user=user, origin=origin
+            participation = register_team(
+                campaign=visible, **serializer.validated_data, user=user, origin=origin
             )
-            response = Response(participation_answer(made), status.HTTP_201_CREATED)
+            response = Response(participation_answer(participation), status.HTTP_201_CREATED)
             idempotency.remember(request, lambda: response)
 
         return response
@@ -108,26 +109,31 @@ class ParticipationDetail(APIView):
 
     @extend_schema(request=ParticipationChangeSerializer, responses=SHAPES["participation"])
     def patch(self, request: Request, campaign: str, entrant: str) -> Response:
-        found = visible_participation(request, campaign, entrant)
+        participation = visible_participation(request, campaign, entrant)
         serializer = ParticipationChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
-        asked, user, origin = (
-            serializer.validated_data,
-            cast(User, request.user),
-            origin_of(request),
-        )
-        names = {name: asked[name] for name in ("name", "affiliation") if name in asked}
+        user, origin = cast(User, request.user), origin_of(request)
+        fields = serializer.validated_data
+        names = {name: fields[name] for name in ("name", "affiliation") if name in fields}
 
         with transaction.atomic():
-            rename(participation=found, changes=names, user=user, origin=origin)
-            if "anonymous_until" in asked:
+            rename(participation=participation, changes=names, user=user, origin=origin)
+            if "anonymous_until" in fields:
                 move_anonymity(
-                    participation=found, until=asked["anonymous_until"], user=user, origin=origin
+                    participation=participation,
+                    until=fields["anonymous_until"],
+                    user=user,
+                    origin=origin,
                 )
 
-            if "state" in asked and asked["state"] != found.state:
-                told = {"state": asked["state"], "reason": asked.get("reason", "")}
-                change_state(participation=found, user=user, origin=origin, **told)
+            if "state" in fields and fields["state"] != participation.state:
+                change_state(
+                    participation=participation,
+                    state=fields["state"],
+                    reason=fields.get("reason", ""),
+                    user=user,
+                    origin=origin,
+                )
 
         return Response(participation_answer(visible_participation(request, campaign, entrant)))
 
@@ -142,20 +148,25 @@ class CampaignMemberList(AnswerList[CampaignMember]):
     queryset = CampaignMember.objects.none()
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        found = visible_participation(request, self.kwargs["campaign"], self.kwargs["entrant"])
-        own = (
-            Signature.objects.filter(participation=found, user=OuterRef("user"))
+        participation = visible_participation(
+            request, self.kwargs["campaign"], self.kwargs["entrant"]
+        )
+        signatures = (
+            Signature.objects.filter(participation=participation, user=OuterRef("user"))
             .order_by()
             .values("user")
         )
-        signed = Coalesce(Subquery(own.annotate(n=Count("pk")).values("n")), 0)
+        # Members without a signature have no row in the subquery.
+        signed = Coalesce(Subquery(signatures.annotate(n=Count("pk")).values("n")), 0)
         rows = (
-            found.members.select_related("user").annotate(signed=signed).order_by("joined_at", "pk")
+            participation.members.select_related("user")
+            .annotate(signed=signed)
+            .order_by("joined_at", "pk")
         )
         page = self.paginate_queryset(rows) or []
 
         return self.get_paginated_response(
-            [member_answer(one, cast(Any, one).signed) for one in page]
+            [member_answer(member, cast(Any, member).signed) for member in page]
         )
 
     @extend_schema(
@@ -163,9 +174,11 @@ class CampaignMemberList(AnswerList[CampaignMember]):
     )
     @idempotency.one_act(takes_part)
     def post(self, request: Request, campaign: str, entrant: str) -> Response:
-        found = visible_participation(request, campaign, entrant)
-        made = join(participation=found, user=cast(User, request.user), origin=origin_of(request))
-        return Response(member_answer(made, 0), status.HTTP_201_CREATED)
+        participation = visible_participation(request, campaign, entrant)
+        member = join(
+            participation=participation, user=cast(User, request.user), origin=origin_of(request)
+        )
+        return Response(member_answer(member, 0), status.HTTP_201_CREATED)
 
 
 class CampaignMemberDetail(APIView):
@@ -185,8 +198,8 @@ class CampaignMemberDetail(APIView):
         ],
     )
     def delete(self, request: Request, campaign: str, entrant: str, participant: str) -> Response:
-        found = visible_participation(request, campaign, entrant)
-        rows = found.members.select_related(
+        participation = visible_participation(request, campaign, entrant)
+        rows = participation.members.select_related(
             "user", "participation__campaign__team", "participation__team"
         )
         member = rows.filter(user__username=participant).first()
@@ -210,30 +223,34 @@ class ParticipationInvitationList(APIView):
 
     @extend_schema(request=ParticipationInvitationSerializer, responses={201: SHAPES["invitation"]})
     def post(self, request: Request, campaign: str, entrant: str) -> Response:
-        found = visible_participation(request, campaign, entrant)
+        participation = visible_participation(request, campaign, entrant)
         if not (
             is_staff(request.user)
-            or Team.objects.led_by(request.user).filter(pk=found.team_id).exists()
+            or Team.objects.led_by(request.user).filter(pk=participation.team_id).exists()
         ):
-            raise NotAllowed(f"only owners of team {found.team} can invite people to it")
+            raise NotAllowed(f"only owners of team {participation.team} can invite people to it")
 
         serializer = ParticipationInvitationSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        name, by, origin = (
-            serializer.validated_data["username"],
-            cast(User, request.user),
-            origin_of(request),
-        )
+        username = serializer.validated_data["username"]
+        by, origin = cast(User, request.user), origin_of(request)
         answer = ParticipationInvitation(
-            campaign=campaign, team=entrant, username=name, url=None, key=None, expires_at=None
+            campaign=campaign, team=entrant, username=username, url=None, key=None, expires_at=None
         )
-        if name:
+        if username:
             role = Membership.Role.MEMBER
             invite(
-                team=found.team, username=name, role=role, by=by, participation=found, origin=origin
+                team=participation.team,
+                username=username,
+                role=role,
+                by=by,
+                participation=participation,
+                origin=origin,
             )
         else:
-            link, code = create_link(team=found.team, by=by, participation=found, origin=origin)
+            link, code = create_link(
+                team=participation.team, by=by, participation=participation, origin=origin
+            )
             url = request.build_absolute_uri(f"{reverse('join-page')}?{urlencode({'code': code})}")
             answer.update({"url": url, "key": link.key, "expires_at": link.expires_at})
 

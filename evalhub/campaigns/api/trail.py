@@ -25,7 +25,7 @@ from runs.web.permissions import Access
 from runs.web.shapes import shape
 
 _FORMATS = ("json", "csv")
-# The rows of a file.
+# Limit of the rows of a file.
 MAX_ROWS = 20_000
 
 
@@ -45,7 +45,7 @@ class CampaignEvent(TypedDict):
     request_id: str
 
 
-# Of a file.
+# Columns of a file.
 _COLUMNS = list(CampaignEvent.__annotations__)
 
 
@@ -75,11 +75,11 @@ class CampaignTrail(AnswerList[AuditEvent]):
         if getattr(self, "swagger_fake_view", False):
             return AuditEvent.objects.none()
 
-        found = organised_campaign(self.request, self.kwargs["campaign"])
-        self.subjects = subjects_of(found)
-        asked = {name: self.request.query_params.get(name, "") for name in ("phase", "team")}
+        campaign = organised_campaign(self.request, self.kwargs["campaign"])
+        self.subjects = subjects_of(campaign)
+        choices = {name: self.request.query_params.get(name, "") for name in ("phase", "team")}
 
-        return events_of(found, self.subjects, **asked)
+        return events_of(campaign, self.subjects, **choices)
 
     def answer(self, event: AuditEvent) -> CampaignEvent:
         return event_answer(event, self.subjects[event.object_type, event.object_id])
@@ -98,21 +98,24 @@ class CampaignTrail(AnswerList[AuditEvent]):
         ],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        asked = request.query_params.get("format", "json")
-        if asked not in _FORMATS:
+        form = request.query_params.get("format", "json")
+        if form not in _FORMATS:
             raise InvalidInput(
-                f"format={asked[:40]}: use json or csv", code="bad_parameter", pointer="format"
+                f"format={form[:40]}: use json or csv", code="bad_parameter", pointer="format"
             )
 
-        if asked == "json":
+        if form == "json":
             return super().get(request, *args, **kwargs)
 
         rows = self.filter_queryset(self.get_queryset())
         if rows.count() > MAX_ROWS:
-            message = f"more than {MAX_ROWS:,} events: choose some by action, phase, team, after or before"
+            message = (
+                f"more than {MAX_ROWS:,} events: "
+                "choose some by action, phase, team, after or before"
+            )
             raise InvalidInput(message, code="too_many_rows", pointer="format")
 
-        text = "".join(write_csv(_COLUMNS, (_line(self.answer(event)) for event in rows)))
+        text = "".join(write_csv(_COLUMNS, (_csv_row(self.answer(event)) for event in rows)))
         response = HttpResponse(text, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{kwargs["campaign"]}-trail.csv"'
 
@@ -135,8 +138,8 @@ def event_answer(event: AuditEvent, subject: Subject) -> CampaignEvent:
     )
 
 
-def _line(event: CampaignEvent) -> list[Any]:
-    """Return an event as texts: its time in UTC, what was before and after as JSON."""
+def _csv_row(event: CampaignEvent) -> list[Any]:
+    """Return the cells of an event, with its time in UTC, and before and after as JSON."""
     time = event["time"].astimezone(UTC).isoformat().replace("+00:00", "Z")
     changes = {name: json.dumps(event[name], sort_keys=True) for name in ("before", "after")}
     return [{**event, "time": time, **changes}[name] for name in _COLUMNS]

@@ -10,7 +10,7 @@ from django.urls import reverse
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
-from evalhub.campaigns.api.configuration import change_of, read_config
+from evalhub.campaigns.api.configuration import change_answer, read_config
 from evalhub.campaigns.pages.desk_pages import DeskPage
 from evalhub.campaigns.questions.lookup import organised_campaign
 from evalhub.campaigns.services.configuration import apply_config
@@ -61,7 +61,7 @@ class ConfigurationPage(DeskPage):
 
         self.checked = {
             "text": content.decode(),
-            "changes": [change_of(one) for one in changes],
+            "changes": [change_answer(one) for one in changes],
             "allowed": bool(changes) and not any(one.refused for one in changes),
         }
 
