@@ -32,12 +32,14 @@ class CampaignAdmin(ReadOnlyAdmin):
     date_hierarchy = "created_at"
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        counted = {
+        counts = {
             "phase_count": Phase.objects.all(),
             "team_count": Participation.objects.filter(state="accepted"),
         }
         rows = super().get_queryset(request)
-        return rows.annotate(**{name: number_of(of, "campaign") for name, of in counted.items()})
+        return rows.annotate(
+            **{name: number_of(counted_rows, "campaign") for name, counted_rows in counts.items()}
+        )
 
     def view_on_site(self, campaign: Any) -> str:
         return reverse("campaign-desk-page", args=[campaign.slug])

@@ -17,7 +17,7 @@ _LETTERS, _LETTER_ROW, _ID_ROOM = 9, 10.5, 60
 _MOST_ROWS = 1000
 
 
-class Beside(NamedTuple):
+class TopicDifference(NamedTuple):
     """A topic: the run's value, and the lowest, the median and the highest of the reference set."""
 
     topic: str
@@ -28,18 +28,22 @@ class Beside(NamedTuple):
 
 
 def median_difference_figure(
-    topics: Sequence[Beside], *, measure: str, run: str, reference: str
+    topics: Sequence[TopicDifference], *, measure: str, run: str, reference: str
 ) -> Figure:
     """Draw a bar for each topic: the value minus the median, largest difference first, with the range of the reference
     set as a line behind. Topics without a value or a median are left out."""
-    known = [one for one in topics if math.isfinite(one.value) and math.isfinite(one.median)]
-    ordered = sorted(known, key=lambda one: one.median - one.value)
-    above, below = (sum(sign * (one.value - one.median) > 0 for one in ordered) for sign in (1, -1))
+    complete = [
+        topic for topic in topics if math.isfinite(topic.value) and math.isfinite(topic.median)
+    ]
+    ordered = sorted(complete, key=lambda topic: topic.median - topic.value)
+    above, below = (
+        sum(sign * (topic.value - topic.median) > 0 for topic in ordered) for sign in (1, -1)
+    )
     caption = (
         f"{measure} of {run} minus the median of {reference} on each of {len(ordered)} topics: higher on {above}, "
         f"lower on {below}, equal on {len(ordered) - above - below}. Lines go from the lowest to the highest value."
     )
-    rows = [[one.topic, f"{one.value - one.median:+.4f}"] for one in ordered[:_MOST_ROWS]]
+    rows = [[topic.topic, f"{topic.value - topic.median:+.4f}"] for topic in ordered[:_MOST_ROWS]]
     title, subtitle = (
         f"{measure} of {run} minus the median",
         f"{reference}; lines: lowest to highest value",
@@ -54,18 +58,18 @@ def median_difference_figure(
     )
 
 
-def _layers(ordered: list[Beside], look: Look) -> list[Any]:
+def _layers(ordered: list[TopicDifference], look: Look) -> list[Any]:
     rows: list[dict[str, Any]] = [
-        {"place": place, "topic": one.topic, "value": one.value - one.median,
-         "low": one.low - one.median, "high": one.high - one.median}
-        for place, one in enumerate(ordered, 1)
+        {"place": place, "topic": topic.topic, "value": topic.value - topic.median,
+         "low": topic.low - topic.median, "high": topic.high - topic.median}
+        for place, topic in enumerate(ordered, 1)
     ]  # fmt: skip
     axis = alt.Axis(labels=False, ticks=False)
 
     if rows and look.plot[0] / len(rows) >= _LETTER_ROW:
-        said = json.dumps(shortened_names([row["topic"] for row in rows], _ID_ROOM, _LETTERS))
+        names = json.dumps(shortened_names([row["topic"] for row in rows], _ID_ROOM, _LETTERS))
         axis = alt.Axis(
-            ticks=False, labelExpr=f"{said}[datum.value - 1]", labelAngle=-90, labelFontSize=_LETTERS, labelLimit=0,
+            ticks=False, labelExpr=f"{names}[datum.value - 1]", labelAngle=-90, labelFontSize=_LETTERS, labelLimit=0,
             labelOverlap=False,
         )  # fmt: skip
 

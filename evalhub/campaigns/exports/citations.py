@@ -87,27 +87,27 @@ def citation_cff(cited: Cited) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _parts(name: str) -> tuple[str, str]:
+def _name_parts(name: str) -> tuple[str, str]:
     """Return the family name and the given names of a person, whose name has a comma; none of another name."""
-    family, comma, given = name.partition(",")
-    return (family.strip(), given.strip()) if comma else (name, "")
+    family, comma, given_names = name.partition(",")
+    return (family.strip(), given_names.strip()) if comma else (name, "")
 
 
 def _cff_authors(cited: Cited) -> Iterator[str]:
     for name in cited.people or (cited.author,):
-        family, given = _parts(name)
-        if given:
+        family, given_names = _name_parts(name)
+        if given_names:
             yield f"  - family-names: {_quoted(family)}"
-            yield f"    given-names: {_quoted(given)}"
+            yield f"    given-names: {_quoted(given_names)}"
         else:
             yield f"  - name: {_quoted(name)}"
 
 
 def datacite(cited: Cited) -> str:
     """Return metadata of DataCite's schema 4 as JSON, ready for a DOI."""
-    related = [_related(cited.campaign_address, "IsVersionOf")]
+    related = [_related_url(cited.campaign_address, "IsVersionOf")]
     if cited.before:
-        related.append(_related(cited.before, "IsNewVersionOf"))
+        related.append(_related_url(cited.before, "IsNewVersionOf"))
 
     related += [
         {"relatedIdentifier": doi, "relatedIdentifierType": "DOI", "relationType": relation}
@@ -119,7 +119,7 @@ def datacite(cited: Cited) -> str:
     ]
     people = [_datacite_person(name) for name in cited.people]
 
-    return _json(
+    return _json_text(
         {
             "schemaVersion": "http://datacite.org/schema/kernel-4",
             **({"doi": cited.doi} if cited.doi else {}),
@@ -143,33 +143,35 @@ def datacite(cited: Cited) -> str:
 
 
 def _datacite_person(name: str) -> dict[str, str]:
-    family, given = _parts(name)
-    if not given:
+    family, given_names = _name_parts(name)
+    if not given_names:
         return {"name": name, "nameType": "Organizational"}
 
     return {
-        "name": f"{family}, {given}",
+        "name": f"{family}, {given_names}",
         "nameType": "Personal",
         "familyName": family,
-        "givenName": given,
+        "givenName": given_names,
     }
 
 
 def _rights_list(cited: Cited) -> list[dict[str, str]]:
     """Return the licence and the words about rights as DataCite has them."""
-    found = []
+    rights = []
     if cited.licence:
         spdx = {
             "rightsIdentifier": cited.licence,
             "rightsIdentifierScheme": "SPDX",
             "schemeUri": _SPDX,
         }
-        found.append({"rights": cited.licence, "rightsUri": f"{_SPDX}{cited.licence}.html", **spdx})
+        rights.append(
+            {"rights": cited.licence, "rightsUri": f"{_SPDX}{cited.licence}.html", **spdx}
+        )
 
     if cited.rights:
-        found.append({"rights": cited.rights})
+        rights.append({"rights": cited.rights})
 
-    return found
+    return rights
 
 
 def zenodo(cited: Cited) -> str:
@@ -190,14 +192,14 @@ def zenodo(cited: Cited) -> str:
             else []
         ),
     ]
-    described = (
+    description = (
         f"{cited.text} The archive has the manifest, whose SHA-256 this is in canonical JSON (RFC 8785), and the "
         "tables that it names; SHA256SUMS has the digests of all files."
     )
     metadata = {
         "title": f"{cited.title}, snapshot {cited.number}",
         "upload_type": "dataset",
-        "description": f"<p>{escape(described)}</p>",
+        "description": f"<p>{escape(description)}</p>",
         "creators": [{"name": name} for name in cited.people or (cited.author,)],
         "publication_date": cited.on.date().isoformat(),
         "version": str(cited.number),
@@ -210,14 +212,14 @@ def zenodo(cited: Cited) -> str:
         **({"doi": cited.doi} if cited.doi else {}),
     }
 
-    return _json({"metadata": metadata})
+    return _json_text({"metadata": metadata})
 
 
 def bibtex(cited: Cited) -> str:
-    named = cited.people or (cited.author,)
+    authors = cited.people or (cited.author,)
     fields = {
         "author": " and ".join(
-            escaped(name) if _parts(name)[1] else f"{{{escaped(name)}}}" for name in named
+            escaped(name) if _name_parts(name)[1] else f"{{{escaped(name)}}}" for name in authors
         ),
         "title": f"{{{escaped(f'{cited.title}, snapshot {cited.number}')}}}",
         "howpublished": escaped(f"Data set, {cited.publisher}"),
@@ -267,12 +269,12 @@ def csl(cited: Cited) -> str:
         "URL": cited.address,
         "note": f"sha256:{cited.sha256}",
     }
-    return _json([item])
+    return _json_text([item])
 
 
 def _csl_name(name: str) -> dict[str, str]:
-    family, given = _parts(name)
-    return {"family": family, "given": given} if given else {"literal": name}
+    family, given_names = _name_parts(name)
+    return {"family": family, "given": given_names} if given_names else {"literal": name}
 
 
 def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
@@ -283,7 +285,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
             "@id": name,
             "@type": "File",
             "name": name,
-            "encodingFormat": _kind(name),
+            "encodingFormat": _media_type(name),
             "contentSize": str(len(content)),
         }
         for name, content in files.items()
@@ -291,7 +293,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
     authors = [
         {
             "@id": f"#author-{place}",
-            "@type": "Person" if _parts(name)[1] else "Organization",
+            "@type": "Person" if _name_parts(name)[1] else "Organization",
             "name": name,
         }
         for place, name in enumerate(cited.people, 1)
@@ -309,7 +311,9 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         "datePublished": cited.on.date().isoformat(),
         "version": str(cited.number),
         "identifier": cited.address,
-        "author": [{"@id": one["@id"]} for one in authors] if cited.people else {"@id": "#author"},
+        "author": [{"@id": author["@id"]} for author in authors]
+        if cited.people
+        else {"@id": "#author"},
         "publisher": {"@id": "#publisher"},
         "license": {"@id": licences[0]["@id"]}
         if licences
@@ -317,16 +321,16 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         **({"copyrightNotice": cited.rights} if cited.rights else {}),
         "hasPart": [{"@id": part["@id"]} for part in parts],
     }
-    described = {
+    descriptor = {
         "@id": "ro-crate-metadata.json",
         "@type": "CreativeWork",
         "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
         "about": {"@id": "./"},
     }
     publisher = {"@id": "#publisher", "@type": "Organization", "name": cited.publisher}
-    graph = [described, root, *authors, publisher, *licences, *parts]
+    graph = [descriptor, root, *authors, publisher, *licences, *parts]
 
-    return _json({"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph})
+    return _json_text({"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph})
 
 
 # The ending of an address: what makes the text, and its content type.
@@ -340,16 +344,16 @@ FORMS: dict[str, tuple[Callable[[Cited], str], str]] = {
 }
 
 
-def _related(address: str, relation: str) -> dict[str, str]:
+def _related_url(address: str, relation: str) -> dict[str, str]:
     return {"relatedIdentifier": address, "relatedIdentifierType": "URL", "relationType": relation}
 
 
-def _kind(name: str) -> str:
+def _media_type(name: str) -> str:
     kinds = {"json": "application/json", "tsv": "text/tab-separated-values"}
     return kinds.get(name.rpartition(".")[2], "text/plain")
 
 
-def _json(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -31,10 +31,10 @@ def every_eval_ever(manifest: Mapping[str, Any], cited: Cited) -> str:
 def _record(
     manifest: Mapping[str, Any], phase: Mapping[str, Any], entry: Mapping[str, Any], cited: Cited
 ) -> dict[str, Any]:
-    campaign, team, at = manifest["campaign"], entry["team"], str(int(cited.on.timestamp()))
+    campaign, team, timestamp = manifest["campaign"], entry["team"], str(int(cited.on.timestamp()))
     developer = team or campaign["organiser"]
     model = f"{developer['slug']}/{entry['tag']}"
-    about = {
+    details = {
         "run_sha256": entry["run"]["sha256"],
         "arrived_at": entry["arrived_at"],
         "role": entry["role"],
@@ -45,8 +45,8 @@ def _record(
 
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": f"{campaign['slug']}-{phase['slug']}/{model}/{at}",
-        "retrieved_timestamp": at,
+        "evaluation_id": f"{campaign['slug']}-{phase['slug']}/{model}/{timestamp}",
+        "retrieved_timestamp": timestamp,
         "source_metadata": {
             "source_name": cited.title,
             "source_type": "evaluation_run",
@@ -59,7 +59,7 @@ def _record(
             "name": entry["tag"],
             "id": model,
             "developer": developer["name"],
-            "additional_details": {name: text for name, text in about.items() if text},
+            "additional_details": {name: text for name, text in details.items() if text},
         },
         "eval_library": {"name": "evalhub", "version": manifest["engine_version"]},
         "evaluation_results": list(_results(manifest, phase, entry, cited)),
@@ -70,7 +70,7 @@ def _results(
     manifest: Mapping[str, Any], phase: Mapping[str, Any], entry: Mapping[str, Any], cited: Cited
 ) -> Iterator[dict[str, Any]]:
     collection, statistics = phase["collection"], manifest["statistics"]
-    judged = {
+    judgements = {
         "qrels_version": str(collection["qrels"]["version"]),
         "qrels_sha256": collection["qrels"]["sha256"],
     }
@@ -90,7 +90,7 @@ def _results(
                 "method": statistics["intervals"],
             }
 
-        ranked = (
+        ranking = (
             {"rank": entry["rank"], "tier": entry["tier"]} if name == phase["measures"][0] else {}
         )
         yield {
@@ -99,7 +99,7 @@ def _results(
                 "dataset_name": collection["name"],
                 "source_type": "url",
                 "url": [f"{cited.site}/collections/{collection['slug']}/"],
-                "additional_details": judged,
+                "additional_details": judgements,
             },
             "metric_config": {
                 "evaluation_description": f"{name}, mean over topics: {measure.definition.sections()['summary']}",
@@ -111,7 +111,7 @@ def _results(
             },
             "score_details": {
                 "score": mean["mean"],
-                "details": {key: str(value) for key, value in ranked.items() if value is not None},
+                "details": {key: str(value) for key, value in ranking.items() if value is not None},
                 "uncertainty": uncertainty,
             },
         }

@@ -43,16 +43,18 @@ def freeze_results(
     phases = campaign.phases.select_related("collection", "campaign__team").prefetch_related(
         "extensions"
     )
-    one = phases.filter(slug=phase).first() if phase else None
-    if phase and one is None:
+    named_phase = phases.filter(slug=phase).first() if phase else None
+    if phase and named_phase is None:
         raise InvalidInput(
             f"campaign {campaign} has no phase {phase!r}", code="invalid", pointer="/phase"
         )
 
-    wanted = [one] if one else list(phases)
-    manifest, files = read_in_snapshot(lambda: _read(campaign, wanted, not one, label, user))
+    selected = [named_phase] if named_phase else list(phases)
+    manifest, files = read_in_snapshot(
+        lambda: _read_phases(campaign, selected, not named_phase, label, user)
+    )
 
-    return FrozenResults(campaign, one, label, manifest, files)
+    return FrozenResults(campaign, named_phase, label, manifest, files)
 
 
 def keep_results(
@@ -61,15 +63,21 @@ def keep_results(
     """Store a snapshot of these results, whose citations have addresses of this site. Return it, and whether it is new:
     the same results are one snapshot. Raise Conflict if the campaign has too many."""
 
-    def archive(made: Snapshot) -> bytes:
-        return archive_of(frozen.manifest, frozen.files, cited_of(made, site))
+    def archive(snapshot: Snapshot) -> bytes:
+        return archive_of(frozen.manifest, frozen.files, cited_of(snapshot, site))
 
-    of: dict[str, Any] = {"campaign": frozen.campaign, "phase": frozen.phase, "label": frozen.label}
+    results: dict[str, Any] = {
+        "campaign": frozen.campaign,
+        "phase": frozen.phase,
+        "label": frozen.label,
+    }
 
-    return keep_snapshot(**of, manifest=frozen.manifest, archive=archive, user=user, origin=origin)
+    return keep_snapshot(
+        **results, manifest=frozen.manifest, archive=archive, user=user, origin=origin
+    )
 
 
-def _read(
+def _read_phases(
     campaign: Campaign, phases: list[Phase], whole: bool, label: str, user: Any
 ) -> tuple[bytes, dict[str, bytes]]:
     """Return the manifest and the files of these phases."""
@@ -81,10 +89,10 @@ def _read(
             message = f"phase {phase.slug} is not over; a snapshot has its results when every team is done"
             raise Conflict(message, code="phase_not_over", pointer="/phase")
 
-        released = latest_release(phase)
-        qrels = released.qrels if released else active_qrels(phase.collection)
+        release = latest_release(phase)
+        qrels = release.qrels if release else active_qrels(phase.collection)
         check_evaluated(phase, qrels)
-        frozen.append(freeze_phase(phase, qrels, released.official if released else None))
+        frozen.append(freeze_phase(phase, qrels, release.official if release else None))
         files |= files_of(frozen[-1])
 
     return sealed(manifest_of(campaign, frozen, whole=whole, label=label), files), files

@@ -16,7 +16,7 @@ from runs.models import Entry, Participation
 _ROLES = {Entry.Role.BASELINE: "baseline", Entry.Role.OUT_OF_COMPETITION: "out of competition"}
 
 
-def overview_table(edition: Edition, read: EntryValues, reader: Participation) -> Table:
+def overview_table(edition: Edition, values: EntryValues, reader: Participation) -> Table:
     """Return the official runs, best first by the primary measure, with baselines at their places without a rank.
 
     Names of other teams than the reader's are those of the moment of the edition: a packet stays as
@@ -25,25 +25,27 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
     phase = edition.phase
     teams = phase.campaign.participations.select_related("team", "campaign")
     names_of = shown_names(phase, teams, reader, False, edition.at)
-    places = placed_entries(read, edition.official)
-    tiers = tiers_of(read, places)
-    can_be_best = {row for row, tested in tiers.items() if tested.in_best_set}
+    places = placed_entries(values, edition.official)
+    tiers = tiers_of(values, places)
+    can_be_best = {row for row, tested_tier in tiers.items() if tested_tier.in_best_set}
     best = {
         measure.name: next(
-            iter(sorted(_means(read, measure.name, places), reverse=not measure.lower_is_better)),
+            iter(sorted(_means(values, measure.name, places), reverse=not measure.lower_is_better)),
             None,
         )
-        for measure in read.measures
+        for measure in values.measures
     }
     rows, best_names = [], []
 
     for row, rank in places:
-        entry, cells = read.entries[row], []
-        for measure in read.measures:
-            found = read.means[measure.name][read.evaluations[row]]
-            top = best[measure.name]
-            to_reach = (figure(measure, top), found[1]) if rank and top is not None else None
-            cells.append(mean_cell(measure, found, read.qrels.topics, to_reach))
+        entry, cells = values.entries[row], []
+        for measure in values.measures:
+            mean = values.means[measure.name][values.evaluations[row]]
+            best_mean = best[measure.name]
+            to_reach = (
+                (figure(measure, best_mean), mean[1]) if rank and best_mean is not None else None
+            )
+            cells.append(mean_cell(measure, mean, values.qrels.topics, to_reach))
 
         name = names_of[entry.participation_id] if entry.participation_id else None
         team = name.name if name else _ROLES.get(Entry.Role(entry.role), "")
@@ -55,10 +57,10 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
         if row in can_be_best:
             best_names.append(f"{team}: {tag}")
 
-    primary = read.measures[0]
+    primary = values.measures[0]
     ranked = sum(rank is not None for _, rank in places)
     caption = [
-        f"{phase.campaign.name}, {phase.name}: means of {ranked} official runs on {read.qrels.topics} topics (qrels "
+        f"{phase.campaign.name}, {phase.name}: means of {ranked} official runs on {values.qrels.topics} topics (qrels "
         f"version {edition.qrels.version}).",
         f"Ranked by {primary.name}, {'lowest' if primary.lower_is_better else 'highest'} first; equal means share one.",
         "Baselines, runs out of competition and runs whose mean covers fewer topics have no rank.",
@@ -76,7 +78,7 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
     columns = [
         Column("rank", "Rank"),
         Column("run", "Run", head=True),
-        *(Column(measure.name, direction=direction_of(measure)) for measure in read.measures),
+        *(Column(measure.name, direction=direction_of(measure)) for measure in values.measures),
         *([Column("run_type", "Type")] if phase.run_types else []),
         *([Column("tier", "Tier")] if tiers else []),
     ]
@@ -84,6 +86,6 @@ def overview_table(edition: Edition, read: EntryValues, reader: Participation) -
     return Table(f"{phase.campaign.slug}-{phase.slug}", columns, rows, caption)
 
 
-def _means(read: EntryValues, name: str, places: list[tuple[int, int | None]]) -> list[float]:
-    means = [read.means[name][read.evaluations[row]][0] for row, rank in places if rank]
+def _means(values: EntryValues, name: str, places: list[tuple[int, int | None]]) -> list[float]:
+    means = [values.means[name][values.evaluations[row]][0] for row, rank in places if rank]
     return [mean for mean in means if mean is not None]

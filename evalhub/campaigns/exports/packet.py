@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evalhub.campaigns.charts.difference import Beside, median_difference_figure
+from evalhub.campaigns.charts.difference import TopicDifference, median_difference_figure
 from evalhub.campaigns.exports.overview import overview_table
 from evalhub.campaigns.exports.packet_readme import readme
 from evalhub.campaigns.services.reference_sets import ReferenceSet
@@ -39,7 +39,7 @@ UPPER_MEDIAN = (
     "smallest value, which TREC calls the median"
 )
 # No file is younger than the format of zip files.
-_FIRST = datetime(1980, 1, 1, tzinfo=UTC)
+_EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -54,21 +54,21 @@ class Packet:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def make_packet(edition: Edition, found: OwnResults) -> Packet:
+def make_packet(edition: Edition, results: OwnResults) -> Packet:
     """Return the packet of the results of a team in an edition of a phase. Overviews are in it where its team may see
     the results of others."""
-    phase, team = edition.phase, found.participation.team.slug
+    phase, team = edition.phase, results.participation.team.slug
     name = f"{phase.campaign.slug}-{phase.slug}-{team}"
 
     return Packet(
-        zipped(_files(edition, found), edition.at), f"{name}-v{edition.qrels.version}.zip"
+        zipped(_packet_files(edition, results), edition.at), f"{name}-v{edition.qrels.version}.zip"
     )
 
 
 def zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
     """Return a zip file whose bytes depend on nothing but its files, their order, and this time."""
     buffer = io.BytesIO()
-    moment = max(at, _FIRST).astimezone(UTC)
+    moment = max(at, _EARLIEST).astimezone(UTC)
 
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in files.items():
@@ -83,36 +83,36 @@ def zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
     return buffer.getvalue()
 
 
-def _files(edition: Edition, found: OwnResults) -> dict[str, bytes]:
+def _packet_files(edition: Edition, results: OwnResults) -> dict[str, bytes]:
     files = {
-        "summary.tsv": _tab_separated(_summary(found)),
-        "topics.tsv": _tab_separated(_topics(found)),
-        "significance.tsv": _tab_separated(_significance(found)),
+        "summary.tsv": _tab_separated(_summary(results)),
+        "topics.tsv": _tab_separated(_topics(results)),
+        "significance.tsv": _tab_separated(_significance(results)),
     }
-    keys = [found.read.evaluations[one.row] for one in found.entries]
+    keys = [results.read.evaluations[own.row] for own in results.entries]
     evaluations = Evaluation.objects.in_bulk(keys)
 
-    for one, key in zip(found.entries, keys, strict=True):
-        tag = one.entry.run.tag
-        files[f"{tag}.trec_eval"] = _trec_eval(found, one, evaluations[key])
-        files[f"{tag}.topics.tsv"] = _tab_separated(_own_topics(found, one))
-        if picture := _difference(found, one):
+    for own, key in zip(results.entries, keys, strict=True):
+        tag = own.entry.run.tag
+        files[f"{tag}.trec_eval"] = _trec_eval(results, own, evaluations[key])
+        files[f"{tag}.topics.tsv"] = _tab_separated(_own_topics(results, own))
+        if picture := _difference_picture(results, own):
             files[f"{tag}.difference.svg"] = picture
 
     if edition.whole:
-        table = overview_table(edition, found.read, found.participation)
+        table = overview_table(edition, results.read, results.participation)
         for kind in ("tex", "md"):
             files[f"overview.{kind}"] = FORMATS[kind].content(table)
 
-    return {"README.txt": readme(edition, found, ["README.txt", *files]).encode(), **files}
+    return {"README.txt": readme(edition, results, ["README.txt", *files]).encode(), **files}
 
 
 def _tab_separated(table: Table) -> bytes:
     return FORMATS["tsv"].content(table)
 
 
-def _summary(found: OwnResults) -> Table:
-    names = [measure.name for measure in found.read.measures]
+def _summary(results: OwnResults) -> Table:
+    names = [measure.name for measure in results.read.measures]
     each = [f"{name}{end}" for name in names for end in ("", " low", " high", " topics")]
     columns = [
         "tag",
@@ -128,78 +128,88 @@ def _summary(found: OwnResults) -> Table:
     ]
     rows = []
 
-    for one in found.entries:
-        entry, cells = one.entry, list[object]()
+    for own in results.entries:
+        entry, cells = own.entry, list[object]()
         for name in names:
-            mean, topics = one.means[name]
-            low, high = one.intervals.get(name, (None, None))
+            mean, topics = own.means[name]
+            low, high = own.intervals.get(name, (None, None))
             cells += [mean, low, high, topics]
 
-        about = [entry.run.tag, entry.number, entry.run_type, entry.role, entry.late, one.counts]
+        head = [entry.run.tag, entry.number, entry.run_type, entry.role, entry.late, own.counts]
         # No pool is recorded; the judged depth is what can be known.
-        rows.append([*about, None, one.judged, one.depth, *cells])
+        rows.append([*head, None, own.judged, own.depth, *cells])
 
     comments = [f"low and high: 95% interval of the mean, {MEAN_INTERVAL_METHOD}"]
 
     return Table.of_values("summary", columns, rows, comments)
 
 
-def _topics(found: OwnResults) -> Table:
+def _topics(results: OwnResults) -> Table:
     columns = ["run_type", "topic", "measure", "n", "min", "q1", "median", "median_upper", "q3", "max",
                "best_tag_is_yours"]  # fmt: skip
     rows = []
-    for place, one in enumerate(found.sets):
-        own = [entry.row for entry in found.entries if entry.of == place and entry.counts]
-        for measure in found.read.by_topic:
-            numbers = one.by_topic[measure.name]
-            best = numbers.low if measure.lower_is_better else numbers.high
-            yours = (
-                (found.read.values[measure.name][own] == best).any(axis=0)
-                if own
+    for place, reference_set in enumerate(results.sets):
+        own_rows = [entry.row for entry in results.entries if entry.of == place and entry.counts]
+        for measure in results.read.by_topic:
+            figures = reference_set.by_topic[measure.name]
+            best = figures.low if measure.lower_is_better else figures.high
+            own_is_best = (
+                (results.read.values[measure.name][own_rows] == best).any(axis=0)
+                if own_rows
                 else np.zeros(len(best), bool)
             )
-            told = [np.isfinite(best).tolist(), yours.tolist()]
-            columns_of = [numbers.n, *_six(numbers)]
+            flags = [np.isfinite(best).tolist(), own_is_best.tolist()]
+            figure_columns = [figures.n, *_six_figures(figures)]
 
-            for topic, known, mine, *cells in zip(
-                found.read.qrels.topic_ids,
-                *told,
-                *(column.tolist() for column in columns_of),
+            for topic, has_values, is_own, *cells in zip(
+                results.read.qrels.topic_ids,
+                *flags,
+                *(column.tolist() for column in figure_columns),
                 strict=True,
             ):
-                rows.append([one.run_type, topic, measure.name, *cells, mine if known else None])
+                rows.append(
+                    [
+                        reference_set.run_type,
+                        topic,
+                        measure.name,
+                        *cells,
+                        is_own if has_values else None,
+                    ]
+                )
 
-    notes = [*(set_said(one) for one in found.sets), UPPER_MEDIAN]
+    notes = [*(describe_set(reference_set) for reference_set in results.sets), UPPER_MEDIAN]
 
     return Table.of_values("topics", columns, rows, notes)
 
 
-def _six(numbers: TopicFigures) -> list[np.ndarray]:
-    return [numbers.low, numbers.q1, numbers.median, numbers.median_upper, numbers.q3, numbers.high]
+def _six_figures(figures: TopicFigures) -> list[np.ndarray]:
+    return [figures.low, figures.q1, figures.median, figures.median_upper, figures.q3, figures.high]
 
 
-def set_said(one: ReferenceSet) -> str:
-    kind = f" of type {one.run_type}" if one.run_type else ""
-    few = "; numbers of few runs are withheld" if one.withheld else ""
-    return (
-        f"reference set: {len(one.rows)} runs{kind} that compete, were in time and take part{few}"
-    )
+def describe_set(reference_set: ReferenceSet) -> str:
+    kind = f" of type {reference_set.run_type}" if reference_set.run_type else ""
+    withheld = "; numbers of few runs are withheld" if reference_set.withheld else ""
+    return f"reference set: {len(reference_set.rows)} runs{kind} that compete, were in time and take part{withheld}"
 
 
-def _own_topics(found: OwnResults, one: OwnEntry) -> Table:
+def _own_topics(results: OwnResults, own: OwnEntry) -> Table:
     rows = []
-    for measure in found.read.by_topic:
-        values = found.read.values[measure.name]
-        own = values[one.row]
-        medians = ranks = np.full(len(own), np.nan)
-        if one.of is not None:
-            medians = found.sets[one.of].by_topic[measure.name].median
-            if found.sees_all:
-                others = values[found.sets[one.of].rows]
-                ranks = ranks_among(own, others, lower_is_better=measure.lower_is_better)
+    for measure in results.read.by_topic:
+        values = results.read.values[measure.name]
+        own_values = values[own.row]
+        medians = ranks = np.full(len(own_values), np.nan)
+        if own.of is not None:
+            medians = results.sets[own.of].by_topic[measure.name].median
+            if results.sees_all:
+                others = values[results.sets[own.of].rows]
+                ranks = ranks_among(own_values, others, lower_is_better=measure.lower_is_better)
 
         for topic, value, median, rank in zip(
-            found.read.qrels.topic_ids, own.tolist(), medians.tolist(), ranks.tolist(), strict=True
+            results.read.qrels.topic_ids,
+            own_values.tolist(),
+            medians.tolist(),
+            ranks.tolist(),
+            strict=True,
         ):
             rows.append(
                 [
@@ -211,47 +221,47 @@ def _own_topics(found: OwnResults, one: OwnEntry) -> Table:
                 ]
             )
 
-    ranked = "rank: 1 and the number of better runs of the reference set"
+    rank_note = "rank: 1 and the number of better runs of the reference set"
     comments = [
-        ranked if found.sees_all else "rank: given when results are released to participants"
+        rank_note if results.sees_all else "rank: given when results are released to participants"
     ]
     columns = ["topic", "measure", "value", "difference_from_median", "rank"]
 
-    return Table.of_values(f"{one.entry.run.tag}.topics", columns, rows, comments)
+    return Table.of_values(f"{own.entry.run.tag}.topics", columns, rows, comments)
 
 
-def _trec_eval(found: OwnResults, one: OwnEntry, evaluation: Evaluation) -> bytes:
-    evaluation.qrels = found.read.qrels
-    vectors = {name: values[one.row] for name, values in found.read.values.items()}
-    values = RunValues(evaluation, found.read.by_topic, vectors, one.means)
-    return "".join(RUN_VALUE_EXPORTS["trec_eval"](one.entry.run, values)).encode()
+def _trec_eval(results: OwnResults, own: OwnEntry, evaluation: Evaluation) -> bytes:
+    evaluation.qrels = results.read.qrels
+    vectors = {name: values[own.row] for name, values in results.read.values.items()}
+    values = RunValues(evaluation, results.read.by_topic, vectors, own.means)
+    return "".join(RUN_VALUE_EXPORTS["trec_eval"](own.entry.run, values)).encode()
 
 
-def _difference(found: OwnResults, one: OwnEntry) -> bytes | None:
+def _difference_picture(results: OwnResults, own: OwnEntry) -> bytes | None:
     """Return the picture of the first measure with values of topics, if its medians are told."""
-    if one.of is None or not found.read.by_topic:
+    if own.of is None or not results.read.by_topic:
         return None
 
-    measure = found.read.by_topic[0]
-    numbers, own = (
-        found.sets[one.of].by_topic[measure.name],
-        found.read.values[measure.name][one.row],
+    measure = results.read.by_topic[0]
+    figures, own_values = (
+        results.sets[own.of].by_topic[measure.name],
+        results.read.values[measure.name][own.row],
     )
-    columns = (own, numbers.low, numbers.median, numbers.high)
-    rows = zip(found.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
-    topics = [Beside(*row) for row in rows]
-    if not np.isfinite(numbers.median).any():
+    columns = (own_values, figures.low, figures.median, figures.high)
+    rows = zip(results.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
+    topics = [TopicDifference(*row) for row in rows]
+    if not np.isfinite(figures.median).any():
         return None
 
-    reference = f"{len(found.sets[one.of].rows)} runs"
+    reference = f"{len(results.sets[own.of].rows)} runs"
     figure = median_difference_figure(
-        topics, measure=measure.name, run=one.entry.run.tag, reference=reference
+        topics, measure=measure.name, run=own.entry.run.tag, reference=reference
     )
 
     return render(figure, Look(), "svg")
 
 
-def _significance(found: OwnResults) -> Table:
+def _significance(results: OwnResults) -> Table:
     columns = [
         "measure",
         "tag",
@@ -265,9 +275,9 @@ def _significance(found: OwnResults) -> Table:
         "significant",
     ]
     rows = [
-        [one.measure.name, one.own.entry.run.tag, one.against, one.topics, one.difference, one.low, one.high, one.p,
-         one.corrected, one.significant]
-        for one in tested_entries(found)
+        [pair.measure.name, pair.own.entry.run.tag, pair.against, pair.topics, pair.difference, pair.low, pair.high, pair.p,
+         pair.corrected, pair.significant]
+        for pair in tested_entries(results)
     ]  # fmt: skip
     comments = [
         f"test: {TEST}, two-sided; 95% intervals of each pair; p_corrected: Holm, over your runs against the same one",

@@ -29,49 +29,49 @@ _ENDINGS = {
 }
 
 
-def readme(edition: Edition, found: OwnResults, names: Iterable[str]) -> str:
+def readme(edition: Edition, results: OwnResults, names: Iterable[str]) -> str:
     """Return the text; `names` are the files of the packet."""
-    return "\n".join([*_head(edition, found), *_listed(names), "", *_measures(found), ""])
+    return "\n".join([*_head(edition, results), *_file_list(names), "", *_measures(results), ""])
 
 
-def _head(edition: Edition, found: OwnResults) -> Iterator[str]:
-    phase, participation = edition.phase, found.participation
+def _head(edition: Edition, results: OwnResults) -> Iterator[str]:
+    phase, participation = edition.phase, results.participation
     collection = phase.collection
-    yield from _wrapped(
+    yield from _wrap_text(
         f"Results of {participation.name} in phase {phase.name} of {phase.campaign.name}"
     )
     yield ""
-    yield from _wrapped(f"{edition.said}.")
+    yield from _wrap_text(f"{edition.said}.")
     if edition.before:
         before = edition.before.said
-        yield from _wrapped(f"It supersedes the packet of this: {before[0].lower()}{before[1:]}.")
+        yield from _wrap_text(f"It supersedes the packet of this: {before[0].lower()}{before[1:]}.")
 
     yield ""
-    yield from _wrapped(
+    yield from _wrap_text(
         f"Campaign {phase.campaign.slug}, phase {phase.slug}, team {participation.team.slug}."
     )
-    yield from _wrapped(
+    yield from _wrap_text(
         f"Collection {collection.slug}: {edition.qrels.topics} judged topics. EvalHub engine {ENGINE_VERSION}; scores "
         f"are compared as {collection.scores}, and documents with equal scores stand in descending order of their ids."
     )
 
     for topic, reason in reasons_of_exclusion(collection).items():
-        yield from _wrapped(f"Topic {topic} does not count: {reason}")
+        yield from _wrap_text(f"Topic {topic} does not count: {reason}")
 
     yield ""
 
-    for one in found.sets:
-        kind = f" of type {one.run_type}" if one.run_type else ""
-        yield from _wrapped(f"The reference set{kind} has {len(one.rows)} runs.")
+    for reference_set in results.sets:
+        kind = f" of type {reference_set.run_type}" if reference_set.run_type else ""
+        yield from _wrap_text(f"The reference set{kind} has {len(reference_set.rows)} runs.")
 
-    yield from _wrapped(
+    yield from _wrap_text(
         "In a reference set are the runs that compete, came in time, and were neither withdrawn nor disqualified; no "
         "baseline, no late run. The median is the mean of the two middle values where their number is even; "
         "median_upper is the (floor(n/2)+1)-th smallest value, which TREC calls the median. Quartiles are interpolated "
         "linearly (type 7 of R)."
     )
-    if not found.sees_all:
-        yield from _wrapped(
+    if not results.sees_all:
+        yield from _wrap_text(
             f"Topics with fewer than {MIN_RUNS} runs have no median, minimum and maximum, and those with fewer than "
             f"{MIN_RUNS_OF_QUARTILES} no quartiles, because they would give the values of other teams away. Ranks come "
             "with the release to participants."
@@ -80,24 +80,24 @@ def _head(edition: Edition, found: OwnResults) -> Iterator[str]:
     yield ""
 
 
-def _listed(names: Iterable[str]) -> Iterator[str]:
+def _file_list(names: Iterable[str]) -> Iterator[str]:
     yield "Files"
     for name in names:
         ending = next(
             (ending for ending in _ENDINGS if name.endswith(ending) and name not in _FILES), ""
         )
-        yield from _wrapped(f"{name}: {_ENDINGS[ending] if ending else _FILES[name]}", "  ")
+        yield from _wrap_text(f"{name}: {_ENDINGS[ending] if ending else _FILES[name]}", "  ")
 
 
-def _measures(found: OwnResults) -> Iterator[str]:
+def _measures(results: OwnResults) -> Iterator[str]:
     yield "Measures, the primary one first"
-    for measure in found.read.measures:
+    for measure in results.read.measures:
         sections = measure.definition.sections()
         formula = " ".join(sections["formula"].split())
-        yield from _wrapped(f"{measure.name}: {sections['summary']} Formula: {formula}", "  ")
+        yield from _wrap_text(f"{measure.name}: {sections['summary']} Formula: {formula}", "  ")
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap_text(text: str, indent: str = "") -> list[str]:
     inner = f"{indent}  " if indent else ""
     return textwrap.wrap(
         text, _WIDTH, initial_indent=indent, subsequent_indent=inner, break_long_words=False

@@ -20,7 +20,7 @@ import zstandard
 
 from evalhub.campaigns.exports.citations import Cited, citation_cff, datacite, ro_crate, zenodo
 from evalhub.campaigns.exports.every_eval_ever import every_eval_ever
-from evalhub.campaigns.exports.packet import UPPER_MEDIAN, set_said
+from evalhub.campaigns.exports.packet import UPPER_MEDIAN, describe_set
 from evalhub.campaigns.services.manifest import INCLUDED, FrozenPhase
 from metrics.exports.formats import FORMATS
 from metrics.exports.table import Table
@@ -37,42 +37,44 @@ def files_of(frozen: FrozenPhase) -> dict[str, bytes]:
     tables = (_board(frozen), _topics(frozen), _values(frozen))
     files = {f"{table.name}.tsv": FORMATS["tsv"].content(table) for table in tables}
     # As they were sent: their digests are those of the entries and of the judgements.
-    files["qrels.txt"] = _stored(frozen.read.qrels.sha256)
+    files["qrels.txt"] = _read_stored(frozen.read.qrels.sha256)
     if frozen.run_files == INCLUDED:
         for entry in frozen.read.entries:
-            files[f"runs/{entry.number}-{entry.run.tag}.txt"] = _stored(entry.run.sha256)
+            files[f"runs/{entry.number}-{entry.run.tag}.txt"] = _read_stored(entry.run.sha256)
 
     return {f"{frozen.phase.slug}/{name}": content for name, content in files.items()}
 
 
-def _stored(sha256: str) -> bytes:
+def _read_stored(sha256: str) -> bytes:
     with closing(StoredFile(sha256)) as file:
         return file.read()
 
 
 def sealed(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
     """Return the manifest with its files in its canonical form."""
-    listed = {
+    listing = {
         name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
         for name, content in files.items()
     }
-    return canonical({**manifest, "files": listed})
+    return canonical({**manifest, "files": listing})
 
 
 def archive_of(manifest: bytes, files: Mapping[str, bytes], cited: Cited) -> bytes:
     """Return a tar file compressed by Zstandard: names in order, the time of the snapshot, nobody's user."""
-    held = {"manifest.json": manifest, **files}
-    held |= {
+    contents = {"manifest.json": manifest, **files}
+    contents |= {
         "CITATION.cff": citation_cff(cited).encode(),
         "datacite.json": datacite(cited).encode(),
         "zenodo.json": zenodo(cited).encode(),
         "every_eval_ever.json": every_eval_ever(json.loads(manifest), cited).encode(),
-        "ro-crate-metadata.json": ro_crate(cited, held).encode(),
+        "ro-crate-metadata.json": ro_crate(cited, contents).encode(),
     }
-    sums = "".join(f"{hashlib.sha256(held[name]).hexdigest()}  {name}\n" for name in sorted(held))
+    digests = "".join(
+        f"{hashlib.sha256(contents[name]).hexdigest()}  {name}\n" for name in sorted(contents)
+    )
 
     return zstandard.ZstdCompressor(level=_LEVEL).compress(
-        _tar({**held, "SHA256SUMS": sums.encode()}, cited.at)
+        _tar({**contents, "SHA256SUMS": digests.encode()}, cited.at)
     )
 
 
@@ -91,22 +93,22 @@ def _board(frozen: FrozenPhase) -> Table:
     names = [measure.name for measure in frozen.read.measures]
     columns = ["rank", "tier", "in_best_set", "number", "team", "tag", "role", "run_type", "late", "judged@10", "judged_depth",
                *(f"{name}{end}" for name in names for end in ("", " low", " high", " topics"))]  # fmt: skip
-    described = {one.row: one for one in frozen.described}
-    placed = [row for row, _ in frozen.places]
+    by_row = {described.row: described for described in frozen.described}
+    official_rows = [row for row, _ in frozen.places]
     ranks = dict(frozen.places)
     rows = []
 
     # Late runs stand below the official ones.
-    for row in [*placed, *(row for row in described if row not in ranks)]:
-        one, entry = described[row], frozen.read.entries[row]
+    for row in [*official_rows, *(row for row in by_row if row not in ranks)]:
+        described, entry = by_row[row], frozen.read.entries[row]
         team = entry.participation.name if entry.participation else ""
         tier, best = frozen.tiers.get(row, (None, None))
         cells: list[Any] = [ranks.get(row), tier, best, entry.number, team, entry.run.tag, entry.role,
-                            entry.run_type, entry.late, one.judged, one.depth]  # fmt: skip
+                            entry.run_type, entry.late, described.judged, described.depth]  # fmt: skip
 
         for name in names:
-            mean, topics = one.means[name]
-            cells += [mean, *one.intervals.get(name, (None, None)), topics]
+            mean, topics = described.means[name]
+            cells += [mean, *described.intervals.get(name, (None, None)), topics]
 
         rows.append(cells)
 
@@ -117,22 +119,24 @@ def _board(frozen: FrozenPhase) -> Table:
 
 def _topics(frozen: FrozenPhase) -> Table:
     rows = []
-    for one in frozen.sets:
+    for reference_set in frozen.sets:
         for measure in frozen.read.by_topic:
-            numbers = one.by_topic[measure.name]
-            columns = (
-                numbers.n,
-                numbers.low,
-                numbers.q1,
-                numbers.median,
-                numbers.median_upper,
-                numbers.q3,
-                numbers.high,
+            figures = reference_set.by_topic[measure.name]
+            figure_columns = (
+                figures.n,
+                figures.low,
+                figures.q1,
+                figures.median,
+                figures.median_upper,
+                figures.q3,
+                figures.high,
             )
             for topic, *cells in zip(
-                frozen.read.qrels.topic_ids, *(each.tolist() for each in columns), strict=True
+                frozen.read.qrels.topic_ids,
+                *(column.tolist() for column in figure_columns),
+                strict=True,
             ):
-                rows.append([one.run_type, topic, measure.name, *cells])
+                rows.append([reference_set.run_type, topic, measure.name, *cells])
 
     columns_named = [
         "run_type",
@@ -146,7 +150,7 @@ def _topics(frozen: FrozenPhase) -> Table:
         "q3",
         "max",
     ]
-    notes = [*(set_said(one) for one in frozen.sets), UPPER_MEDIAN]
+    notes = [*(describe_set(reference_set) for reference_set in frozen.sets), UPPER_MEDIAN]
 
     return Table.of_values("topics", columns_named, rows, notes)
 
