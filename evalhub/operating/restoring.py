@@ -42,7 +42,8 @@ from runs.services.webhooks.managing import settle_restored
 
 _CHUNK = 1024 * 1024
 # Rows are written in batches: at most so many rows, or so many bytes of JSON.
-_MAX_ROWS, _MAX_BYTES = 500, 16 * 1024 * 1024
+_MAX_ROWS = 500
+_MAX_BYTES = 16 * 1024 * 1024
 
 
 class BadBackup(Exception):
@@ -99,9 +100,10 @@ class Backup:
         kinds = {"made_at": str, "database": str, "schema": list, "rows": dict, "members": dict}
         is_complete = all(isinstance(self.manifest.get(key), kind) for key, kind in kinds.items())
         has_digest = self.manifest["format"] != 1
-        if not is_complete or (
-            has_digest and self.manifest.get("sha256") != manifest_digest(self.manifest)
-        ):
+        if is_complete and has_digest:
+            is_complete = self.manifest.get("sha256") == manifest_digest(self.manifest)
+
+        if not is_complete:
             raise BadBackup(
                 "is damaged: its manifest is not the one that was written; take another backup"
             )
@@ -135,7 +137,7 @@ class Backup:
         }
 
     def faults(self) -> Iterator[Fault]:
-        """Yield all faults, after comparison of members with the manifest and files with their names."""
+        """Yield the faults of members against the manifest, and of files against their names."""
         names = {member.name for member in self._tar.getmembers()} - {MANIFEST}
         for name in sorted(names - set(self.manifest["members"])):
             yield Fault(name, "not in the manifest")
@@ -187,14 +189,16 @@ class Backup:
 def install(backup: Backup, lost: Collection[str] = ()) -> int:
     """Restore a backup into a migrated, empty install: files first, then rows in one transaction.
 
-    Return how many webhooks were disabled because their secrets were sealed with another key.
-
-    `lost` are the SHA-256 of stored files with faults: they are left out. Raise BadBackup if the
-    install is not empty or has another schema; then nothing is changed.
+    `lost` are the SHA-256 of stored files with faults: they are left out. Return how many webhooks
+    were disabled because their secrets were sealed with another key. Raise BadBackup if the install
+    is not empty or has another schema; then nothing is changed.
     """
     _check_fit(backup)
     with the_store().lock(shared=True):
-        for sha256 in (name for name in backup.files if name not in lost):
+        for sha256 in backup.files:
+            if sha256 in lost:
+                continue
+
             # One by one: each name is locked by an open file, and there are many.
             with (
                 storing(),
@@ -232,9 +236,9 @@ def _check_fit(backup: Backup) -> None:
 
     theirs, ours = set(backup.manifest["schema"]), set(schema())
     if theirs != ours:
-        other = ", ".join(sorted(theirs ^ ours))
+        different = ", ".join(sorted(theirs ^ ours))
         raise BadBackup(
-            f"the backup was made by another version of EvalHub (migrations {other}); restore it with "
+            f"the backup was made by another version of EvalHub (migrations {different}); restore it with "
             "that version, then upgrade"
         )
 
