@@ -14,9 +14,13 @@ from metrics.charts.text import shortened_names, width_of
 from metrics.engine.arrays import Floats
 
 MOST_NAMES = 12
-_LETTERS, _LETTERS_NARROW, _LINE = 11, 10, 14
-# The half of a point, and the largest share of the width that a name takes.
-_POINT, _SHARE = 5, 0.3
+# Sizes in pixels: of letters, of those in narrow charts, of a line, and the radius of a point.
+_LETTER_SIZE = 11
+_NARROW_LETTER_SIZE = 10
+_LINE_HEIGHT = 14
+_POINT_RADIUS = 5
+# The largest share of the width that a name takes.
+_MAX_SHARE = 0.3
 # A name that covers more points than this cannot be read.
 _MOST_COVERED = 1
 
@@ -64,12 +68,12 @@ class _Name:
         """Return whether the name lies in the plot, and so in every larger one."""
         x, y = self.across * plot[0] + self.x, self.down * plot[1] + self.y
         half = self.width / 2
-        return half <= x <= plot[0] - half and _LINE / 2 <= y <= plot[1] - _LINE / 2
+        return half <= x <= plot[0] - half and _LINE_HEIGHT / 2 <= y <= plot[1] - _LINE_HEIGHT / 2
 
     def clear_of(
         self, other: _Name, smallest: tuple[float, float], largest: tuple[float, float]
     ) -> bool:
-        """Return whether the name touches another one in no plot between these sizes."""
+        """Return whether the name is apart from another one in all plots between these sizes."""
         apart_x = [
             (self.across - other.across) * width + self.x - other.x
             for width in (smallest[0], largest[0])
@@ -78,13 +82,17 @@ class _Name:
             (self.down - other.down) * height + self.y - other.y
             for height in (smallest[1], largest[1])
         ]
-        return _least(*apart_x) >= (self.width + other.width) / 2 or _least(*apart_y) >= _LINE
+        return (
+            _least(*apart_x) >= (self.width + other.width) / 2 or _least(*apart_y) >= _LINE_HEIGHT
+        )
 
     def covers(self, points: Floats, plot: tuple[float, float]) -> int:
         """Return how many points the name touches; `points` has rows of shares across and down."""
         across = np.abs((points[0] - self.across) * plot[0] - self.x)
         down = np.abs((points[1] - self.down) * plot[1] - self.y)
-        touched = (across < self.width / 2 + _POINT) & (down < _LINE / 2 + _POINT)
+        touched = (across < self.width / 2 + _POINT_RADIUS) & (
+            down < _LINE_HEIGHT / 2 + _POINT_RADIUS
+        )
         return int(np.count_nonzero(touched))
 
 
@@ -111,13 +119,12 @@ def name_layers(
     row with its name. `first` are the numbers of the rows to name, the most important ones first;
     by default all rows in their order.
     """
-    size = _LETTERS_NARROW if look.narrow else _LETTERS
+    size = _NARROW_LETTER_SIZE if look.narrow else _LETTER_SIZE
     numbers = list(range(len(rows)) if first is None else first)
     names = shortened_names(
-        [str(rows[number][name]) for number in numbers], _SHARE * look.plot[0], size
+        [str(rows[number][name]) for number in numbers], _MAX_SHARE * look.plot[0], size
     )
     texts = dict(zip(numbers, names, strict=True))
-
     widths = {number: width_of(text, size) for number, text in texts.items()}
 
     # Altair aligns the texts of a layer alike, so that each side is a layer.
@@ -144,13 +151,12 @@ def name_layers(
 def _placements(
     widths: dict[int, float], places: Sequence[tuple[float, float]], look: Look
 ) -> Iterator[tuple[int, _Side]]:
-    """Yield the rows whose names have a place, each with the side where it covers fewest points.
+    """Yield the rows with room for their names, each with the side where it covers fewest points.
 
-    The size of the plot depends on its labels, so that a place has to be free in all sizes between
-    two.
+    The size of the plot depends on its labels: a place has to be free in the smallest plot, in the
+    largest one and in all between.
     """
     points = np.array(places).T
-
     smallest, largest = look.plot, (float(look.width), float(look.height))
     placed: list[_Name] = []
     for number, width in widths.items():

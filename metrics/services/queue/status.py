@@ -46,16 +46,14 @@ class RunStatus:
 RECEIVED = "received"
 RUN_STATES = (RECEIVED, *SubmissionEvaluation.State.values)
 _QUEUED = SubmissionEvaluation.State.QUEUED
-# How many evaluations say how long one takes.
+# How many evaluations the mean duration is of.
 _RECENT = 20
 
 
 def statuses(submissions: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
     """Return the status of each run or session set by its id, in at most two queries.
 
-    It is what the viewer may see.
-
-    Without access to the scores the viewer only sees that the run was received.
+    A viewer without access to the scores only sees that the run was received.
     """
     blind = {submission.collection for submission in submissions if submission.collection.blind}
     unseen = {collection.pk for collection in blind if not can_see_scores(viewer, collection)}
@@ -112,18 +110,16 @@ def detailed_statuses(submissions: Sequence[Run | SessionSet], viewer: Any) -> d
 def seconds_until_next(
     kind: type[Run | SessionSet], known: Iterable[RunStatus], viewer: Any
 ) -> float | None:
-    """Return in how many seconds the first may be evaluated, from 1 to 60.
+    """Return in how many seconds the first may be evaluated, from 1 to 60, or None without any.
 
-    It is None where none is on its way.
-
-    It is the place in the queue times what the last evaluations took. As with the place, those
-    whose scores the viewer may not see say nothing.
+    This is the place in the queue times the mean duration of the last evaluations with scores that
+    the viewer may see.
     """
-    ahead = [status.queue.position for status in known if status.queue]
+    positions = [status.queue.position for status in known if status.queue]
     if any(status.state == SubmissionEvaluation.State.EVALUATING for status in known):
-        ahead.append(1)
+        positions.append(1)
 
-    if not ahead:
+    if not positions:
         return None
 
     evaluations = EVALUATIONS[kind]
@@ -134,9 +130,9 @@ def seconds_until_next(
         seconds or 0.0
         for seconds in evaluated.order_by("-pk").values_list("seconds", flat=True)[:_RECENT]
     ]
-    pace = sum(durations) / len(durations) if durations else 0.0
+    mean_duration = sum(durations) / len(durations) if durations else 0.0
 
-    return min(60.0, max(1.0, min(ahead) * pace))
+    return min(60.0, max(1.0, min(positions) * mean_duration))
 
 
 def with_states(submissions: QuerySet[Any]) -> QuerySet[Any]:
@@ -175,10 +171,9 @@ def failed_runs(user: Any) -> int:
 def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Waiting]:
     """Return places in the queue by id, in the order in which the dispatcher takes them.
 
-    Those that are not in the queue are left out.
-
-    Runs in collections whose scores the viewer may not see are not counted: the position would
-    reveal how many runs they have, and when their judgements changed.
+    Submissions that are not in the queue are left out. Runs in collections whose scores the viewer
+    may not see are not counted: the position would reveal how many runs they have, and when their
+    judgements changed.
     """
     kind = EVALUATIONS[type(waiting[0])]
     of = f"{kind.OF.KEY}_id"
@@ -194,20 +189,19 @@ def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Wait
         return {}
 
     queue = queued.filter(scored_in(viewer, f"{kind.OF.KEY}__collection__"))
-    moments = [row[1] for row in rows]
-    earliest, latest = min(moments), max(moments)
+    submission_times = [created_at for _, created_at, *_ in rows]
+    earliest, latest = min(submission_times), max(submission_times)
+    # Those before all of these are only counted; the times of the others are read.
     before = queue.filter(created_at__lt=earliest).count()
     between: list[datetime] = []
-
     if earliest < latest:
         submitted_between = queue.filter(created_at__gte=earliest, created_at__lt=latest).order_by(
             "created_at"
         )
         between = list(submitted_between.values_list("created_at", flat=True))
 
-    worker = (
-        "worker" if any(submission.alive for submission in last_rounds()) else "no_worker_alive"
-    )
+    has_worker = any(entry.alive for entry in last_rounds())
+    worker = "worker" if has_worker else "no_worker_alive"
 
     places = {}
     for pk, created_at, since, not_before, now in rows:

@@ -12,12 +12,12 @@ from metrics.services.boards.conditions import Board, visible_board, visible_key
 from metrics.services.boards.matching import matching_runs
 from runs.models import Collection, Parameter, ParameterKey, ParameterSet, Run
 
-# The most frequent values that are listed of a key.
+# How many values of a key are listed, the most frequent ones.
 LISTED = 20
 MAX_LIMIT, DEFAULT_LIMIT = 100, 50
 _TYPES = {"number": "number", "folded": "text", "boolean": "boolean"}
-# Every value with its number of runs, then of each key the most frequent ones and what holds for
-# all of its values.
+# Count the runs of every value; then select the most frequent values of each key, with the totals of
+# the key.
 _FREQUENT = """
 WITH grouped (key_id, value, runs) AS ({grouped}),
      placed AS (
@@ -35,9 +35,10 @@ WHERE place <= %s ORDER BY key_id, place
 
 @dataclass
 class Facet:
-    """A key with its values: how many runs have it, by type.
+    """A key with its values in some runs.
 
-    The lowest and the highest number; how many different values there are, and the most
+    `types` has the number of runs by type of the value; `low` and `high` are the lowest and the
+    highest number, `distinct` is the number of different values, and `values` has the most
     frequent ones with their runs. Texts are without regard to case, and cut.
     """
 
@@ -71,11 +72,9 @@ def read_facets(
     offset: int = 0,
     limit: int = DEFAULT_LIMIT,
 ) -> Facets:
-    """Return the keys whose names contain `name`, parameters before costs.
+    """Return the keys that contain `name`, parameters before costs.
 
-    They are those of the visible runs that a filter selects.
-
-    Raise what `matching_runs` raises.
+    They are those of the visible runs that a filter selects. Raise what `matching_runs` raises.
     """
     visible = visible_board(collection, reader).runs
     runs = matching_runs(collection, filter, reader, visible).order_by()
@@ -91,12 +90,10 @@ def read_facets(
 
 
 def _facets(collection: Collection, keys: list[ParameterKey], runs: QuerySet[Run]) -> list[Facet]:
-    """Return the facets of keys of the collection.
-
-    Where all of its runs count, the keys alone are looked up.
-    """
+    """Return the facets of keys of the collection in the given runs."""
     facets = {key.pk: Facet(key) for key in keys}
     rows = Parameter.objects.filter(key__in=list(facets)).order_by()
+    # The condition on runs is slow, and not needed where they are all runs of the collection.
     sets = ParameterSet.objects.filter(run__collection=collection)
     if sets.exclude(run__in=runs).exists():
         rows = rows.filter(owner__in=sets.filter(run__in=runs).values("pk"))
@@ -106,6 +103,7 @@ def _facets(collection: Collection, keys: list[ParameterKey], runs: QuerySet[Run
             rows.filter(**{f"{kind}__isnull": False}), kind
         ):
             facet = facets[key]
+            # The totals of the key are the same in all of its rows.
             if _TYPES[kind] not in facet.types:
                 facet.types[_TYPES[kind]] = int(total)
                 facet.distinct += different
