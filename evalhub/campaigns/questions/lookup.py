@@ -32,9 +32,9 @@ def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
 
 def organised_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
     """Return a campaign of which the user is an organiser. Raise NotAllowed if the user may only see it."""
-    found = visible_campaign(request, slug)
-    check_organiser(found, request.user)
-    return found
+    campaign = visible_campaign(request, slug)
+    check_organiser(campaign, request.user)
+    return campaign
 
 
 def may_organise(request: Request, body: Any, campaign: str, **_: Any) -> bool:
@@ -85,10 +85,10 @@ def participation_of(user: Any, campaign: Campaign) -> Participation | None:
 
 def own_participation(request: HttpRequest | Request, campaign: Campaign) -> Participation:
     """Return the caller's team in a campaign. Raise NotAllowed for whoever takes part with none."""
-    found = participation_of(request.user, campaign)
-    if found is None:
+    participation = participation_of(request.user, campaign)
+    if participation is None:
         raise NotAllowed(f"only members of a team in campaign {campaign} can do this")
-    return found
+    return participation
 
 
 def participations_of(user: Any, campaign: Campaign) -> QuerySet[Participation]:
@@ -102,15 +102,15 @@ def participations_of(user: Any, campaign: Campaign) -> QuerySet[Participation]:
 def visible_participation(
     request: HttpRequest | Request, campaign: str, team: str
 ) -> Participation:
-    found = (
+    participation = (
         participations_of(request.user, visible_campaign(request, campaign))
         .filter(team__slug=team)
         .first()
     )
-    if found is None:
+    if participation is None:
         raise Http404(f"you see no team {team!r} in campaign {campaign}")
 
-    return found
+    return participation
 
 
 def entries_of(user: Any) -> QuerySet[Entry]:
@@ -135,7 +135,7 @@ def entries_of(user: Any) -> QuerySet[Entry]:
 
 
 def visible_entry(request: HttpRequest | Request, pk: UUID) -> Entry:
-    found = entries_of(request.user).filter(pk=pk).first()
-    if found is None:
+    entry = entries_of(request.user).filter(pk=pk).first()
+    if entry is None:
         raise Http404(f"there is no entry {pk}")
-    return found
+    return entry

@@ -25,7 +25,7 @@ from runs.models import (
 from runs.services import clock
 from runs.services.audit.trail import SYSTEM, Origin, changed, record
 
-# Of a team, and of a campaign.
+# Limits of a team, and of a campaign.
 MAX_CAMPAIGNS, MAX_AGREEMENTS, MAX_NOTICES = 200, 20, 500
 _Action, _State = AuditEvent.Action, Campaign.State
 
@@ -59,12 +59,12 @@ def create_campaign(
                 message = f"team {team} has {MAX_CAMPAIGNS} campaigns; delete a draft first"
                 raise Conflict(message, code="too_many_campaigns")
 
-            made = Campaign.objects.create(team=team, created_by=user, **fields)
+            campaign = Campaign.objects.create(team=team, created_by=user, **fields)
             record(
                 origin,
                 _Action.CAMPAIGN_CREATED,
-                made,
-                after={"team": team.slug, **_told(_set_in(made))},
+                campaign,
+                after={"team": team.slug, **_without_empty(_recorded_fields(campaign))},
             )
     except IntegrityError as error:
         if not Campaign.objects.filter(slug=fields["slug"]).exists():
@@ -73,15 +73,15 @@ def create_campaign(
         message = f"a campaign {fields['slug']!r} exists already"
         raise Conflict(message, code="slug_taken", pointer="/slug") from error
 
-    return made
+    return campaign
 
 
 def change_campaign(
     *, campaign: Campaign, changes: Mapping[str, Any], origin: Origin = SYSTEM
 ) -> None:
-    """Change what a campaign says and how teams register. The audit trail keeps every version of its guidelines.
+    """Change the texts of a campaign and how teams register.
 
-    Raise Conflict for an archived one.
+    The audit trail keeps every version of the guidelines. Raise Conflict for an archived campaign.
     """
     with transaction.atomic():
         campaign = locked(campaign)
@@ -97,7 +97,11 @@ def change_campaign(
             veil_again(campaign)
         if after:
             record(
-                origin, _Action.CAMPAIGN_CHANGED, campaign, before=_told(before), after=_told(after)
+                origin,
+                _Action.CAMPAIGN_CHANGED,
+                campaign,
+                before=_without_empty(before),
+                after=_without_empty(after),
             )
 
 
@@ -109,11 +113,11 @@ def _check_names(campaign: Campaign, after: Mapping[str, Any]) -> None:
 
     later = after.get("anonymous_until") and (until is None or after["anonymous_until"] > until)
     results = Collection.objects.filter(phases__campaign=campaign)
-    shown = results.filter(
+    results_seen = results.filter(
         Q(blind=True, shown_to=Disclosure.PARTICIPANTS) | Q(released_at__isnull=False)
     ).exists()
     if (later or after.get("names") == Campaign.Names.HIDDEN_UNTIL_RELEASE) and (
-        shown or (until and until <= now)
+        results_seen or (until and until <= now)
     ):
         name = "anonymous_until" if later else "names"
         message = (
@@ -135,7 +139,10 @@ def publish_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
 
 
 def archive_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
-    """End a published campaign: it stays readable, and nothing enters it any more. Raise Conflict for another."""
+    """End a published campaign: it stays readable and takes no more runs.
+
+    Raise Conflict for a campaign in another state.
+    """
     with transaction.atomic():
         campaign = locked(campaign)
         if campaign.state != _State.PUBLISHED:
@@ -148,7 +155,7 @@ def archive_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
 
 
 def delete_draft(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
-    """Delete a draft with its phases and agreements. Raise Conflict for a campaign that was published."""
+    """Delete a draft with its phases and agreements. Raise Conflict for a published campaign."""
     with transaction.atomic():
         campaign = locked(campaign)
         if campaign.state != _State.DRAFT:
@@ -164,8 +171,10 @@ def delete_draft(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
 def add_agreement(
     *, campaign: Campaign, title: str, text: str, required_of: str, origin: Origin = SYSTEM
 ) -> Agreement:
-    """Return a new agreement, which participants sign before they enter runs. Raise Conflict if the same text is one
-    already, or the campaign has too many."""
+    """Return a new agreement, which participants sign before they enter runs.
+
+    Raise Conflict if the campaign has the same text already, or too many agreements.
+    """
     sha256 = hashlib.sha256(f"{title}\n\n{text}".encode()).hexdigest()
     with transaction.atomic():
         campaign = locked(campaign)
@@ -184,19 +193,22 @@ def add_agreement(
                 f"campaign {campaign} has {MAX_AGREEMENTS} agreements", code="too_many_agreements"
             )
 
-        made = Agreement.objects.create(
+        agreement = Agreement.objects.create(
             campaign=campaign, title=title, text=text, sha256=sha256, required_of=required_of
         )
         after = {"sha256": sha256, "required_of": required_of}
-        record(origin, _Action.AGREEMENT_MADE, made, after=after)
+        record(origin, _Action.AGREEMENT_MADE, agreement, after=after)
 
-    return made
+    return agreement
 
 
 def post_notice(
     *, campaign: Campaign, title: str, text: str, audience: str, user: User, origin: Origin = SYSTEM
 ) -> CampaignNotice:
-    """Post a notice, and tell the teams. Return it. Raise Conflict for a draft, and for a campaign with too many."""
+    """Post a notice, notify the teams and return it.
+
+    Raise Conflict for a draft, and for a campaign with too many notices.
+    """
     with transaction.atomic():
         campaign = locked(campaign)
         if campaign.state == _State.DRAFT:
@@ -210,25 +222,25 @@ def post_notice(
             )
 
         fields = {"title": title, "text": text, "audience": audience}
-        made = CampaignNotice.objects.create(campaign=campaign, posted_by=user, **fields)
-        record(origin, _Action.NOTICE_POSTED, made, after={"title": title, "audience": audience})
-        notify_posted(made)
+        notice = CampaignNotice.objects.create(campaign=campaign, posted_by=user, **fields)
+        record(origin, _Action.NOTICE_POSTED, notice, after={"title": title, "audience": audience})
+        notify_posted(notice)
 
-    return made
+    return notice
 
 
 def locked(campaign: Campaign) -> Campaign:
     """Return the campaign as it is now, which nobody else changes until the transaction ends."""
-    found = (
+    current = (
         Campaign.objects.select_for_update(of=("self",))
         .select_related("team")
         .filter(pk=campaign.pk)
         .first()
     )
-    if found is None:
+    if current is None:
         raise Conflict(f"campaign {campaign} was deleted meanwhile", code="conflict")
 
-    return found
+    return current
 
 
 def _move(
@@ -239,12 +251,12 @@ def _move(
     record(origin, action, campaign, before=before, after={"state": str(state)})
 
 
-def _set_in(campaign: Campaign) -> dict[str, Any]:
-    """Return what organisers set, which the trail has from the beginning, and fsck compares with it."""
+def _recorded_fields(campaign: Campaign) -> dict[str, Any]:
+    """Return the fields that organisers set: the trail has them all, and fsck compares them."""
     others = ("id", "team", "seed", "created_by", "created_at")
     names = (field.name for field in Campaign._meta.concrete_fields if field.name not in others)
     return {name: getattr(campaign, name) for name in names}
 
 
-def _told(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, "")}

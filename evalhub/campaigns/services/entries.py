@@ -1,4 +1,4 @@
-"""What becomes of entries: withdraw and disqualify them, order them, change their answers, count what is left."""
+"""Withdraw, disqualify, order and change entries, and count how many a team may still make."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ OUR_FAULT = ("evaluation_error", "evaluation_crashed", "evaluation_timeout", "st
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a team may still enter into a phase; None without a limit. `resets_at` is the next midnight UTC."""
+    """What a team may still enter into a phase; None without a limit.
+
+    `resets_at` is the next midnight UTC.
+    """
 
     slots_left: int | None
     attempts_left_today: int | None
@@ -48,41 +51,43 @@ class Allowance:
 
 
 def allowance(phase: Phase, participation: Participation, now: datetime) -> Allowance:
-    """Return what is left of the limits of a phase. Every competing entry counts as an attempt, once and for good,
-    unless its evaluation has failed by our fault; a slot is free again when its entry is
-    withdrawn."""
+    """Return what a team may still enter into a phase.
+
+    Every competing entry counts as an attempt for good, unless its evaluation has failed by our
+    fault. A slot is free again when its entry is withdrawn.
+    """
     entries = Entry.objects.filter(phase=phase, participation=participation, role=_Role.COMPETING)
     failed = Run.objects.filter(
         evaluations__qrels__active=True,
         evaluations__state="failed",
         evaluations__error_code__in=OUR_FAULT,
     )
-    counted = entries.exclude(run__in=failed.values("pk"))
+    attempts = entries.exclude(run__in=failed.values("pk"))
     midnight = datetime.combine(now.astimezone(UTC).date(), time(tzinfo=UTC))
-    used = (
+    limits = (
         (phase.slots, entries.filter(state=_State.ENTERED)),
-        (phase.attempts_daily, counted.filter(arrived_at__gte=midnight)),
-        (phase.attempts_total, counted),
+        (phase.attempts_daily, attempts.filter(arrived_at__gte=midnight)),
+        (phase.attempts_total, attempts),
     )
     slots, today, total = (
-        None if limit is None else max(0, limit - rows.count()) for limit, rows in used
+        None if limit is None else max(0, limit - rows.count()) for limit, rows in limits
     )
 
     return Allowance(slots, today, total, midnight + timedelta(days=1))
 
 
 def ordered(phase: Phase, participation: Participation) -> QuerySet[Entry]:
-    """Return the entries of a team that count, the most wanted first."""
+    """Return the entries of a team that have a priority, the highest priority first."""
     rows = Entry.objects.filter(phase=phase, participation=participation, state=_State.ENTERED)
     return rows.exclude(priority=None).order_by("priority")
 
 
 def withdraw_entry(*, entry: Entry, user: User, reason: str = "", origin: Origin = SYSTEM) -> None:
-    """Withdraw an entry: its slot becomes free, its attempt stays counted, and later priorities close up.
+    """Withdraw an entry: its slot becomes free, its attempt counts on, later priorities close up.
 
-    Members of its team may while the phase is open or late, their owners afterwards until
-    participants see the results of an evaluation, organisers always. Raise NotAllowed for others,
-    Conflict (`not_withdrawable`) for what is not entered.
+    Members of its team may do so while the phase is open or late, its owners afterwards until
+    participants see the results of an evaluation, and organisers always. Raise NotAllowed for
+    others, Conflict (`not_withdrawable`) for an entry in another state.
     """
     with transaction.atomic():
         entry = locked_entry(entry)
@@ -94,7 +99,10 @@ def withdraw_entry(*, entry: Entry, user: User, reason: str = "", origin: Origin
 
 
 def disqualify_entry(*, entry: Entry, reason: str, origin: Origin = SYSTEM) -> None:
-    """Disqualify an entry, for a reason that everybody who sees it reads. Raise Conflict if it is not entered."""
+    """Disqualify an entry, for a reason that is shown with it.
+
+    Raise Conflict if it is not entered.
+    """
     with transaction.atomic():
         entry = locked_entry(entry)
         if entry.state != _State.ENTERED:
@@ -106,7 +114,7 @@ def disqualify_entry(*, entry: Entry, reason: str, origin: Origin = SYSTEM) -> N
 def end_entries(
     participation: Participation, *, disqualified: bool, reason: str, origin: Origin
 ) -> None:
-    """Withdraw or disqualify all entries of a team, whose row is locked."""
+    """Withdraw or disqualify all entries of a team. The row of the team is locked."""
     for entry in Entry.objects.filter(
         participation=participation, state=_State.ENTERED
     ).select_related("phase"):
@@ -118,7 +126,7 @@ def end_entries(
 def order_priorities(
     *, phase: Phase, participation: Participation, tags: Sequence[str], origin: Origin = SYSTEM
 ) -> None:
-    """Give the entries of a team the priorities 1, 2, 3 ... in the order of their tags, all at once.
+    """Give the entries of a team the priorities 1, 2, 3 ... in the order of these tags.
 
     Raise Conflict unless the phase is open, InvalidInput if these are not exactly the tags of its
     entries.
@@ -153,24 +161,26 @@ def order_priorities(
 
 
 def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
-    """Change the answers or the run type of an entry, or choose it for the official leaderboard. Raise Conflict
-    unless it is entered and its phase open, or if the team has chosen as many as it may;
-    Unprocessable for answers that do not fit the form, and for what its tag contradicts."""
+    """Change the answers or the run type of an entry, or choose it for the official leaderboard.
+
+    Raise Conflict unless it is entered and its phase is open, or if the team has chosen as many as
+    it may; Unprocessable for answers that do not fit the form or contradict the tag.
+    """
     with transaction.atomic():
         entry = locked_entry(entry)
         check_open(entry.phase, entry.participation, clock.database_now())
         if entry.state != _State.ENTERED:
             raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
 
-        wanted = dict(changes)
-        if "answers" in wanted:
-            wanted["answers"] = read_answers(entry.phase.form, wanted["answers"])
-        if "run_type" in wanted:
-            wanted["run_type"] = read_run_type(entry.phase.run_types, wanted["run_type"])
-        if wanted.get("chosen") and not entry.chosen:
+        fields = dict(changes)
+        if "answers" in fields:
+            fields["answers"] = read_answers(entry.phase.form, fields["answers"])
+        if "run_type" in fields:
+            fields["run_type"] = read_run_type(entry.phase.run_types, fields["run_type"])
+        if fields.get("chosen") and not entry.chosen:
             _check_choice(entry)
 
-        before, after = changed(entry, wanted)
+        before, after = changed(entry, fields)
         if (
             {"answers", "run_type"} & set(after)
             and entry.participation
@@ -180,9 +190,9 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
                 entry.phase,
                 entry.run.tag,
                 team=entry.participation.team.slug,
-                run_type=wanted.get("run_type", entry.run_type),
+                run_type=fields.get("run_type", entry.run_type),
                 priority=None,
-                answers=wanted.get("answers", entry.answers),
+                answers=fields.get("answers", entry.answers),
             )
 
         Entry.objects.filter(pk=entry.pk).update(**after)
@@ -191,10 +201,10 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
 
 
 def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
-    """Show an entry of a phase of kind afterwards to all who see the leaderboard, as its team wants it; it stays so.
+    """Show an entry of a phase of kind afterwards to all who see the leaderboard, for good.
 
-    Raise NotAllowed for whoever is no member of its team, InvalidInput for an entry of another kind
-    of phase, Conflict unless it is entered.
+    Raise NotAllowed unless the user is a member of its team, InvalidInput for an entry of another
+    kind of phase, Conflict unless it is entered.
     """
     with transaction.atomic():
         entry = locked_entry(entry)
@@ -204,11 +214,11 @@ def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
         if entry.participation_id is None or not own.exists():
             raise NotAllowed("only members of its team can publish an entry")
         if entry.phase.kind != Phase.Kind.AFTERWARDS:
-            say = (
+            message = (
                 f"phase {entry.phase.slug} is not of kind afterwards: its results come out with "
                 "a release"
             )
-            raise InvalidInput(say, pointer="/published")
+            raise InvalidInput(message, pointer="/published")
         if entry.state != _State.ENTERED:
             raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
 
@@ -224,7 +234,10 @@ def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
 
 
 def _check_choice(entry: Entry) -> None:
-    """Raise Conflict if the phase has nothing to choose, or the team, whose row is locked, has chosen enough."""
+    """Raise Conflict if the phase has nothing to choose, or the team has chosen enough.
+
+    The row of the team is locked.
+    """
     phase = entry.phase
     if phase.selection != Phase.Selection.CHOSEN or entry.role != _Role.COMPETING:
         message = (
@@ -248,8 +261,10 @@ def _check_choice(entry: Entry) -> None:
 
 
 def check_may_change(entry: Entry, user: Any) -> None:
-    """Raise NotAllowed unless the entry is of the user's team, or an organiser's own. Organisers, who see values,
-    neither choose among the runs of a team nor answer for it."""
+    """Raise NotAllowed unless the entry is of the user's team, or an organiser's own.
+
+    Organisers see values, so they neither choose among the runs of a team nor answer for it.
+    """
     own = CampaignMember.objects.filter(
         participation=entry.participation_id, user=user, left_at=None
     )
@@ -281,8 +296,10 @@ def check_may_withdraw(entry: Entry, user: User, now: datetime) -> None:
 
 
 def results_stay(phase: Phase) -> bool:
-    """Return whether participants see the results of an evaluation. Teams withdraw nothing then: nobody could choose
-    by the results what stays on the leaderboard."""
+    """Return whether participants see the results of an evaluation.
+
+    Teams can withdraw nothing then: they could choose by the results what stays on the leaderboard.
+    """
     return (
         phase.kind == Phase.Kind.EVALUATION
         and phase.collection.disclosure >= Disclosure.PARTICIPANTS
@@ -298,19 +315,19 @@ def check_open(phase: Phase, participation: Participation | None, now: datetime)
 
 
 def locked_entry(entry: Entry) -> Entry:
-    """Return an entry as it is now, with its team and phase, all of which are locked."""
+    """Return an entry as it is now, with its team and phase, and lock them all."""
     if entry.participation_id:
         Participation.objects.select_for_update().get(pk=entry.participation_id)
 
     phase = locked_phase(entry.phase)
-    found = Entry.objects.select_related("participation__team", "run").get(pk=entry.pk)
-    found.phase = phase
+    current = Entry.objects.select_related("participation__team", "run").get(pk=entry.pk)
+    current.phase = phase
 
-    return found
+    return current
 
 
 def _end(entry: Entry, state: Entry.State, reason: str, origin: Origin) -> None:
-    """Take an entry out, and close up the priorities behind it. Its team and phase are locked."""
+    """End an entry and close up the later priorities. Its team and phase are locked."""
     freed = entry.priority
     fields = {
         "state": state,
@@ -329,6 +346,6 @@ def _end(entry: Entry, state: Entry.State, reason: str, origin: Origin) -> None:
         )
 
     action = _Action.ENTRY_WITHDRAWN if state == _State.WITHDRAWN else _Action.ENTRY_DISQUALIFIED
-    told = {"reason": reason} if reason else {}
-    record(origin, action, entry, before={"priority": freed}, after=told)
+    why = {"reason": reason} if reason else {}
+    record(origin, action, entry, before={"priority": freed}, after=why)
     notify_ended(entry, state, reason)

@@ -46,10 +46,10 @@ def exclude_topics(
                 code="campaign_archived",
             )
 
-        wanted = list(dict.fromkeys(topics))
+        excluded = list(dict.fromkeys(topics))
         fields: dict[str, Any] = {
-            "excluded_topics": wanted or None,
-            "excluded_reason": reason if wanted else "",
+            "excluded_topics": excluded or None,
+            "excluded_reason": reason if excluded else "",
         }
         before, after = changed(phase, fields)
         if not after:
@@ -60,19 +60,19 @@ def exclude_topics(
                 "a new version"
             )
             raise Conflict(message, code="already_released", pointer="/excluded_topics")
-        if wanted and not reason:
+        if excluded and not reason:
             raise InvalidInput(
                 "say why topics are excluded", code="required", pointer="/excluded_reason"
             )
 
         active = collection.active_qrels
-        known = {
+        known_topics = {
             *collection.topics.values_list("topic_id", flat=True),
             *(active.topic_ids if active else ()),
         }
         if active and active.reduced_from:
-            known |= set(active.reduced_from.topic_ids)
-        if unknown := [topic for topic in wanted if topic not in known]:
+            known_topics |= set(active.reduced_from.topic_ids)
+        if unknown := [topic for topic in excluded if topic not in known_topics]:
             message = f"collection {collection} has no topic {unknown[0][:60]!r}"
             raise InvalidInput(message, code="unknown_topic", pointer="/excluded_topics")
 

@@ -1,6 +1,6 @@
-"""Check campaigns against the audit trail, and what was given out against its digests.
+"""Check campaigns against the audit trail, and published files against their digests.
 
-The trail has every change of their rows. Nothing of it can be made again.
+The trail has every change of their rows. What is lost there cannot be computed again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from runs.models import (
 
 _RESTORE = "restore a backup"
 _Action = AuditEvent.Action
-# What makes an object; whatever the trail said of one with the same name before is of another.
-_MADE = (
+# Actions that create an object. Earlier events with the same name belong to another object.
+_CREATING = (
     _Action.CAMPAIGN_CREATED, _Action.PHASE_CREATED, _Action.PARTICIPATION_REQUESTED, _Action.ENTRY_MADE,
     _Action.RELEASE_PLANNED, _Action.COLLECTION_CREATED,
 )  # fmt: skip
@@ -44,74 +44,74 @@ _STATES = {
     _Action.ENTRY_WITHDRAWN: Entry.State.WITHDRAWN, _Action.ENTRY_DISQUALIFIED: Entry.State.DISQUALIFIED,
 }  # fmt: skip
 _TYPES = ("campaign", "phase", "participation", "entry", "release", "collection")
-Told = dict[tuple[str, str], dict[str, Any]]
+Trail = dict[tuple[str, str], dict[str, Any]]
 
 
 def find_in_campaigns(*, fast: bool = False) -> Iterator[Finding]:
     """Yield what contradicts the audit trail, itself or its digest.
 
-    `fast` leaves the contents unread of what was given out.
+    With `fast`, the contents of published files are not read.
     """
-    told = _told_by_the_trail()
-    yield from _find_in_rows(told)
-    yield from _find_in_disclosures(told)
-    yield from _find_in_phases(told)
+    trail = _read_trail()
+    yield from _find_in_rows(trail)
+    yield from _find_in_disclosures(trail)
+    yield from _find_in_phases(trail)
     yield from _find_in_entries()
-    yield from _find_in_releases(told)
+    yield from _find_in_releases(trail)
 
     if not fast:
         yield from _find_in_published()
 
 
-def _told_by_the_trail() -> Told:
+def _read_trail() -> Trail:
     """Return the last value of each field in the audit trail, by type and id of an object."""
-    found: Told = defaultdict(dict)
+    trail: Trail = defaultdict(dict)
     events = AuditEvent.objects.filter(object_type__in=_TYPES).order_by("pk")
 
     columns = ("action", "object_type", "object_id", "before", "after")
 
     for action, kind, key, before, after in events.values_list(*columns).iterator():
-        told = found[kind, key]
-        if action in _MADE:
-            told.clear()
+        fields = trail[kind, key]
+        if action in _CREATING:
+            fields.clear()
 
         if action in (_Action.PHASE_EXTENDED, _Action.PHASE_EXTENSION_CANCELLED):
-            extensions = told.setdefault("extensions", [])
+            extensions = fields.setdefault("extensions", [])
             if action == _Action.PHASE_EXTENDED:
                 extensions.append([after.get("team"), after["closes_at"]])
             else:
                 extensions.remove([after.get("team"), before["closes_at"]])
 
             if "team" not in after:
-                told["closes_at"] = after["closes_at"]
+                fields["closes_at"] = after["closes_at"]
                 # It moves with the end if it would be earlier.
-                told.pop("late_closes_at", None)
+                fields.pop("late_closes_at", None)
 
             continue
 
         if action in (_Action.PHASE_PAUSED, _Action.PHASE_RESUMED):
-            told["paused"] = action == _Action.PHASE_PAUSED
+            fields["paused"] = action == _Action.PHASE_PAUSED
             continue
 
-        # What became empty is in `before` alone.
-        told.update({**dict.fromkeys(before), **after})
+        # A field that became empty is only in `before`.
+        fields.update({**dict.fromkeys(before), **after})
         if action in _STATES:
-            told["state"] = str(_STATES[action])
-            told.pop("chosen", None)
+            fields["state"] = str(_STATES[action])
+            fields.pop("chosen", None)
 
-        # It changes with the entries beside it, too.
-        told.pop("priority", None)
+        # It changes with other entries of the team, too.
+        fields.pop("priority", None)
         if action == _Action.ENTRY_RESTORED:
-            told.pop("answers", None)
-            told.pop("run_type", None)
+            fields.pop("answers", None)
+            fields.pop("run_type", None)
 
         if action in (_Action.RELEASE_DONE, _Action.RELEASE_CANCELLED):
-            told["ended"] = str(action)
+            fields["ended"] = str(action)
 
-    return found
+    return trail
 
 
-def _find_in_rows(told: Told) -> Iterator[Finding]:
+def _find_in_rows(trail: Trail) -> Iterator[Finding]:
     """Compare each field of a row with its last value in the trail."""
 
     kinds: tuple[tuple[str, QuerySet[Any]], ...] = (
@@ -122,9 +122,9 @@ def _find_in_rows(told: Told) -> Iterator[Finding]:
     )
     for kind, rows in kinds:
         for row in rows.iterator(500):
-            known = told.get((kind, str(row.pk) if kind == "entry" else str(row)), {})
-            for name, value in known.items():
-                now = _value_now(row, name)
+            fields = trail.get((kind, str(row.pk) if kind == "entry" else str(row)), {})
+            for name, value in fields.items():
+                now = _stored_value(row, name)
                 if now is not _UNKNOWN and now != (None if value == "" else value):
                     text = (
                         f"{kind} {row} has {name} {now!r:.100}, and its last change in the "
@@ -139,7 +139,7 @@ def _find_in_rows(told: Told) -> Iterator[Finding]:
 _UNKNOWN = object()
 
 
-def _value_now(row: Model, name: str) -> Any:
+def _stored_value(row: Model, name: str) -> Any:
     """Return the value of a field as the trail would have it, or _UNKNOWN if it is not one."""
     if isinstance(row, Entry) and name in ("tag", "sha256"):
         return getattr(row.run, name)
@@ -156,11 +156,11 @@ def _value_now(row: Model, name: str) -> Any:
     return None if plain == "" else plain
 
 
-def _find_in_disclosures(told: Told) -> Iterator[Finding]:
+def _find_in_disclosures(trail: Trail) -> Iterator[Finding]:
     """Check that nobody sees more of a collection than the trail says that they were shown."""
     for collection in Collection.objects.iterator(500):
-        known = told.get(("collection", str(collection)), {})
-        label = known.get("disclosure") or ("organisers" if known.get("blind") else None)
+        fields = trail.get(("collection", str(collection)), {})
+        label = fields.get("disclosure") or ("organisers" if fields.get("blind") else None)
         if collection.shown_to not in Disclosure.values or (
             label and collection.disclosure.label != label
         ):
@@ -171,14 +171,14 @@ def _find_in_disclosures(told: Told) -> Iterator[Finding]:
             yield Finding("disclosure_differs", f"{text}{label}; {_RESTORE}")
 
 
-def _find_in_phases(told: Told) -> Iterator[Finding]:
+def _find_in_phases(trail: Trail) -> Iterator[Finding]:
     """Check measures, extensions and pauses of phases, and the digests of agreements."""
 
     rows = Phase.objects.select_related("campaign", "collection").prefetch_related(
         "extensions__participation__team"
     )
     for phase in rows:
-        known = told.get(("phase", str(phase)), {})
+        fields = trail.get(("phase", str(phase)), {})
         try:
             for name in phase.measures:
                 parse_measure(name, phase.collection.documents)
@@ -189,17 +189,20 @@ def _find_in_phases(told: Told) -> Iterator[Finding]:
             )
 
         extended = [
-            [one.participation.team.slug if one.participation else None, _as_told(one.new)]
-            for one in phase.extensions.order_by("pk")
+            [
+                extension.participation.team.slug if extension.participation else None,
+                _as_json(extension.new),
+            ]
+            for extension in phase.extensions.order_by("pk")
         ]
 
-        if known and extended != known.get("extensions", []):
+        if fields and extended != fields.get("extensions", []):
             yield Finding(
                 "trail_differs",
                 f"phase {phase} has other extensions than the audit trail; {_RESTORE}",
             )
 
-        if known and (phase.paused_at is not None) != known.get("paused", False):
+        if fields and (phase.paused_at is not None) != fields.get("paused", False):
             text = (
                 f"phase {phase} is {'' if phase.paused_at else 'not '}paused, and the audit "
                 "trail says otherwise"
@@ -254,11 +257,11 @@ def _find_in_entries() -> Iterator[Finding]:
         if entry.priority is not None:
             priorities[entry.phase_id, entry.participation_id].append(entry.priority)
 
-    for (phase_id, team_id), found in priorities.items():
-        if sorted(found) != list(range(1, len(found) + 1)):
+    for (phase_id, team_id), numbers in priorities.items():
+        if sorted(numbers) != list(range(1, len(numbers) + 1)):
             text = (
                 f"the entries of participation {team_id} in phase {phase_id} have the "
-                f"priorities {sorted(found)}: "
+                f"priorities {sorted(numbers)}: "
             )
             yield Finding(
                 "priorities_have_gaps",
@@ -266,30 +269,30 @@ def _find_in_entries() -> Iterator[Finding]:
             )
 
 
-def _find_in_releases(told: Told) -> Iterator[Finding]:
+def _find_in_releases(trail: Trail) -> Iterator[Finding]:
     """Check that a release was done as the trail says, for whom results are shown now."""
     for release in Release.objects.select_related(
         "phase__campaign", "phase__collection", "qrels"
     ).iterator(500):
-        known, collection = told.get(("release", str(release.pk)), {}), release.phase.collection
+        fields, collection = trail.get(("release", str(release.pk)), {}), release.phase.collection
 
-        ended = (
+        action = (
             _Action.RELEASE_DONE
             if release.done_at
             else _Action.RELEASE_CANCELLED
             if release.cancelled_at
             else None
         )
-        if known and known.get("ended") != ended:
+        if fields and fields.get("ended") != action:
             yield Finding(
                 "trail_differs",
-                f"the {release} is {ended or 'planned'}, the trail says otherwise; {_RESTORE}",
+                f"the {release} is {action or 'planned'}, the trail says otherwise; {_RESTORE}",
             )
 
         wrong = (
-            known
+            fields
             and not release.done_at
-            and _as_told(release.planned_at) != known.get("planned_at")
+            and _as_json(release.planned_at) != fields.get("planned_at")
         )
 
         if wrong:
@@ -310,13 +313,13 @@ def _find_in_releases(told: Told) -> Iterator[Finding]:
                 and release.audience <= collection.disclosure
             )
 
-            as_told = not known or (
-                known.get("disclosure") == release.get_audience_display()
-                and (known.get("qrels"), known.get("sha256")) == version
-                and known.get("entries") == len(release.official)
+            agrees = not fields or (
+                fields.get("disclosure") == release.get_audience_display()
+                and (fields.get("qrels"), fields.get("sha256")) == version
+                and fields.get("entries") == len(release.official)
             )
 
-            if not (fits and as_told):
+            if not (fits and agrees):
                 text = (
                     f"the {release} names other entries, judgements or people than it was done "
                     f"with; {_RESTORE}"
@@ -346,5 +349,5 @@ def _find_in_published() -> Iterator[Finding]:
             yield Finding("packet_altered", f"{text}. {_RESTORE.capitalize()}")
 
 
-def _as_told(moment: Any) -> Any:
+def _as_json(moment: Any) -> Any:
     return json.loads(json.dumps(moment, cls=DjangoJSONEncoder))

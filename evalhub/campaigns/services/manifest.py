@@ -1,4 +1,6 @@
-"""The content of a snapshot: everything that a reader of a paper needs to check its numbers, and nobody's address.
+"""The content of a snapshot: what a reader needs to check the numbers of a paper.
+
+It contains no addresses of people.
 
 It has no time of its own making, no key of a database and no name of an account: the same results
 have the same content on every server.
@@ -45,17 +47,20 @@ TIE_RULE = "score descending, then document id descending by bytes"
 # Whether the files of runs are part of a snapshot.
 INCLUDED, NOT_RELEASED, TOO_LARGE = "included", "not_released", "too_large"
 RUN_FILES = (INCLUDED, NOT_RELEASED, TOO_LARGE)
-# What an evaluated entry has beside the facts of how it was entered.
-_OF_VALUES = (
+# Keys of an evaluated entry that depend on its values.
+_VALUE_KEYS = (
     "rank", "tier", "in_best_set", "in_reference", "judged_at_10", "judged_depth", "means",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class FrozenPhase:
-    """The results of a phase at one moment: the evaluated entries with what is told of each, in the order of the rows,
-    their ranks and tiers by row, the reference sets, whether the files of runs come with them,
-    and the names of teams by their keys: pseudonyms of those that are hidden then."""
+    """The results of a phase at one moment.
+
+    `described` are the evaluated entries in the order of the rows; `places` and `tiers` have ranks
+    and tiers by row; `run_files` says whether the files of runs come with them; `names` has the
+    names of teams by their keys, pseudonyms for teams that are hidden then.
+    """
 
     read: EntryValues
     described: list[OwnEntry]
@@ -71,9 +76,11 @@ class FrozenPhase:
 
 
 def freeze_phase(phase: Phase, qrels: Qrels, stood: tuple[str, ...] | None = None) -> FrozenPhase:
-    """Return the results of a phase under these judgements. `stood` has the ids of the entries of the official
-    leaderboard where a release has fixed them: those that were disqualified since leave it, and
-    nothing takes their place, as on the page."""
+    """Return the results of a phase under these judgements.
+
+    `stood` has the ids of the official entries where a release has fixed them. Entries that were
+    disqualified since leave the leaderboard and are not replaced, as on the page.
+    """
     now = clock.database_now()
     read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase))
     read = with_hidden_names(read, None, now)
@@ -117,8 +124,11 @@ def manifest_of(
 
 
 def run_files_of(phase: Phase, names: Mapping[int, ShownName]) -> str:
-    """Return whether the files of runs are part of a snapshot: where they were released to everybody, and take no more
-    of the store than EVALHUB_SNAPSHOT_RUNS_MB. Those of hidden teams have their tags inside."""
+    """Return whether the files of runs are part of a snapshot.
+
+    They are if they were released to everybody and are not larger than EVALHUB_SNAPSHOT_RUNS_MB,
+    unless a team is hidden: files contain tags.
+    """
     to_all = {"done_at__isnull": False, "audience": Disclosure.PUBLIC, "with_run_files": True}
     public = phase.collection.disclosure == Disclosure.PUBLIC
     entries = phase.entries.filter(state=Entry.State.ENTERED).order_by("number")
@@ -138,14 +148,14 @@ def run_files_of(phase: Phase, names: Mapping[int, ShownName]) -> str:
 
 
 def planned_run_files(phase: Phase) -> str:
-    """Return the same of a snapshot that is still to be made."""
+    """Return whether the files of runs would be part of a snapshot that is made now."""
     teams = phase.campaign.participations.select_related("team", "campaign")
     return run_files_of(phase, shown_names(phase, teams, None, False, clock.database_now()))
 
 
 def _phase(frozen: FrozenPhase) -> dict[str, Any]:
     phase, read = frozen.phase, frozen.read
-    told = ("slug", "name", "description", "kind", "zone", "slots", "attempts_daily", "attempts_total", "selection",
+    copied = ("slug", "name", "description", "kind", "zone", "slots", "attempts_daily", "attempts_total", "selection",
             "chosen_max", "run_types", "must_answer_all")  # fmt: skip
     # Left out where there are none, so that snapshots without them keep their hash.
     rules: dict[str, Any] = {
@@ -156,8 +166,8 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
 
     if paused := pauses_of(phase):
         rules["pauses"] = [
-            {"from": instant(one.since), "to": instant(one.until), "reason": one.reason}
-            for one in paused
+            {"from": instant(item.since), "to": instant(item.until), "reason": item.reason}
+            for item in paused
         ]
 
     if phase.freeze_board_at:
@@ -172,41 +182,41 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
     }
 
     return {
-        **{name: getattr(phase, name) for name in told},
+        **{name: getattr(phase, name) for name in copied},
         **rules,
         **times,
         "form": [field for field in phase.form if field.get("public", True)],
         "extensions": [
             {
-                "team": frozen.names[one.participation_id].slug if one.participation_id else None,
-                "old": instant(one.old),
-                "new": instant(one.new),
-                "announced_at": instant(one.announced_at),
-                "reason": one.reason,
+                "team": frozen.names[item.participation_id].slug if item.participation_id else None,
+                "old": instant(item.old),
+                "new": instant(item.new),
+                "announced_at": instant(item.announced_at),
+                "reason": item.reason,
                 **(
-                    {"values_seen_since": instant(one.values_seen_since)}
-                    if one.values_seen_since
+                    {"values_seen_since": instant(item.values_seen_since)}
+                    if item.values_seen_since
                     else {}
                 ),
             }
-            for one in phase.extensions.order_by("announced_at", "pk")
+            for item in phase.extensions.order_by("announced_at", "pk")
         ],
         "collection": _collection(phase, read.qrels),
         "measures": [measure.name for measure in read.measures],
         "reference": {
             "runs": ALL,
-            "sets": [{"run_type": one.run_type, "runs": len(one.rows)} for one in frozen.sets],
+            "sets": [{"run_type": item.run_type, "runs": len(item.rows)} for item in frozen.sets],
         },
         "run_files": frozen.run_files,
         "releases": [
             {
-                "audience": one.get_audience_display(),
-                "done_at": instant(one.done_at),
-                "qrels": one.qrels.version if one.qrels else None,
-                "with_run_files": one.with_run_files,
-                "note": one.note,
+                "audience": item.get_audience_display(),
+                "done_at": instant(item.done_at),
+                "qrels": item.qrels.version if item.qrels else None,
+                "with_run_files": item.with_run_files,
+                "note": item.note,
             }
-            for one in phase.releases.filter(done_at__isnull=False)
+            for item in phase.releases.filter(done_at__isnull=False)
             .select_related("qrels")
             .order_by("done_at")
         ],
@@ -225,7 +235,7 @@ def _collection(phase: Phase, qrels: Qrels) -> dict[str, Any]:
         "disclosure": collection.disclosure.label,
         "scores": collection.scores,
         "documents": collection.documents,
-        # Of a line for each topic: its id, a tab, its title.
+        # The digest of one line per topic: its id, a tab, its title.
         "topics_sha256": hashlib.sha256(listed.encode()).hexdigest(),
         "qrels": {
             "version": qrels.version,
@@ -239,22 +249,22 @@ def _collection(phase: Phase, qrels: Qrels) -> dict[str, Any]:
 
 
 def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
-    described = {one.entry.pk: one for one in frozen.described}
+    described = {own.entry.pk: own for own in frozen.described}
     ranks = dict(frozen.places)
     public = {field["key"] for field in frozen.phase.form if field.get("public", True)}
     rows = frozen.phase.entries.select_related("participation__team", "run").order_by("number")
-    found = []
+    contents = []
 
     for entry in rows:
         team, run = entry.participation, entry.run
-        shown = frozen.names[team.pk] if team else None
-        hidden, affiliation = bool(shown and shown.hidden), team.affiliation if team else ""
-        told: dict[str, Any] = {
+        name = frozen.names[team.pk] if team else None
+        hidden, affiliation = bool(name and name.hidden), team.affiliation if team else ""
+        fields: dict[str, Any] = {
             "number": entry.number,
-            "team": shown
+            "team": name
             and {
-                "slug": shown.slug,
-                "name": shown.name,
+                "slug": name.slug,
+                "name": name.name,
                 "affiliation": "" if hidden else affiliation,
             },
             "tag": hidden_tag(entry) if hidden else run.tag,
@@ -277,27 +287,27 @@ def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
             },
             "description": "" if hidden else run.description,
         }
-        if one := described.get(entry.pk):
-            told |= _values(one, ranks.get(one.row), frozen.tiers.get(one.row))
+        if own := described.get(entry.pk):
+            fields |= _values(own, ranks.get(own.row), frozen.tiers.get(own.row))
 
-        found.append(told)
+        contents.append(fields)
 
-    return found
+    return contents
 
 
-def _values(one: OwnEntry, rank: int | None, tested: TestedPlace | None) -> dict[str, Any]:
+def _values(own: OwnEntry, rank: int | None, place: TestedPlace | None) -> dict[str, Any]:
     means: dict[str, Mapping[str, Any]] = {}
-    for name, (mean, topics) in one.means.items():
-        low, high = one.intervals.get(name, (None, None))
+    for name, (mean, topics) in own.means.items():
+        low, high = own.intervals.get(name, (None, None))
         means[name] = {"mean": mean, "topics": topics, "low": low, "high": high}
 
     return {
         "rank": rank,
-        "tier": tested.tier if tested else None,
-        "in_best_set": tested.in_best_set if tested else None,
-        "in_reference": one.counts,
-        "judged_at_10": one.judged,
-        "judged_depth": one.depth,
+        "tier": place.tier if place else None,
+        "in_best_set": place.in_best_set if place else None,
+        "in_reference": own.counts,
+        "judged_at_10": own.judged,
+        "judged_depth": own.depth,
         "means": means,
     }
 
@@ -318,7 +328,10 @@ def counts_of(manifest: Mapping[str, Any]) -> dict[str, int]:
 
 
 def shown_manifest(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the content of a stored snapshot; that of a withdrawn one has no values, and says why and what follows."""
+    """Return the content of a stored snapshot.
+
+    A withdrawn one has no values; it says why, and which snapshot succeeds it.
+    """
     manifest: dict[str, Any] = json.loads(snapshot.manifest)
     if snapshot.withdrawn_at is None:
         return manifest
@@ -327,7 +340,7 @@ def shown_manifest(snapshot: Snapshot) -> dict[str, Any]:
 
     for phase in manifest["phases"]:
         phase["entries"] = [
-            {key: entry[key] for key in entry if key not in _OF_VALUES}
+            {key: entry[key] for key in entry if key not in _VALUE_KEYS}
             for entry in phase["entries"]
         ]
 

@@ -42,11 +42,11 @@ def note_moments() -> int:
     ).distinct()
 
     for phase in running.select_related("campaign", "collection").prefetch_related("extensions"):
-        known = set(phase.moments.values_list("kind", "of"))
+        noted_before = set(phase.moments.values_list("kind", "of"))
         for kind, of, at, teams in _due(phase, now):
-            if (kind, of) not in known:
-                told = {"phase": phase, "kind": kind, "of": of}
-                noted += _once(told, partial(notify_moment, phase, kind, at, teams))
+            if (kind, of) not in noted_before:
+                moment = {"phase": phase, "kind": kind, "of": of}
+                noted += _once(moment, partial(notify_moment, phase, kind, at, teams))
 
     return noted
 
@@ -57,9 +57,9 @@ def note_waiting() -> int:
     waiting = due_releases(since).filter(planned_at__gt=since - OLD_NEWS)
 
     for release in waiting.select_related("phase__campaign"):
-        told = {"phase": release.phase, "kind": _Kind.WAITING, "of": release.planned_at}
-        if not PhaseMoment.objects.filter(**told).exists():
-            noted += _once(told, partial(notify_waiting, release))
+        moment = {"phase": release.phase, "kind": _Kind.WAITING, "of": release.planned_at}
+        if not PhaseMoment.objects.filter(**moment).exists():
+            noted += _once(moment, partial(notify_waiting, release))
 
     return noted
 
@@ -80,13 +80,13 @@ def note_digests() -> int:
 
     for campaign in Campaign.objects.filter(pk__in=published.order_by().values("phase__campaign")):
         first = campaign.phases.order_by("pk").first()
-        told = {"phase": first, "kind": _Kind.DIGEST, "of": ends}
-        if not PhaseMoment.objects.filter(**told).exists():
+        moment = {"phase": first, "kind": _Kind.DIGEST, "of": ends}
+        if not PhaseMoment.objects.filter(**moment).exists():
             rows = published.filter(phase__campaign=campaign).select_related(
                 "phase", "run", "participation"
             )
             noted += _once(
-                told,
+                moment,
                 partial(notify_digest, campaign, starts, list(rows.order_by("phase", "number"))),
             )
 

@@ -1,8 +1,8 @@
-"""Notify teams and organisers what happens in a campaign: mails and webhooks, written in the transaction of the event.
+"""Notify teams and organisers of the events of a campaign, by mails and webhooks.
 
-Nothing that is told depends on judgements: entries and times do not, and that something was
-evaluated is told only where the phase gives feedback. Who is told of an event is decided here and
-nowhere else.
+They are written in the transaction of the event. No notification depends on judgements: entries and
+times do not, and teams hear about evaluations only where the phase gives feedback. Who is notified
+of an event is decided only here.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from runs.services.webhooks.events import announce_of_campaign
 
 Event = Webhook.Event
 _ACCEPTED = Participation.State.ACCEPTED
-# Lines of a digest.
-_OF_DIGEST = 200
+# Most lines of a digest.
+_DIGEST_LINES = 200
 # Mails that invite a person into a campaign, in a day: taking invitations back and making them
 # again sends no more.
 MAX_INVITED = 5
@@ -58,7 +58,7 @@ def notify(
     path: str,
     about: dict[str, Any],
 ) -> None:
-    """Write an event for the members of teams in a campaign, and with `organisers` for these, too.
+    """Write an event for the members of these teams, and with `organisers` also for organisers.
 
     `path` is the address of its object below the API and `about` its ids and states, for webhooks;
     organisers' webhooks get every event. Mails have a link to the page of the campaign.
@@ -107,7 +107,7 @@ def notify_received(entry: Entry, left: Any) -> None:
     ]
     late = "late " if entry.late else ""
     subject = f"{phase.name}: received {late}entry {entry.number}, {run.tag}"
-    _of_entry(Event.ENTRY_RECEIVED, entry, subject, "\n".join(lines))
+    _notify_entry_team(Event.ENTRY_RECEIVED, entry, subject, "\n".join(lines))
 
 
 def notify_ended(entry: Entry, state: Entry.State, reason: str) -> None:
@@ -115,7 +115,7 @@ def notify_ended(entry: Entry, state: Entry.State, reason: str) -> None:
     event = Event.ENTRY_WITHDRAWN if state == Entry.State.WITHDRAWN else Event.ENTRY_DISQUALIFIED
     text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} was {state}."
     more = f" The reason: {reason}" if reason else ""
-    _of_entry(
+    _notify_entry_team(
         event,
         entry,
         f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, is {state}",
@@ -124,9 +124,11 @@ def notify_ended(entry: Entry, state: Entry.State, reason: str) -> None:
 
 
 def notify_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> None:
-    """Notify the teams of a run that its evaluation has ended, where the phase gives feedback; and organisers of one that
-    failed, anywhere. An entry does not count as an attempt while its evaluation has failed by
-    `our_fault`."""
+    """Notify the teams of a run that its evaluation has ended, where the phase gives feedback.
+
+    Organisers are notified of every failure. An entry does not count as an attempt while its
+    evaluation has failed by `our_fault`.
+    """
     entered = Entry.objects.filter(run=run, state=Entry.State.ENTERED)
     of = ("phase__campaign", "phase__collection", "run", "participation")
 
@@ -147,7 +149,7 @@ def notify_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> Non
             counts = free if our_fault else " It counts as an attempt."
 
         teams = [entry.participation] if entry.participation and open_to_team else []
-        about = _about(entry, "failed" if failed else "evaluated")
+        about = _entry_fields(entry, "failed" if failed else "evaluated")
         text = (
             f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} "
             f"{happened}.{counts}"
@@ -166,7 +168,7 @@ def notify_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> Non
 
 
 def notify_extended(extension: Extension, phase: Phase, notice: str) -> None:
-    """Notify all teams, or the one whose it is, that a phase closes later."""
+    """Notify all teams, or the one that the extension is for, that a phase closes later."""
     teams = [extension.participation] if extension.participation else accepted(phase.campaign)
     text = (
         f"Phase {phase.name} closes at {time_text(extension.new)} instead of "
@@ -174,7 +176,7 @@ def notify_extended(extension: Extension, phase: Phase, notice: str) -> None:
         f"{' for your team' if extension.participation else ''}. The reason: {extension.reason}"
         f"{f' ({notice})' if notice else ''}"
     )
-    _of_phase(
+    _notify_phase_teams(
         Event.PHASE_EXTENDED,
         phase,
         teams,
@@ -184,7 +186,7 @@ def notify_extended(extension: Extension, phase: Phase, notice: str) -> None:
 
 
 def notify_extension_cancelled(extension: Extension, phase: Phase, reason: str) -> None:
-    """Notify all teams, or the one that had the extension, that a phase closes at its old end after all."""
+    """Notify all teams, or the one that had the extension, that a phase closes at its old end."""
     teams = [extension.participation] if extension.participation else accepted(phase.campaign)
     text = (
         f"The extension of phase {phase.name} is cancelled"
@@ -193,7 +195,7 @@ def notify_extension_cancelled(extension: Extension, phase: Phase, reason: str) 
         f"not at {time_text(extension.new)}. The reason: {reason}"
     )
     subject = f"{phase.name} closes at {time_text(extension.old)} after all"
-    _of_phase(Event.PHASE_EXTENSION_CANCELLED, phase, teams, subject, text)
+    _notify_phase_teams(Event.PHASE_EXTENSION_CANCELLED, phase, teams, subject, text)
 
 
 def notify_paused(phase: Phase, reason: str) -> None:
@@ -201,26 +203,30 @@ def notify_paused(phase: Phase, reason: str) -> None:
         f"Phase {phase.name} takes no entries at present. The reason: {reason}\n\nIts end stays "
         "as it is."
     )
-    _of_phase(Event.PHASE_PAUSED, phase, accepted(phase.campaign), f"{phase.name} is paused", text)
+    _notify_phase_teams(
+        Event.PHASE_PAUSED, phase, accepted(phase.campaign), f"{phase.name} is paused", text
+    )
 
 
 def notify_resumed(phase: Phase) -> None:
     text = f"Phase {phase.name} takes entries again. It closes at {time_text(phase.closes_at)}."
-    _of_phase(Event.PHASE_RESUMED, phase, accepted(phase.campaign), f"{phase.name} goes on", text)
+    _notify_phase_teams(
+        Event.PHASE_RESUMED, phase, accepted(phase.campaign), f"{phase.name} goes on", text
+    )
 
 
 def notify_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Participation]) -> None:
     """Notify teams that a phase has opened, closes soon or has closed for them."""
     if kind == PhaseMoment.Kind.OPENED:
         text = f"Phase {phase.name} takes entries. It closes at {time_text(at)}."
-        _of_phase(Event.PHASE_OPENED, phase, teams, f"{phase.name} is open", text)
+        _notify_phase_teams(Event.PHASE_OPENED, phase, teams, f"{phase.name} is open", text)
     elif kind == PhaseMoment.Kind.CLOSED:
         late = (
             f" Late entries are taken until {time_text(phase.late_closes_at)}."
             if phase.late_closes_at
             else ""
         )
-        _of_phase(
+        _notify_phase_teams(
             Event.PHASE_CLOSED,
             phase,
             teams,
@@ -235,7 +241,7 @@ def notify_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Partici
             "the instant itself is late.\n\nYou get this because your team has no entry yet, or "
             "slots left."
         )
-        _of_phase(
+        _notify_phase_teams(
             Event.PHASE_CLOSING,
             phase,
             teams,
@@ -245,7 +251,7 @@ def notify_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Partici
 
 
 def notify_team(participation: Participation, state: str, reason: str = "") -> None:
-    """Notify organisers that a team asks to take part, or a team what became of it."""
+    """Notify organisers that a team asks to take part, or a team of their answer."""
     events = {
         Participation.State.REQUESTED: Event.TEAM_REQUESTED,
         Participation.State.ACCEPTED: Event.TEAM_ACCEPTED,
@@ -281,8 +287,10 @@ def notify_team(participation: Participation, state: str, reason: str = "") -> N
 
 
 def notify_invited(invitation: Invitation) -> None:
-    """Notify a user who is invited to take part with a team in a campaign, and nobody else: who invites, and where it is
-    accepted."""
+    """Notify only the user who is invited to take part in a campaign with a team.
+
+    The mail says who invites, and where to accept.
+    """
     user, team, participation = invitation.user, invitation.team, invitation.participation
     if participation is None:
         return
@@ -315,8 +323,10 @@ def notify_invited(invitation: Invitation) -> None:
 
 
 def notify_released(release: Release) -> None:
-    """Notify all teams and organisers that results were released, and where a team has its packet. Nothing of them is in
-    it."""
+    """Notify all teams and organisers that results were released, and where to get the packet.
+
+    The results themselves are not in the mail.
+    """
     phase, campaign = release.phase, release.phase.campaign
     audience = release.get_audience_display()
     before = Release.objects.filter(phase=phase, audience__gte=release.audience).exclude(
@@ -347,8 +357,10 @@ def notify_released(release: Release) -> None:
 
 
 def notify_superseded(qrels: Qrels) -> None:
-    """Notify the teams of phases whose results were released by other judgements that these count now. No value is in
-    it."""
+    """Notify the teams of phases with results by other judgements that these judgements count now.
+
+    The mail contains no values.
+    """
     done = Release.objects.filter(phase__collection=qrels.collection_id).exclude(done_at=None)
     latest = {
         one.phase_id: one
@@ -407,9 +419,9 @@ def notify_waiting(release: Release) -> None:
 
 
 def notify_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -> None:
-    """Notify organisers of the entries that arrived or left on a day. It has nothing of their evaluation."""
+    """Notify organisers of the entries that arrived or left on a day, without their evaluations."""
     lines = []
-    for entry in entries[:_OF_DIGEST]:
+    for entry in entries[:_DIGEST_LINES]:
         whose = entry.participation.name if entry.participation else "organisers"
         arrived = (
             f"arrived at {time_text(entry.arrived_at)}{', late' if entry.late else ''}; "
@@ -438,12 +450,12 @@ def notify_posted(notice: CampaignNotice) -> None:
     """Notify all teams of a notice."""
     campaign = notice.campaign
     path = f"campaigns/{campaign.slug}/notices/"
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "subject": notice.title,
         "text": notice.text,
         "about": {"notice": str(notice.pk)},
     }
-    notify(Event.NOTICE_POSTED, campaign, accepted(campaign), organisers=True, path=path, **told)
+    notify(Event.NOTICE_POSTED, campaign, accepted(campaign), organisers=True, path=path, **fields)
 
 
 def accepted(campaign: Campaign) -> list[Participation]:
@@ -454,7 +466,7 @@ def time_text(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _about(entry: Entry, state: str) -> dict[str, Any]:
+def _entry_fields(entry: Entry, state: str) -> dict[str, Any]:
     team = {"team": entry.participation.team.slug} if entry.participation else {}
     return {
         "phase": entry.phase.slug,
@@ -465,19 +477,19 @@ def _about(entry: Entry, state: str) -> dict[str, Any]:
     }
 
 
-def _of_entry(event: Webhook.Event, entry: Entry, subject: str, text: str) -> None:
+def _notify_entry_team(event: Webhook.Event, entry: Entry, subject: str, text: str) -> None:
     if entry.participation is None:
         return
 
     state = event.removeprefix("entry.")
     path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
-    about, teams = _about(entry, state), [entry.participation]
+    about, teams = _entry_fields(entry, state), [entry.participation]
     notify(
         event, campaign, teams, organisers=False, subject=subject, text=text, path=path, about=about
     )
 
 
-def _of_phase(
+def _notify_phase_teams(
     event: Webhook.Event, phase: Phase, teams: Sequence[Participation], subject: str, text: str
 ) -> None:  # fmt: skip
     path, about = f"campaigns/{phase.campaign.slug}/phases/{phase.slug}/", {"phase": phase.slug}

@@ -16,26 +16,26 @@ def kept_packet(edition: Edition, participation: Participation) -> Packet | None
     rows = Packet.objects.filter(
         phase=edition.phase, participation=participation, edition=edition.name
     )
-    found = rows.first() if edition.name else None
-    if found is not None and not found.is_sound:
+    packet = rows.first() if edition.name else None
+    if packet is not None and not packet.is_sound:
         raise StoredValueCorrupt(
             f"the packet of team {participation.team} is damaged; ask the operator for a backup"
         )
 
-    return found
+    return packet
 
 
 def keep_packet(
     edition: Edition, participation: Participation, *, name: str, content: bytes, sha256: str
 ) -> Packet:
     """Keep a packet as that of its edition. Return the one that was kept first if there is one meanwhile."""
-    made = {"name": name, "content": content, "sha256": sha256}
+    fields = {"name": name, "content": content, "sha256": sha256}
     if not edition.name:
-        return Packet(phase=edition.phase, participation=participation, **made)
+        return Packet(phase=edition.phase, participation=participation, **fields)
 
     key = {"phase": edition.phase, "participation": participation, "edition": edition.name}
 
-    return Packet.objects.get_or_create(**key, defaults=made)[0]
+    return Packet.objects.get_or_create(**key, defaults=fields)[0]
 
 
 def check_evaluated(phase: Phase, qrels: Qrels) -> None:

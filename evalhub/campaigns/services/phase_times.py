@@ -1,4 +1,4 @@
-"""The times of phases: when one closes for a team, its state, and times as organisers write them."""
+"""The times of phases: when they close for a team, their state, and reading written times."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ class PhaseState(StrEnum):
 
 
 def closing_time(phase: Phase, participation: Participation | None) -> datetime:
-    """Return when a phase closes for a team: the phase's time, or a later one of an extension for all or for it."""
+    """Return when a phase closes for a team, extensions for all and for this team included."""
     own = participation.pk if participation else None
     later = [
-        one.new
-        for one in phase.extensions.all()
-        if one.participation_id is None or one.participation_id == own
+        extension.new
+        for extension in phase.extensions.all()
+        if extension.participation_id is None or extension.participation_id == own
     ]
 
     return max([phase.closes_at, *later])
 
 
 def phase_state(phase: Phase, participation: Participation | None, now: datetime) -> PhaseState:
-    """Return the state of a phase for a team, or for those without one. Intervals are half-open: at the instant of
-    `closes_at` the phase is late or closed.
+    """Return the state of a phase for a team, or for readers without a team.
 
-    Nothing has to run for a phase to open or close: this is a function of the clock, the phase and
-    its extensions.
+    Intervals are half-open: at the instant of `closes_at` the phase is late or closed. The state
+    depends only on the clock, the phase and its extensions: no process has to open or close it.
     """
     closes_at = closing_time(phase, participation)
     if now < phase.opens_at:
@@ -59,12 +58,15 @@ def phase_state(phase: Phase, participation: Participation | None, now: datetime
 
 def last_closing_time(phase: Phase) -> datetime:
     """Return when a phase has closed for every team, late entries included."""
-    later = [one.new for one in phase.extensions.all()]
+    later = [extension.new for extension in phase.extensions.all()]
     return max([phase.closes_at, phase.late_closes_at or phase.closes_at, *later])
 
 
 def read_zone(text: str) -> str:
-    """Return the IANA name of a zone; AoE is anywhere on earth. Raise InvalidInput for an unknown one."""
+    """Return the IANA name of a zone, which may be written as AoE (anywhere on earth).
+
+    Raise InvalidInput for an unknown zone.
+    """
     name = _SHORT.get(text.strip().lower(), text.strip())
     try:
         if len(name) > 64 or not re.fullmatch(r"[A-Za-z0-9_+/-]+", name):
@@ -79,23 +81,23 @@ def read_zone(text: str) -> str:
 
 
 def read_time(text: str, zone: str, *, name: str, ends: bool = False) -> datetime:
-    """Return the instant that a text means: ISO 8601 with an offset, or a day alone, which stands for its first instant
-    in the zone, or with `ends` for the instant at which it is over there.
+    """Return the instant of a text: ISO 8601 with an offset, or a day in the zone.
 
-    Raise InvalidInput, which names the field, for anything else.
+    A day means its first instant, or with `ends` the instant at which it is over. Raise
+    InvalidInput, with the name of the field, for anything else.
     """
-    given, pointer = text.strip(), f"/{name}"
+    stripped, pointer = text.strip(), f"/{name}"
     try:
-        if _DAY.fullmatch(given):
-            day = date.fromisoformat(given) + timedelta(days=ends)
+        if _DAY.fullmatch(stripped):
+            day = date.fromisoformat(stripped) + timedelta(days=ends)
             return datetime.combine(day, time(), ZoneInfo(zone)).astimezone(UTC)
 
-        found = parse_datetime(given)
-        if found and found.tzinfo:
-            return found.astimezone(UTC)
+        instant = parse_datetime(stripped)
+        if instant and instant.tzinfo:
+            return instant.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"{name}: {given[:40]!r} is not a time of the calendar", pointer=pointer
+            f"{name}: {stripped[:40]!r} is not a time of the calendar", pointer=pointer
         ) from error
 
     message = (

@@ -28,37 +28,37 @@ class ShownName:
 def draw_pseudonym(campaign: Campaign) -> int:
     """Return a number that no team of the campaign has, in an order that the campaign's secret seed shuffles: neither
     that of names nor that of arrival. The campaign's row is locked until the transaction ends."""
-    found = Campaign.objects.select_for_update().get(pk=campaign.pk)
-    taken = set(found.participations.exclude(pseudonym=None).values_list("pseudonym", flat=True))
+    current = Campaign.objects.select_for_update().get(pk=campaign.pk)
+    taken = set(current.participations.exclude(pseudonym=None).values_list("pseudonym", flat=True))
 
     for low, high in _RANGES:
         numbers = list(range(low, high + 1))
-        random.Random(f"{found.seed} {low}").shuffle(numbers)  # noqa: S311
+        random.Random(f"{current.seed} {low}").shuffle(numbers)  # noqa: S311
         if free := next((number for number in numbers if number not in taken), None):
             return free
 
-    raise Conflict(f"campaign {found} has no pseudonym left", code="conflict")
+    raise Conflict(f"campaign {current} has no pseudonym left", code="conflict")
 
 
 def shown_at_latest(campaign: Campaign) -> datetime | None:
     """Return when the names of a campaign are shown, whatever it says: nine months after the first of its evaluations
     is public. None as long as none is. It is read once for each object."""
-    known: dict[str, datetime | None] = campaign.__dict__
-    if "_shown_at_latest" not in known:
-        of = {
+    cache: dict[str, datetime | None] = campaign.__dict__
+    if "_shown_at_latest" not in cache:
+        released = {
             "phases__campaign": campaign,
             "phases__kind": Phase.Kind.EVALUATION,
             "released_at__isnull": False,
         }
         first = (
-            Collection.objects.filter(**of)
+            Collection.objects.filter(**released)
             .order_by("released_at")
             .values_list("released_at", flat=True)
             .first()
         )
-        known["_shown_at_latest"] = first + LONGEST if first else None
+        cache["_shown_at_latest"] = first + LONGEST if first else None
 
-    return known["_shown_at_latest"]
+    return cache["_shown_at_latest"]
 
 
 def hidden_until(participation: Participation) -> datetime | None:
@@ -114,20 +114,24 @@ def names_at(
     now: datetime,
 ) -> dict[int, ShownName]:
     """Return the same where results are disclosed so far."""
-    found, campaigns = dict[int, ShownName](), dict[int, Campaign]()
-    for one in participations:
-        if organiser or one == own:
+    names, campaigns = dict[int, ShownName](), dict[int, Campaign]()
+    for participation in participations:
+        if organiser or participation == own:
             hidden = False
         else:
             # One object for each campaign, which remembers what was read.
-            one.campaign = campaigns.setdefault(one.campaign_id, one.campaign)
-            hidden = is_hidden(one, disclosure, now)
+            participation.campaign = campaigns.setdefault(
+                participation.campaign_id, participation.campaign
+            )
+            hidden = is_hidden(participation, disclosure, now)
 
-        found[one.pk] = (
-            pseudonym(one) if hidden else ShownName(one.team.slug, one.shown_name, hidden=False)
+        names[participation.pk] = (
+            pseudonym(participation)
+            if hidden
+            else ShownName(participation.team.slug, participation.shown_name, hidden=False)
         )
 
-    return found
+    return names
 
 
 def hidden_tag(entry: Entry) -> str:
@@ -160,8 +164,8 @@ def veil(collection: Collection) -> datetime | None:
 
 def veil_again(campaign: Campaign) -> None:
     """After a change of when names are shown, do so for the collections of a campaign whose results were disclosed."""
-    shown = Collection.objects.filter(phases__campaign=campaign).distinct()
-    for collection in shown:
+    collections = Collection.objects.filter(phases__campaign=campaign).distinct()
+    for collection in collections:
         disclosed = collection.released_at or (
             collection.blind and collection.shown_to == Disclosure.PARTICIPANTS
         )

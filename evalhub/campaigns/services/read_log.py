@@ -47,13 +47,13 @@ def values_seen_since(phase: Phase) -> datetime | None:
 
 
 def _not_noted(phases: Sequence[Phase], origin: Origin) -> list[Phase]:
-    rows = AuditEvent.objects.filter(object_id__in=[str(one) for one in phases], action=_READ)
+    rows = AuditEvent.objects.filter(object_id__in=[str(phase) for phase in phases], action=_READ)
     noted = set(
         rows.filter(actor_key=origin.actor.pk if origin.actor else None).values_list(
             "object_id", flat=True
         )
     )
-    return [one for one in phases if str(one) not in noted]
+    return [phase for phase in phases if str(phase) not in noted]
 
 
 def _note(phases: Sequence[Phase], collection: Collection, origin: Origin) -> None:

@@ -57,7 +57,7 @@ def read_beside(entry: Entry) -> Beside | None:
     as_of = released.at if released else None
 
     try:
-        found = read_in_snapshot(
+        results = read_in_snapshot(
             lambda: read_own_results(
                 phase=phase, participation=team, qrels=qrels, sees_all=False, as_of=as_of
             )
@@ -66,26 +66,31 @@ def read_beside(entry: Entry) -> Beside | None:
         # Too much to be read for a page: the packet has it.
         return None
 
-    return _beside(found, entry)
+    return _beside(results, entry)
 
 
-def _beside(found: OwnResults, entry: Entry) -> Beside | None:
-    own = next((one for one in found.entries if one.entry.pk == entry.pk), None)
-    if own is None or own.of is None or not found.read.by_topic:
+def _beside(results: OwnResults, entry: Entry) -> Beside | None:
+    own = next((topic for topic in results.entries if topic.entry.pk == entry.pk), None)
+    if own is None or own.of is None or not results.read.by_topic:
         return None
 
-    measure, of = found.read.by_topic[0], found.sets[own.of]
-    numbers = of.by_topic[measure.name]
-    columns = (found.read.values[measure.name][own.row], numbers.low, numbers.median, numbers.high)
-    rows = zip(found.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
-    known = [
-        one
+    measure, reference_set = results.read.by_topic[0], results.sets[own.of]
+    numbers = reference_set.by_topic[measure.name]
+    columns = (
+        results.read.values[measure.name][own.row],
+        numbers.low,
+        numbers.median,
+        numbers.high,
+    )
+    rows = zip(results.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
+    topics = [
+        topic
         for row in rows
-        if math.isfinite((one := TopicBeside(*row)).value) and math.isfinite(one.median)
+        if math.isfinite((topic := TopicBeside(*row)).value) and math.isfinite(topic.median)
     ]
-    if not known:
+    if not topics:
         return None
 
-    ordered = sorted(known, key=lambda one: (-one.difference, one.topic))
+    ordered = sorted(topics, key=lambda topic: (-topic.difference, topic.topic))
 
-    return Beside(measure.name, len(of.rows), ordered, measure.lower_is_better)
+    return Beside(measure.name, len(reference_set.rows), ordered, measure.lower_is_better)

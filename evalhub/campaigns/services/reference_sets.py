@@ -98,26 +98,29 @@ def read_entry_values(
 
     Raise StatisticsError for more values than are read in one request.
     """
-    there, wanted = Q(state=Entry.State.ENTERED), phase.entries.filter(seen or Q())
+    took_part, entries = Q(state=Entry.State.ENTERED), phase.entries.filter(seen or Q())
     if as_of is not None:
         # Nothing is entered again once results are out: whoever left after that moment took part
         # until then.
-        there, wanted = there | Q(state_changed_at__gt=as_of), wanted.filter(arrived_at__lte=as_of)
+        took_part, entries = (
+            took_part | Q(state_changed_at__gt=as_of),
+            entries.filter(arrived_at__lte=as_of),
+        )
 
-    found = (
-        wanted.filter(there)
+    entries = (
+        entries.filter(took_part)
         .select_related("participation__team", "participation__campaign", "run__team")
         .defer(*_LONG)
         .order_by("number")
     )
     # Also of runs that were withdrawn since.
-    current = Evaluation.objects.filter(run__entries__in=found).evaluated()
+    current = Evaluation.objects.filter(run__entries__in=entries).evaluated()
     current = current.counting(Q(qrels=qrels), phase.collection.scores)
     rows = list(current.with_files().values_list("run_id", "pk", "same_files"))
     check_files(Evaluation, ((pk, same) for _, pk, same in rows))
-    made = {run: pk for run, pk, _ in rows}
-    kept = [entry for entry in found if entry.run_id in made]
-    keys = [made[entry.run_id] for entry in kept]
+    evaluation_of = {run: pk for run, pk, _ in rows}
+    evaluated = [entry for entry in entries if entry.run_id in evaluation_of]
+    keys = [evaluation_of[entry.run_id] for entry in evaluated]
     check_values(len(keys), qrels.topics, len(measures))
     read = {measure.name: matrix_of(keys, measure, qrels) for measure in measures}
 
@@ -125,7 +128,7 @@ def read_entry_values(
         phase,
         qrels,
         measures,
-        kept,
+        evaluated,
         keys,
         {measure.name: read[measure.name][0] for measure in measures if not measure.pools},
         {name: means for name, (_, means) in read.items()},
@@ -175,22 +178,22 @@ def with_hidden_names(read: EntryValues, own: Participation | None, at: datetime
 
 
 def _masked(entry: Entry, names: dict[int, ShownName]) -> Entry:
-    shown = names[entry.participation_id] if entry.participation_id else None
-    if shown is None or not shown.hidden:
+    name = names[entry.participation_id] if entry.participation_id else None
+    if name is None or not name.hidden:
         return entry
 
-    found, team = copy.copy(entry), copy.copy(entry.participation)
-    found.run = copy.copy(entry.run)
-    found.run.tag, found.run.description = hidden_tag(entry), ""
+    masked, team = copy.copy(entry), copy.copy(entry.participation)
+    masked.run = copy.copy(entry.run)
+    masked.run.tag, masked.run.description = hidden_tag(entry), ""
     if team is not None:
         team.team, team.name, team.affiliation = (
-            Team(slug=shown.slug, name=shown.name),
-            shown.name,
+            Team(slug=name.slug, name=name.name),
+            name.name,
             "",
         )
-        found.participation = team
+        masked.participation = team
 
-    return found
+    return masked
 
 
 def _counts(read: EntryValues, entry: Entry) -> bool:

@@ -58,10 +58,10 @@ def plan_release(
             )
             raise Conflict(message, code="release_in_the_past", pointer="/at")
 
-        over = last_closing_time(phase)
-        if at is not None and at < over and phase.kind == Phase.Kind.EVALUATION:
+        phase_end = last_closing_time(phase)
+        if at is not None and at < phase_end and phase.kind == Phase.Kind.EVALUATION:
             message = (
-                f"phase {phase.slug} closes at {time_text(over)}; its results are released then "
+                f"phase {phase.slug} closes at {time_text(phase_end)}; its results are released then "
                 "or later"
             )
             raise Conflict(message, code="phase_not_over", pointer="/at")
@@ -73,22 +73,24 @@ def plan_release(
             "with_run_files": with_run_files,
             "note": note,
         }
-        made = Release.objects.create(phase=phase, audience=audience, planned_by=user, **fields)
+        release = Release.objects.create(phase=phase, audience=audience, planned_by=user, **fields)
         after = {"planned_at": at, "qrels": qrels, "with_run_files": with_run_files}
-        told = {name: value for name, value in after.items() if value is not None}
-        record(origin, _Action.RELEASE_PLANNED, made, collection=phase.collection, after=told)
+        recorded = {name: value for name, value in after.items() if value is not None}
+        record(
+            origin, _Action.RELEASE_PLANNED, release, collection=phase.collection, after=recorded
+        )
 
-    return made
+    return release
 
 
 def cancel_release(*, release: Release, user: User, origin: Origin = SYSTEM) -> None:
     """Cancel a planned release. Raise Conflict for one that is done or cancelled, NotAllowed as for planning."""
     with transaction.atomic():
-        found = locked_release(release)
-        check_releaser(found.phase, user)
-        check_planned(found)
-        Release.objects.filter(pk=found.pk).update(cancelled_at=clock.database_now())
-        record(origin, _Action.RELEASE_CANCELLED, found, collection=found.phase.collection)
+        current = locked_release(release)
+        check_releaser(current.phase, user)
+        check_planned(current)
+        Release.objects.filter(pk=current.pk).update(cancelled_at=clock.database_now())
+        record(origin, _Action.RELEASE_CANCELLED, current, collection=current.phase.collection)
 
 
 def check_releaser(phase: Phase, user: User) -> None:

@@ -81,21 +81,21 @@ def do_release(
     the phase is over.
     """
     with transaction.atomic():
-        found = locked_release(release)
-        check_planned(found)
-        phase, audience = found.phase, Disclosure(found.audience)
+        current = locked_release(release)
+        check_planned(current)
+        phase, audience = current.phase, Disclosure(current.audience)
         # Judgements are activated under the lock of this row: the versions below do not change.
         collection = locked_collection(phase.collection)
         phase.collection = collection
         check_phases_over(collection)
         qrels = collection.active_qrels
-        if qrels is None or found.qrels_id not in (None, qrels.pk):
-            wanted = (
+        if qrels is None or current.qrels_id not in (None, qrels.pk):
+            need = (
                 "active judgements"
-                if found.qrels is None
-                else f"version {found.qrels.version} to be active"
+                if current.qrels is None
+                else f"version {current.qrels.version} to be active"
             )
-            raise Conflict(f"the {found} needs {wanted}", code="release_needs_qrels")
+            raise Conflict(f"the {current} needs {need}", code="release_needs_qrels")
 
         running = count_running(phase, qrels)
         if running and not force:
@@ -112,23 +112,23 @@ def do_release(
         entries = official(phase, partial(primary_means, qrels, phase))
         now = clock.database_now()
         fields = {"done_at": now, "qrels": qrels, "official": [str(entry.pk) for entry in entries]}
-        Release.objects.filter(pk=found.pk).update(**fields)
-        told = {"disclosure": audience.label, "qrels": qrels.version, "sha256": qrels.sha256}
+        Release.objects.filter(pk=current.pk).update(**fields)
+        recorded = {"disclosure": audience.label, "qrels": qrels.version, "sha256": qrels.sha256}
         forced = {"forced": reason, "running": running} if force else {}
-        told |= {"entries": len(entries), **forced}
+        recorded |= {"entries": len(entries), **forced}
         action = AuditEvent.Action.RELEASE_DONE
         record(
             origin,
             action,
-            found,
+            current,
             collection=collection,
             before={"disclosure": before.label},
-            after=told,
+            after=recorded,
         )
-        notify_released(found)
+        notify_released(current)
 
     return Release.objects.select_related("phase__campaign", "phase__collection", "qrels").get(
-        pk=found.pk
+        pk=current.pk
     )
 
 

@@ -117,13 +117,13 @@ def described_entries(
 
     judged = means_of(keys, [JUDGED], read.qrels.pk)
     depths = depths_of(keys)
-    places = {one.run_type: place for place, one in enumerate(sets)}
-    found = []
+    places = {reference_set.run_type: index for index, reference_set in enumerate(sets)}
+    described = []
 
     for row, pk in zip(rows, keys, strict=True):
         entry = read.entries[row]
         of = places.get(read.type_of(entry))
-        found.append(
+        described.append(
             OwnEntry(
                 row,
                 entry,
@@ -136,4 +136,4 @@ def described_entries(
             )
         )
 
-    return found
+    return described

@@ -36,31 +36,31 @@ class Tested:
     significant: bool
 
 
-def tested_entries(found: OwnResults) -> Iterator[Tested]:
+def tested_entries(results: OwnResults) -> Iterator[Tested]:
     """Yield Student's paired t test of each of the team's runs, for every measure with values of topics, against the
     run whose values are the medians of its set, and against each baseline. Against either, p values
     are corrected by Holm over the team's runs. Fewer than two common topics are not tested."""
     baselines = [
-        row for row, entry in enumerate(found.read.entries) if entry.role == Entry.Role.BASELINE
+        row for row, entry in enumerate(results.read.entries) if entry.role == Entry.Role.BASELINE
     ]
-    for measure in found.read.by_topic:
-        values = found.read.values[measure.name]
-        for place, one in enumerate(found.sets):
-            own = [entry for entry in found.entries if entry.of == place]
-            kind = f" of {one.run_type}" if one.run_type else ""
+    for measure in results.read.by_topic:
+        values = results.read.values[measure.name]
+        for index, reference_set in enumerate(results.sets):
+            own = [entry for entry in results.entries if entry.of == index]
+            kind = f" of {reference_set.run_type}" if reference_set.run_type else ""
             yield from _family(
-                measure, own, values, one.by_topic[measure.name].median, f"{MEDIAN}{kind}"
+                measure, own, values, reference_set.by_topic[measure.name].median, f"{MEDIAN}{kind}"
             )
 
         for row in baselines:
-            own = [entry for entry in found.entries if entry.row != row]
-            yield from _family(measure, own, values, values[row], found.read.entries[row].run.tag)
+            own = [entry for entry in results.entries if entry.row != row]
+            yield from _family(measure, own, values, values[row], results.read.entries[row].run.tag)
 
 
 def _family(
     measure: Measure, own: list[OwnEntry], values: Floats, other: Floats, against: str
 ) -> Iterator[Tested]:
-    rows = np.vstack([*(values[one.row] for one in own), other])
+    rows = np.vstack([*(values[entry.row] for entry in own), other])
     common = np.isfinite(rows).all(axis=0)
     topics = int(np.count_nonzero(common))
     if not own or topics < 2:
@@ -72,16 +72,16 @@ def _family(
     )
     result = family.result
 
-    for place, one in enumerate(own):
+    for index, entry in enumerate(own):
         yield Tested(
             measure,
-            one,
+            entry,
             against,
             topics,
-            float(result.difference[place]),
-            float(result.low[place]),
-            float(result.high[place]),
-            float(result.p_value[place]),
-            float(family.adjusted[place]),
-            bool(family.significant[place]),
+            float(result.difference[index]),
+            float(result.low[index]),
+            float(result.high[index]),
+            float(result.p_value[index]),
+            float(family.adjusted[index]),
+            bool(family.significant[index]),
         )

@@ -16,7 +16,7 @@ from runs.models import AuditEvent, Campaign, Collection, Phase, Snapshot, User
 from runs.services import clock
 from runs.services.audit.trail import SYSTEM, Origin, record
 
-# Of a snapshot's SHA-256 in its address; more where two begin alike.
+# Characters of a snapshot's SHA-256 in its address; more where two begin alike.
 CODE = 20
 MAX_SNAPSHOTS = 200
 _Action = AuditEvent.Action
@@ -32,8 +32,11 @@ def keep_snapshot(
     user: User,
     origin: Origin = SYSTEM,
 ) -> tuple[Snapshot, bool]:
-    """Store a snapshot, whose archive is made of its number, time and address. Return it, and whether it is new: the
-    same content is one snapshot. Raise Conflict if the campaign has too many."""
+    """Store a snapshot. Return it, and whether it is new: the same content is one snapshot.
+
+    `archive` makes the archive from the snapshot's number, time and address. Raise Conflict if the
+    campaign has too many snapshots.
+    """
     sha256 = hashlib.sha256(manifest).hexdigest()
     with transaction.atomic():
         campaign = locked(campaign)
@@ -53,7 +56,7 @@ def keep_snapshot(
             length += 1
 
         before = others.filter(phase=phase, withdrawn_at=None).order_by("-number").first()
-        made = Snapshot(
+        snapshot = Snapshot(
             campaign=campaign,
             phase=phase,
             number=(others.aggregate(most=Max("number"))["most"] or 0) + 1,
@@ -65,25 +68,27 @@ def keep_snapshot(
             actor=user,
             supersedes=before,
         )
-        made.archive = archive(made)
-        made.archive_bytes = len(made.archive)
-        made.archive_sha256 = hashlib.sha256(made.archive).hexdigest()
-        made.save(force_insert=True)
+        snapshot.archive = archive(snapshot)
+        snapshot.archive_bytes = len(snapshot.archive)
+        snapshot.archive_sha256 = hashlib.sha256(snapshot.archive).hexdigest()
+        snapshot.save(force_insert=True)
         after = {"sha256": sha256, "label": label, "phase": phase.slug if phase else None}
         record(
             origin,
             _Action.SNAPSHOT_MADE,
-            made,
+            snapshot,
             collection=phase.collection if phase else None,
             after=after,
         )
 
-    return made, True
+    return snapshot, True
 
 
 def withdraw_snapshot(*, snapshot: Snapshot, reason: str, origin: Origin = SYSTEM) -> Snapshot:
-    """Withdraw a snapshot for a reason that everybody reads who opens it; its address stays. Raise Conflict if it is
-    withdrawn already."""
+    """Withdraw a snapshot for a reason that is shown at its address, which stays.
+
+    Raise Conflict if it is withdrawn already.
+    """
     with transaction.atomic():
         rows = Snapshot.objects.filter(pk=snapshot.pk, withdrawn_at=None)
         if not rows.update(withdrawn_at=clock.database_now(), withdrawn_reason=reason):
@@ -99,28 +104,32 @@ def withdraw_snapshot(*, snapshot: Snapshot, reason: str, origin: Origin = SYSTE
 def give_doi(*, snapshot: Snapshot, doi: str, origin: Origin = SYSTEM) -> Snapshot:
     """Give a snapshot its DOI, once. Raise Conflict if it has another, or is withdrawn."""
     with transaction.atomic():
-        found = Snapshot.objects.select_for_update().get(pk=snapshot.pk)
-        if found.withdrawn_at:
-            raise Conflict(f"snapshot {found.code} is withdrawn", code="already_withdrawn")
+        current = Snapshot.objects.select_for_update().get(pk=snapshot.pk)
+        if current.withdrawn_at:
+            raise Conflict(f"snapshot {current.code} is withdrawn", code="already_withdrawn")
 
-        if found.doi and found.doi != doi:
+        if current.doi and current.doi != doi:
             message = (
-                f"snapshot {found.code} has the DOI {found.doi}, which papers may cite already"
+                f"snapshot {current.code} has the DOI {current.doi}, which papers may cite already"
             )
             raise Conflict(message, code="doi_given", pointer="/doi")
 
-        if not found.doi:
-            Snapshot.objects.filter(pk=found.pk).update(doi=doi)
-            record(origin, _Action.SNAPSHOT_CHANGED, found, before={"doi": ""}, after={"doi": doi})
-            found.doi = doi
+        if not current.doi:
+            Snapshot.objects.filter(pk=current.pk).update(doi=doi)
+            record(
+                origin, _Action.SNAPSHOT_CHANGED, current, before={"doi": ""}, after={"doi": doi}
+            )
+            current.doi = doi
 
-    return found
+    return current
 
 
 def snapshots_seen_by(user: Any) -> QuerySet[Snapshot]:
-    """Return the snapshots of campaigns that the user sees, if the user sees all of their results as well: of one phase
-    those on its collection, of a campaign those on the collections of all its phases. Hidden names
-    are pseudonyms in a snapshot as on the leaderboard."""
+    """Return the snapshots that the user sees: those of visible campaigns with visible results.
+
+    For a snapshot of one phase, these are the results on its collection; for one of a campaign,
+    those on the collections of all phases. Hidden names are pseudonyms, as on the leaderboard.
+    """
     hidden = Collection.objects.exclude(pk__in=Collection.objects.disclosed_to(user).values("pk"))
     of_all = Phase.objects.filter(collection__in=hidden.values("pk")).values("campaign")
     rows = Snapshot.objects.filter(campaign__in=Campaign.objects.visible_to(user).values("pk"))
@@ -131,5 +140,5 @@ def snapshots_seen_by(user: Any) -> QuerySet[Snapshot]:
 
 
 def _whole_second(moment: datetime) -> datetime:
-    """Files of an archive have no smaller unit of time."""
+    """Return the moment in whole seconds, as files of an archive have it."""
     return moment.replace(microsecond=0)

@@ -62,7 +62,7 @@ def check_tag_named(
     if not phase.naming:
         return
 
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         **answers,
         "team": team,
         "run_type": run_type,
@@ -72,11 +72,11 @@ def check_tag_named(
     choices, pattern, expected = _choices(phase), "", ""
 
     for part in _PART.finditer(phase.naming):
-        name, said = part[1], str(given.get(part[1]) or "")
-        if not name or said:
-            pattern, expected = pattern + re.escape(said or part[0]), expected + (said or part[0])
+        name, value = part[1], str(fields.get(part[1]) or "")
+        if not name or value:
+            pattern, expected = pattern + re.escape(value or part[0]), expected + (value or part[0])
         else:
-            among = "|".join(re.escape(one) for one in choices.get(name, []))
+            among = "|".join(re.escape(choice) for choice in choices.get(name, []))
             pattern, expected = f"{pattern}(?:{_ANY.get(name, among)})", expected + part[0]
 
     if not re.fullmatch(pattern, tag, re.IGNORECASE | re.ASCII):
@@ -90,12 +90,12 @@ def check_tag_named(
 def _choices(phase: Phase) -> dict[str, list[str]]:
     """Return the fields of an entry that are one of some texts, all of which can stand in a tag."""
     fields = {
-        one["key"]: list(one["choices"])
-        for one in phase.form
-        if one["type"] == "choice" and one.get("required")
+        field["key"]: list(field["choices"])
+        for field in phase.form
+        if field["type"] == "choice" and field.get("required")
     }
     if phase.run_types:
-        fields["run_type"] = [one["key"] for one in phase.run_types]
+        fields["run_type"] = [field["key"] for field in phase.run_types]
 
     return {
         key: texts

@@ -28,17 +28,17 @@ class Subject:
 
 def subjects_of(campaign: Campaign) -> dict[tuple[str, str], Subject]:
     """Return what the events of a campaign are about, by the type and id of their objects."""
-    found = {("campaign", str(campaign)): Subject("the campaign")}
+    subjects = {("campaign", str(campaign)): Subject("the campaign")}
     for phase in campaign.phases.all():
-        found["phase", f"{campaign}/{phase.slug}"] = Subject(f"phase {phase.slug}", phase.slug)
+        subjects["phase", f"{campaign}/{phase.slug}"] = Subject(f"phase {phase.slug}", phase.slug)
 
     for team in campaign.participations.select_related("team"):
-        found["participation", f"{team.team} in {campaign}"] = Subject(
+        subjects["participation", f"{team.team} in {campaign}"] = Subject(
             f"team {team.team}", None, str(team.team)
         )
 
     for agreement in campaign.agreements.all():
-        found["agreement", f"{agreement.title} of {campaign}"[:200]] = Subject(
+        subjects["agreement", f"{agreement.title} of {campaign}"[:200]] = Subject(
             f"agreement {agreement.title}"
         )
 
@@ -52,20 +52,20 @@ def subjects_of(campaign: Campaign) -> dict[tuple[str, str], Subject]:
     )
 
     for pk, number, tag, phase, team in entries.values_list(*columns):
-        found["entry", str(pk)] = Subject(f"entry {number} of {phase}, {tag}", phase, team)
+        subjects["entry", str(pk)] = Subject(f"entry {number} of {phase}, {tag}", phase, team)
 
     for release in Release.objects.filter(phase__campaign=campaign).select_related("phase"):
         words = f"release of {release.phase.slug} to {release.get_audience_display()}"
-        found["release", str(release.pk)] = Subject(words, release.phase.slug)
+        subjects["release", str(release.pk)] = Subject(words, release.phase.slug)
 
     for snapshot in campaign.snapshots.select_related("phase"):
         of = snapshot.phase.slug if snapshot.phase else None
-        found["snapshot", snapshot.code] = Subject(f"snapshot {snapshot.code}", of)
+        subjects["snapshot", snapshot.code] = Subject(f"snapshot {snapshot.code}", of)
 
     for pk, title in campaign.notices.values_list("pk", "title"):
-        found["campaignnotice", str(pk)] = Subject(f"notice {title}")
+        subjects["campaignnotice", str(pk)] = Subject(f"notice {title}")
 
-    return found
+    return subjects
 
 
 def events_of(
@@ -75,20 +75,22 @@ def events_of(
 
     An earlier draft of the same slug, which was deleted, is another campaign.
     """
-    kept = [
+    matching = [
         (kind, key)
-        for (kind, key), one in subjects.items()
-        if phase in ("", one.phase) and team in ("", one.team)
+        for (kind, key), subject in subjects.items()
+        if phase in ("", subject.phase) and team in ("", subject.team)
     ]
-    of_kinds = Q(pk__in=())
+    about = Q(pk__in=())
 
-    for kind in {kind for kind, _ in kept}:
-        of_kinds |= Q(object_type=kind, object_id__in=[key for of, key in kept if of == kind])
+    for kind in {kind for kind, _ in matching}:
+        about |= Q(object_type=kind, object_id__in=[key for of, key in matching if of == kind])
 
-    made = (
+    creation = (
         AuditEvent.objects.filter(object_id=str(campaign), action=_ACTION.CAMPAIGN_CREATED)
         .order_by("-pk")
         .first()
     )
 
-    return AuditEvent.objects.filter(of_kinds, action__in=ACTIONS, pk__gte=made.pk if made else 0)
+    return AuditEvent.objects.filter(
+        about, action__in=ACTIONS, pk__gte=creation.pk if creation else 0
+    )

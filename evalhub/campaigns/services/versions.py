@@ -48,7 +48,7 @@ class Edition:
 
 def latest_release(phase: Phase) -> Edition | None:
     """Return the latest release of a phase's results, with those that it supersedes; None if there is none."""
-    found: Edition | None = None
+    edition: Edition | None = None
     for release in (
         Release.objects.filter(phase=phase, done_at__isnull=False)
         .select_related("qrels")
@@ -56,11 +56,11 @@ def latest_release(phase: Phase) -> Edition | None:
     ):
         if release.qrels is not None and release.done_at is not None:
             audience, official = Disclosure(release.audience), tuple(release.official)
-            found = Edition(
-                phase, release.qrels, audience, release.done_at, str(release.pk), found, official
+            edition = Edition(
+                phase, release.qrels, audience, release.done_at, str(release.pk), edition, official
             )
 
-    return found
+    return edition
 
 
 def edition_of(phase: Phase, active: Qrels, *, sees_all: bool) -> Edition:
