@@ -1,4 +1,4 @@
-"""What campaigns have to say about teams, collections, runs and evaluations: the receivers of `runs.hooks`."""
+"""Receivers of `runs.hooks`: campaigns take part in changes of teams, runs and evaluations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the campaigns, phases, teams and entries that a request names: what its user cannot see does not exist."""
+"""Find the campaigns, phases, teams and entries of a request among those that its user sees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runs.web.access import find_once
 
 
 def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
-    """Return a published campaign, or a draft of which the user is an organiser."""
+    """Return a published campaign, or a draft that the user organises."""
 
     def read() -> Campaign | None:
         visible = Campaign.objects.visible_to(request.user).select_related("team")
@@ -31,7 +31,7 @@ def visible_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
 
 
 def organised_campaign(request: HttpRequest | Request, slug: str) -> Campaign:
-    """Return a campaign of which the user is an organiser. Raise NotAllowed if the user may only see it."""
+    """Return a campaign that the user organises. Raise NotAllowed if the user may only see it."""
     campaign = visible_campaign(request, slug)
     check_organiser(campaign, request.user)
     return campaign
@@ -43,8 +43,7 @@ def may_organise(request: Request, body: Any, campaign: str, **_: Any) -> bool:
 
 
 def takes_part(request: Request, body: Any, campaign: str, entrant: str = "", **_: Any) -> bool:
-    """Return whether the user, who did something in a campaign, still takes part in it: in this team, if one is
-    named."""
+    """Return whether the user still takes part in a campaign, with this team if one is named."""
     own = {"participation__team__slug": entrant} if entrant else {}
     rows = CampaignMember.objects.filter(
         campaign__slug=campaign, user=request.user.pk, left_at=None
@@ -66,7 +65,10 @@ def visible_phase(request: HttpRequest | Request, campaign: str, slug: str) -> P
 
 
 def organised_phase(request: HttpRequest | Request, campaign: str, slug: str) -> Phase:
-    """Return a phase of a campaign of which the user is an organiser. Raise NotAllowed if the user may only see it."""
+    """Return a phase of a campaign that the user organises.
+
+    Raise NotAllowed if the user may only see it.
+    """
     phase = visible_phase(request, campaign, slug)
     check_organiser(phase.campaign, request.user)
     return phase
@@ -84,7 +86,7 @@ def participation_of(user: Any, campaign: Campaign) -> Participation | None:
 
 
 def own_participation(request: HttpRequest | Request, campaign: Campaign) -> Participation:
-    """Return the caller's team in a campaign. Raise NotAllowed for whoever takes part with none."""
+    """Return the user's team in a campaign. Raise NotAllowed if the user has none."""
     participation = participation_of(request.user, campaign)
     if participation is None:
         raise NotAllowed(f"only members of a team in campaign {campaign} can do this")
@@ -92,7 +94,7 @@ def own_participation(request: HttpRequest | Request, campaign: Campaign) -> Par
 
 
 def participations_of(user: Any, campaign: Campaign) -> QuerySet[Participation]:
-    """Return the teams of a campaign that the user sees: organisers see all, others those that they are in."""
+    """Return the teams of a campaign that the user sees: all for organisers, else the own team."""
     rows = campaign.participations.select_related("team", "campaign__team")
     if is_organiser(campaign, user):
         return rows
@@ -114,7 +116,7 @@ def visible_participation(
 
 
 def entries_of(user: Any) -> QuerySet[Entry]:
-    """Return the entries that the user sees: organisers those of their campaigns, members those of their teams."""
+    """Return the entries of the campaigns that the user organises and of the user's teams."""
     with_all = (
         "participation__team",
         "run__team",

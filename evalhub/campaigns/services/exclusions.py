@@ -24,17 +24,16 @@ def exclude_topics(
     enqueue: Callable[[Qrels], object],
     origin: Origin = SYSTEM,
 ) -> None:
-    """Let these topics, and no others, be without effect in a phase, or with none count all of them again. The
-    judgements of its collection become a version without them, by which every run is evaluated
-    again.
+    """Exclude these topics, and no others, from a phase; without topics, count all of them again.
 
-    Raise Conflict (`already_released`) once results are disclosed to anybody else: then a new
-    version of the judgements is the way; InvalidInput for an unknown topic and without a reason;
-    NotAllowed for whoever does not manage the collection.
+    Every run is evaluated again by a version of the judgements without them. Raise Conflict
+    (`already_released`) once results are disclosed: then upload a new version of the judgements;
+    InvalidInput for an unknown topic and without a reason; NotAllowed unless the user manages the
+    collection.
     """
     with storing(), transaction.atomic():
-        # A release of the collection locks its row, too: of both, the second one sees the first
-        # one's effect.
+        # A release of the collection locks its row, too: if both happen at once, the second one
+        # sees what the first one did.
         collection = Collection.objects.select_for_update().get(pk=phase.collection_id)
         phase = locked_phase(phase)
         if not Collection.objects.managed_by(user).filter(pk=collection.pk).exists():

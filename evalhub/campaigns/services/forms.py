@@ -18,65 +18,73 @@ _KEY = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _PARTS = {"key", "type", "label", "help", "choices", "required", "public", "max_length"}
 
 
-def read_form(given: Any) -> list[dict[str, Any]]:
-    """Return the fields of a form with every part filled in. Raise InvalidInput for the first one that is wrong."""
-    read: list[dict[str, Any]] = []
-    for place, one in enumerate(_list(given, "/form", MAX_FIELDS)):
-        where = f"/form/{place}"
-        if not isinstance(one, dict) or set(one) - _PARTS:
+def read_form(content: Any) -> list[dict[str, Any]]:
+    """Return the fields of a form with every part filled in.
+
+    Raise InvalidInput for the first wrong field.
+    """
+    fields: list[dict[str, Any]] = []
+    for index, field in enumerate(_list(content, "/form", MAX_FIELDS)):
+        pointer = f"/form/{index}"
+        if not isinstance(field, dict) or set(field) - _PARTS:
             raise InvalidInput(
-                f"a field of the form has {', '.join(sorted(_PARTS))}", pointer=where
+                f"a field of the form has {', '.join(sorted(_PARTS))}", pointer=pointer
             )
 
-        key, label = _key(one, where, read), _label(one, where)
-        kind = one.get("type", "text")
+        key, label = _key(field, pointer, fields), _label(field, pointer)
+        kind = field.get("type", "text")
         if kind not in TYPES:
             raise InvalidInput(
-                f"field {key}: the type is one of {', '.join(TYPES)}", pointer=f"{where}/type"
+                f"field {key}: the type is one of {', '.join(TYPES)}", pointer=f"{pointer}/type"
             )
 
-        choices = one.get("choices", [])
-        wanted = kind in ("choice", "choices")
-        fitting = isinstance(choices, list) and all(
+        choices = field.get("choices", [])
+        has_choices = kind in ("choice", "choices")
+        are_texts = isinstance(choices, list) and all(
             isinstance(c, str) and 0 < len(c) <= 200 for c in choices
         )
         if (
-            not fitting
-            or bool(choices) != wanted
+            not are_texts
+            or bool(choices) != has_choices
             or len(set(choices)) != len(choices)
             or len(choices) > MAX_CHOICES
         ):
-            say = (
-                f"field {key}: "
-                f"{'1 to 50 different texts' if wanted else 'no choices, unless its type is choice(s)'}"
+            expected = (
+                "1 to 50 different texts"
+                if has_choices
+                else "no choices, unless its type is choice(s)"
             )
-            raise InvalidInput(say, pointer=f"{where}/choices")
+            raise InvalidInput(f"field {key}: {expected}", pointer=f"{pointer}/choices")
 
-        length = one.get("max_length", MAX_LENGTH)
+        length = field.get("max_length", MAX_LENGTH)
         if type(length) is not int or not 1 <= length <= MAX_LENGTH:
             raise InvalidInput(
-                f"field {key}: max_length is 1 to {MAX_LENGTH}", pointer=f"{where}/max_length"
+                f"field {key}: max_length is 1 to {MAX_LENGTH}", pointer=f"{pointer}/max_length"
             )
 
         flags = {
-            name: one.get(name, default)
+            name: field.get(name, default)
             for name, default in (("required", False), ("public", True))
         }
         if any(type(flag) is not bool for flag in flags.values()) or not isinstance(
-            one.get("help", ""), str
+            field.get("help", ""), str
         ):
             raise InvalidInput(
-                f"field {key}: required and public are true or false, help is a text", pointer=where
+                f"field {key}: required and public are true or false, help is a text",
+                pointer=pointer,
             )
 
-        extra = {"help": one.get("help", "")[:1_000], "choices": choices, "max_length": length}
-        read.append({"key": key, "type": kind, "label": label, **extra, **flags})
+        extra = {"help": field.get("help", "")[:1_000], "choices": choices, "max_length": length}
+        fields.append({"key": key, "type": kind, "label": label, **extra, **flags})
 
-    return read
+    return fields
 
 
 def read_run_types(given: Any) -> list[dict[str, str]]:
-    """Return the types of runs that an entry chooses from. Raise InvalidInput for the first one that is wrong."""
+    """Return the types of runs that an entry chooses from.
+
+    Raise InvalidInput for the first wrong type.
+    """
     read: list[dict[str, str]] = []
     for place, one in enumerate(_list(given, "/run_types", 20)):
         where = f"/run_types/{place}"
@@ -89,7 +97,10 @@ def read_run_types(given: Any) -> list[dict[str, str]]:
 
 
 def read_answers(form: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answers to a form. Raise Unprocessable for an unknown field, a missing one and a wrong answer."""
+    """Return the answers to a form.
+
+    Raise Unprocessable for an unknown field, a missing answer and a wrong one.
+    """
     fields = {field["key"]: field for field in form}
     if unknown := [key for key in given if key not in fields]:
         raise _bad(
@@ -109,7 +120,10 @@ def read_answers(form: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) ->
 
 
 def read_run_type(run_types: Sequence[Mapping[str, str]], given: str) -> str:
-    """Return the key of a run type. Raise Unprocessable unless it is one of the phase's, or there are none."""
+    """Return the key of a run type.
+
+    Raise Unprocessable unless the phase has this type, or has no types.
+    """
     keys = [one["key"] for one in run_types]
     if given in keys or (not keys and not given):
         return given

@@ -1,4 +1,4 @@
-"""What campaigns forbid elsewhere: runs sent past an open phase, withdrawing entered runs, early releases, files."""
+"""Checks of campaigns on other actions: uploads, withdrawals, releases and reading files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _DECIDING = (Phase.Kind.EVALUATION, Phase.Kind.DEVELOPMENT)
 
 
 def check_outside(run: Run) -> None:
-    """Raise Conflict (`enter_through_phase`) for a run that is sent to the collection of an open phase, and not into the
-    phase: for a participant while an evaluation is open to the team, for anybody else but
-    organisers until the last end of an evaluation or development phase."""
+    """Raise Conflict (`enter_through_phase`) for a run that is uploaded past an open phase.
+
+    A participant has to enter it into the phase while an evaluation is open to the team; anybody
+    else except organisers has to wait for the last end of an evaluation or development phase.
+    """
     phases = _phases(run.collection, *_DECIDING)
     if not phases:
         return
@@ -53,7 +55,7 @@ def check_outside(run: Run) -> None:
 
 
 def check_not_entered(run: Run) -> None:
-    """Raise Conflict for a run that is entered in a phase, or was disqualified there: that stays on record."""
+    """Raise Conflict for a run that is entered in a phase, or was disqualified there."""
     entries = (
         Entry.objects.filter(run=run)
         .exclude(state=Entry.State.WITHDRAWN)
@@ -73,7 +75,7 @@ def check_not_entered(run: Run) -> None:
 
 
 def check_removable(run: Run) -> None:
-    """Raise Conflict for a run that is entered in a phase: who takes it out of the collection disqualifies it first."""
+    """Raise Conflict for a run that is entered in a phase, until its entry is disqualified."""
     entry = Entry.objects.filter(run=run, state=_ENTERED).select_related("phase__campaign").first()
     if entry:
         message = (
@@ -83,9 +85,11 @@ def check_removable(run: Run) -> None:
 
 
 def check_file_released(run: Run, user: Any) -> None:
-    """Raise NotAllowed for the file of another team's run that was entered in a phase, unless a release of the phase
-    gave the files of runs to the user. Those of entries that were withdrawn or disqualified are
-    never given, but for phases that make no entry official."""
+    """Raise NotAllowed for the file of another team's entered run that was not released to the user.
+
+    Files of withdrawn or disqualified entries are never released, except in phases without
+    official entries.
+    """
     deciding = Q(state=_ENTERED) | Q(phase__kind__in=_DECIDING)
     entries = list(
         Entry.objects.filter(deciding, run=run).select_related(
@@ -121,7 +125,10 @@ def check_file_released(run: Run, user: Any) -> None:
 
 
 def check_phases_over(collection: Collection) -> None:
-    """Raise Conflict for a collection on which an evaluation phase has not closed for every team. Its row is locked."""
+    """Raise Conflict if an evaluation phase on a collection has not closed for every team.
+
+    The row of the collection is locked.
+    """
     for phase in _phases(collection, Phase.Kind.EVALUATION):
         if clock.database_now() < last_closing_time(phase):
             message = f"phase {phase} is not over; its entries would see the judgements"

@@ -1,4 +1,4 @@
-"""What the clock does to phases is told once: they open, close soon, and have closed. Deadlines never wait for it."""
+"""Notify once that a phase opens, closes soon or has closed. Deadlines do not wait for that."""
 
 from __future__ import annotations
 
@@ -25,16 +25,19 @@ from runs.services import clock
 
 _Kind = PhaseMoment.Kind
 _HOURS = ((_Kind.CLOSING_72, 72), (_Kind.CLOSING_24, 24), (_Kind.CLOSING_2, 2))
-# Longer ago, nothing is told of an opening or a closing: a server that was down for long does not
-# send old news.
+# An opening or a closing longer ago is not announced: a server that was down does not send old
+# news.
 OLD_NEWS = timedelta(days=2)
-# How long a release waits before organisers are told.
+# How long a release waits before organisers are notified.
 PATIENCE = timedelta(minutes=30)
 
 
 def note_moments() -> int:
-    """Tell of every moment that has come and was not told, and return how many those are. Dispatchers that do this at
-    the same time tell it once: the row of a moment is unique, and is written with what is told."""
+    """Notify teams of every moment that has come, once, and return the number of new moments.
+
+    Two dispatchers cannot announce the same moment: its row is unique, and is written in the
+    transaction of the notification.
+    """
     now, noted = clock.database_now(), 0
     lately = Q(closes_at__gt=now - OLD_NEWS) | Q(extensions__new__gt=now - OLD_NEWS)
     running = Phase.objects.filter(
@@ -52,7 +55,7 @@ def note_moments() -> int:
 
 
 def note_waiting() -> int:
-    """Tell organisers once of each release that was due half an hour ago and waits. Return how many those are."""
+    """Notify organisers once of each release that waits for half an hour. Return their number."""
     noted, since = 0, clock.database_now() - PATIENCE
     waiting = due_releases(since).filter(planned_at__gt=since - OLD_NEWS)
 
@@ -65,8 +68,10 @@ def note_waiting() -> int:
 
 
 def note_digests() -> int:
-    """Tell organisers once of the entries of the last whole day (UTC), where there were any. Return of how many
-    campaigns they were told."""
+    """Notify organisers once of the entries of the last whole day (UTC), if there were any.
+
+    Return the number of campaigns with a new digest.
+    """
     now, noted = clock.database_now(), 0
     ends = datetime.combine(now.astimezone(UTC).date(), time(tzinfo=UTC))
     starts = ends - timedelta(days=1)
@@ -96,7 +101,7 @@ def note_digests() -> int:
 def _due(
     phase: Phase, now: datetime
 ) -> Iterator[tuple[str, datetime, datetime, list[Participation]]]:
-    """Yield the moments that have come: the kind, the instant that it belongs to, the closing, and the teams."""
+    """Yield the moments that have come: kind, instant, closing time and teams."""
     by_end: dict[datetime, list[Participation]] = defaultdict(list)
     for team in accepted(phase.campaign):
         by_end[closing_time(phase, team)].append(team)
@@ -126,7 +131,7 @@ def _due(
 
 
 def _next(end: datetime, hours: int) -> datetime:
-    """Return when the reminder after this one comes, or the end: of several that were missed only the last is sent."""
+    """Return when the next reminder comes, or the end: only the last missed reminder is sent."""
     later = [other for _, other in _HOURS if other < hours]
     return end - timedelta(hours=max(later, default=0))
 
@@ -137,7 +142,7 @@ def _may_enter_more(phase: Phase, team: Participation) -> bool:
 
 
 def _once(moment: dict[str, Any], tell: Callable[[], None]) -> bool:
-    """Write a moment and tell of it. Return whether nobody had done so before."""
+    """Write a moment and notify of it. Return whether it is new."""
     try:
         with transaction.atomic():
             PhaseMoment.objects.create(**moment)

@@ -20,7 +20,7 @@ MAX_TESTED = 500
 
 
 class TestedPlace(NamedTuple):
-    """The tier of an entry, and whether it is in the set of the best; None where the test does not give one."""
+    """The tier of an entry, and whether it is in the set of the best (None without a test of it)."""
 
     tier: int
     in_best_set: bool | None
@@ -29,11 +29,13 @@ class TestedPlace(NamedTuple):
 def placed_entries(
     read: EntryValues, stood: tuple[str, ...] | None = None
 ) -> list[tuple[int, int | None]]:
-    """Return the places among the entries of the official ones and those that organisers entered, best mean of the
-    primary measure first, with ranks 1, 2, 2, 4; baselines and runs out of competition stand at
-    their places with None. Official ones that the leaderboard does not rank, as their means cover
-    fewer topics, follow with None. `stood` names the official ones where a release has fixed
-    them."""
+    """Return the rows of official entries and of those that organisers entered, with their ranks.
+
+    The best mean of the primary measure is first, and ranks are as in 1, 2, 2, 4. Baselines and
+    runs out of competition are placed by their means with None. Official entries that cannot be
+    ranked, since their means cover fewer topics, follow with None. `stood` has the ids of the
+    official entries where a release has fixed them.
+    """
     row_of = {entry.run_id: row for row, entry in enumerate(read.entries)}
 
     def means(runs: list[UUID]) -> dict[UUID, float]:
@@ -63,7 +65,7 @@ def placed_entries(
 
 
 def _ranks(read: EntryValues, rows: list[int]) -> dict[int, int]:
-    """Return the rank by the primary measure of each of these rows that can be ranked among them."""
+    """Return the ranks by the primary measure of those of these rows that can be ranked."""
     measure, row_of = read.measures[0], {read.evaluations[row]: row for row in rows}
     order = fair_order(
         {key: read.means[measure.name][key] for key in row_of},
@@ -76,8 +78,10 @@ def _ranks(read: EntryValues, rows: list[int]) -> dict[int, int]:
 
 
 def tiers_of(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[int, TestedPlace]:
-    """Return the tier of each ranked row by the primary measure, and whether it can be the best, if there are enough
-    topics and not too many runs."""
+    """Return the tier of each ranked row by the primary measure, and whether it can be the best.
+
+    The result is empty with too few topics or too many runs.
+    """
     rows, measure = [row for row, rank in places if rank], read.measures[0]
     if measure.name not in read.values or not 2 <= len(rows) <= MAX_TESTED:
         return {}

@@ -9,7 +9,7 @@ from runs.models import Packet, Participation, Phase, Qrels
 
 
 def kept_packet(edition: Edition, participation: Participation) -> Packet | None:
-    """Return the packet that was made of this edition; None if there is none, or for a draft, which is not kept.
+    """Return the packet of this edition, or None if there is none. Packets of drafts are not kept.
 
     Raise StoredValueCorrupt for one that is damaged: it cannot be made again as it was.
     """
@@ -28,7 +28,7 @@ def kept_packet(edition: Edition, participation: Participation) -> Packet | None
 def keep_packet(
     edition: Edition, participation: Participation, *, name: str, content: bytes, sha256: str
 ) -> Packet:
-    """Keep a packet as that of its edition. Return the one that was kept first if there is one meanwhile."""
+    """Keep a packet for its edition. Return the first one if another was kept meanwhile."""
     fields = {"name": name, "content": content, "sha256": sha256}
     if not edition.name:
         return Packet(phase=edition.phase, participation=participation, **fields)

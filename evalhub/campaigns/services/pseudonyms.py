@@ -1,4 +1,4 @@
-"""The names of teams in campaigns: hidden behind pseudonyms until an instant, which the clock lifts at reading time."""
+"""The names of teams in campaigns: pseudonyms until an instant, which is checked when they are read."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ class ShownName:
 
 
 def draw_pseudonym(campaign: Campaign) -> int:
-    """Return a number that no team of the campaign has, in an order that the campaign's secret seed shuffles: neither
-    that of names nor that of arrival. The campaign's row is locked until the transaction ends."""
+    """Return a number that no other team of the campaign has, in an order shuffled by its seed.
+
+    The seed is secret, so that numbers follow neither names nor arrival. The row of the campaign is
+    locked until the transaction ends.
+    """
     current = Campaign.objects.select_for_update().get(pk=campaign.pk)
     taken = set(current.participations.exclude(pseudonym=None).values_list("pseudonym", flat=True))
 
@@ -41,8 +44,10 @@ def draw_pseudonym(campaign: Campaign) -> int:
 
 
 def shown_at_latest(campaign: Campaign) -> datetime | None:
-    """Return when the names of a campaign are shown, whatever it says: nine months after the first of its evaluations
-    is public. None as long as none is. It is read once for each object."""
+    """Return when the names of a campaign are shown at the latest, or None if that is open.
+
+    It is nine months after the first of its evaluations became public. Each object reads it once.
+    """
     cache: dict[str, datetime | None] = campaign.__dict__
     if "_shown_at_latest" not in cache:
         released = {
@@ -62,8 +67,10 @@ def shown_at_latest(campaign: Campaign) -> datetime | None:
 
 
 def hidden_until(participation: Participation) -> datetime | None:
-    """Return until when the name of a team is hidden: its own instant, or else its campaign's, and not longer than nine
-    months after the public release."""
+    """Return until when the name of a team is hidden: its own instant, or else its campaign's.
+
+    It ends at most nine months after the public release.
+    """
     until = participation.anonymous_until or participation.campaign.anonymous_until
     latest = shown_at_latest(participation.campaign) if until else None
     return min(until, latest) if until and latest else until
@@ -90,7 +97,7 @@ def hides(
 
 
 def pseudonym(participation: Participation) -> ShownName:
-    """Return what stands for a team whose name is hidden."""
+    """Return the pseudonym of a team with a hidden name."""
     number = f"{participation.pseudonym or 0:02}"
     return ShownName(f"team-{number}", f"Team {number}", hidden=True)
 
@@ -102,7 +109,7 @@ def shown_names(
     organiser: bool,
     now: datetime,
 ) -> dict[int, ShownName]:
-    """Return what a reader sees in place of each team, by its key."""
+    """Return the names that a reader of a phase sees, by the keys of the teams."""
     return names_at(phase.collection.disclosure, participations, own, organiser, now)
 
 
@@ -113,7 +120,7 @@ def names_at(
     organiser: bool,
     now: datetime,
 ) -> dict[int, ShownName]:
-    """Return the same where results are disclosed so far."""
+    """Return the names that a reader sees under this disclosure, by the keys of the teams."""
     names, campaigns = dict[int, ShownName](), dict[int, Campaign]()
     for participation in participations:
         if organiser or participation == own:
@@ -135,16 +142,16 @@ def names_at(
 
 
 def hidden_tag(entry: Entry) -> str:
-    """Return what stands for the tag of an entry whose team is hidden."""
+    """Return the replacement for the tag of an entry of a hidden team."""
     number = entry.participation.pseudonym if entry.participation else None
     return f"T{number or 0:02}-{entry.number}"
 
 
 def veil(collection: Collection) -> datetime | None:
-    """Return until when the general addresses of a collection stay closed to all but its organisers: as long as they
-    would show the name of a team with an entry that is hidden. None if there is none.
+    """Return until when only organisers see the general addresses of a collection, or None.
 
-    Leaderboards of phases have pseudonyms; the general addresses know nothing of campaigns.
+    These addresses know nothing of campaigns and would show the names of hidden teams with entries.
+    Leaderboards of phases have pseudonyms.
     """
     ends, campaigns = list[datetime](), dict[int, Campaign]()
     teams = (
@@ -163,7 +170,7 @@ def veil(collection: Collection) -> datetime | None:
 
 
 def veil_again(campaign: Campaign) -> None:
-    """After a change of when names are shown, do so for the collections of a campaign whose results were disclosed."""
+    """Update the veils of a campaign's disclosed collections after its times of hiding changed."""
     collections = Collection.objects.filter(phases__campaign=campaign).distinct()
     for collection in collections:
         disclosed = collection.released_at or (

@@ -1,5 +1,7 @@
-"""Who read values of the entries of a phase before anybody else could: the organisers. It is on record, and extensions
-that are announced afterwards say so."""
+"""Record when organisers read values of entries that nobody else sees yet.
+
+Extensions that are announced afterwards say so.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ _READ = AuditEvent.Action.VALUES_READ
 
 
 def note_values_read(collection: Collection, origin: Origin) -> None:
-    """Record that somebody reads values on a collection whose results organisers alone see, once for each person and
-    phase that has entries of teams. It is written after the open snapshot, and before the values
-    are sent."""
+    """Record that somebody reads values that only organisers see, once for each person and phase.
+
+    Only phases with entries of teams are recorded, after the open snapshot and before the values
+    are sent.
+    """
     if origin.actor is None or collection.disclosure != Disclosure.ORGANISERS:
         return
 
@@ -37,7 +41,7 @@ def note_values_read(collection: Collection, origin: Origin) -> None:
 
 
 def values_seen_since(phase: Phase) -> datetime | None:
-    """Return when an organiser first read values of a phase while nobody else saw them; None if none did."""
+    """Return when an organiser first read values of a phase that nobody else saw, or None."""
     rows = AuditEvent.objects.filter(object_id=str(phase), action=_READ).values_list(
         "after", flat=True
     )
@@ -58,7 +62,7 @@ def _not_noted(phases: Sequence[Phase], origin: Origin) -> list[Phase]:
 
 def _note(phases: Sequence[Phase], collection: Collection, origin: Origin) -> None:
     with transaction.atomic():
-        # Of two requests at a time the second one finds what the first one wrote.
+        # If two requests come at once, the second one finds what the first one wrote.
         held = Phase.objects.select_for_update(of=("self",)).filter(
             pk__in=[one.pk for one in phases]
         )

@@ -1,4 +1,4 @@
-"""An entry beside the runs of its phase, topic by topic, as its team may see it."""
+"""Compare an entry with the runs of its phase, topic by topic, as its team may see it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runs.models import Entry
 
 
 class TopicBeside(NamedTuple):
-    """A topic: the value of the entry, and the lowest, the median and the highest of the reference set."""
+    """A topic with the value of the entry, and with three values of the reference set."""
 
     topic: str
     value: float
@@ -29,7 +29,10 @@ class TopicBeside(NamedTuple):
 
 @dataclass(frozen=True)
 class Beside:
-    """The topics by the primary measure, largest difference from the median first, and of how many runs that is."""
+    """The topics by the primary measure, largest difference from the median first.
+
+    `runs` is the size of the reference set.
+    """
 
     measure: str
     runs: int
@@ -46,8 +49,11 @@ class Beside:
 
 
 def read_beside(entry: Entry) -> Beside | None:
-    """Return an evaluated entry beside the medians that its team is told, as its results have them; None where there
-    are none: before its evaluation, of a measure without values of topics, or of too few runs."""
+    """Compare an evaluated entry with the medians that its team sees in its results.
+
+    Return None if there are no medians: before the evaluation, for a measure without values of
+    topics, or with too few runs.
+    """
     phase, team = entry.phase, entry.participation
     released = latest_release(phase)
     qrels = released.qrels if released else phase.collection.active_qrels

@@ -1,4 +1,4 @@
-"""The values of a phase's entries under one version of judgements, and the reference sets that results stand beside."""
+"""The values of a phase's entries under one version of judgements, and their reference sets."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ _LONG = ("run__warnings", "run__metadata", "run__ir_metadata")
 
 @dataclass(frozen=True)
 class EntryValues:
-    """The evaluated entries of a phase, as they were at one moment: rows of `values` (entries, topics) by measure.
+    """The evaluated entries of a phase at one moment; `values` (entries, topics) is by measure.
 
-    `evaluations` are their keys, in the same order; measures that pool have means and no values of
-    topics.
+    `evaluations` are their keys, in the same order. Measures that pool have only means.
     """
 
     phase: Phase
@@ -56,14 +55,14 @@ class EntryValues:
 
     @property
     def run_types(self) -> list[str]:
-        """Return the keys of the types by which entries are compared; one empty key where the phase has none."""
+        """Return the keys of the types of runs; one empty key if the phase has no types."""
         return [one["key"] for one in self.phase.run_types] or [""]
 
     def type_of(self, entry: Entry) -> str:
         return entry.run_type if self.phase.run_types else ""
 
     def primary(self, row: int) -> float:
-        """Return an entry's mean of the primary measure, so that a higher one is better; -inf if it has none."""
+        """Return an entry's primary mean, negated if lower is better; -inf without a mean."""
         measure = self.measures[0]
         mean = self.means[measure.name][self.evaluations[row]][0]
         return -np.inf if mean is None else -mean if measure.lower_is_better else mean
@@ -71,11 +70,10 @@ class EntryValues:
 
 @dataclass(frozen=True)
 class ReferenceSet:
-    """The runs beside which those of one type stand; `rows` are places among the entries.
+    """The runs that runs of one type are compared with; `rows` are indexes of entries.
 
-    `by_topic` has the figures of each measure that has values of topics. What too few runs would
-    give away is NaN where the set is shown to readers who do not see all values; `withheld` says
-    so.
+    `by_topic` has the figures of each measure with values of topics. For readers who do not see all
+    values, figures that would reveal values of single runs are NaN, and `withheld` is set.
     """
 
     run_type: str
@@ -92,10 +90,10 @@ def read_entry_values(
     as_of: datetime | None = None,
     seen: Q | None = None,
 ) -> EntryValues:
-    """Return the values of the entries of a phase that are evaluated under these judgements, in the order of their
-    numbers; those that were withdrawn or disqualified by `as_of` (default: now) are left out, and
-    so are those that are not `seen`.
+    """Return the values of a phase's entries that are evaluated under these judgements, by number.
 
+    Entries that were withdrawn or disqualified by `as_of` (default: now) are left out, and so are
+    entries that do not fulfil `seen`.
     Raise StatisticsError for more values than are read in one request.
     """
     took_part, entries = Q(state=Entry.State.ENTERED), phase.entries.filter(seen or Q())
@@ -138,10 +136,10 @@ def read_entry_values(
 def reference_sets(
     read: EntryValues, *, reference: str = ALL, sees_all: bool, alone: bool = False
 ) -> list[ReferenceSet]:
-    """Return a set for each type of run: the entries that compete, are on time and were neither withdrawn nor
-    disqualified; with `best_of_team` of each team the one with the best mean of the primary
-    measure, the earlier one of equals. Of a phase for runs that come afterwards there is none.
+    """Return a set for each type of run: the entries that compete, on time and not ended.
 
+    With `best_of_team`, a set has the entry of each team with the best mean of the primary measure,
+    or the earlier one of equals. In a phase for runs that come afterwards, the sets are empty.
     Readers who do not see all values get no figures of fewer than 5 runs, and no quartiles of fewer
     than 10. With `alone` the sets are empty: figures that change with every run that others enter
     would tell its values.
@@ -170,8 +168,11 @@ def reference_sets(
 
 
 def with_hidden_names(read: EntryValues, own: Participation | None, at: datetime) -> EntryValues:
-    """Return the entries as others than organisers saw them at this moment: teams that were hidden have pseudonyms, and
-    their runs neither tags nor descriptions. The own team is never hidden."""
+    """Return the entries as a team saw them at this moment.
+
+    Hidden teams have pseudonyms, and their runs neither tags nor descriptions. The own team is
+    never hidden.
+    """
     teams = {entry.participation for entry in read.entries if entry.participation}
     names = shown_names(read.phase, teams, own, False, at)
     return replace(read, entries=[_masked(entry, names) for entry in read.entries])

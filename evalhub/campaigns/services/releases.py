@@ -1,4 +1,4 @@
-"""Plan and cancel releases. Doing them depends on evaluations: evalhub.campaigns.services.releasing."""
+"""Plan and cancel releases. evalhub.campaigns.services.releasing does them, by evaluations."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ def plan_release(
     note: str = "",
     origin: Origin = SYSTEM,
 ) -> Release:
-    """Return a planned release of the results of a phase, at an instant or, without one, when an organiser does it.
+    """Plan a release of the results of a phase; without `at`, an organiser does it by hand.
 
-    Raise NotAllowed for whoever is no organiser of the collection, InvalidInput for an unknown
-    version of judgements, Conflict for a time that is past or before the phase is over, for a
-    campaign that is not published, and if these people or more have the results already, unless by
-    other judgements than these or the active ones.
+    Raise NotAllowed unless the user organises the collection, InvalidInput for an unknown version
+    of judgements, Conflict for a time that is past or before the phase is over, for a campaign that
+    is not published, and if this audience has results by the same judgements already.
     """
     with transaction.atomic():
         phase, now = locked_phase(phase), clock.database_now()
@@ -84,7 +83,10 @@ def plan_release(
 
 
 def cancel_release(*, release: Release, user: User, origin: Origin = SYSTEM) -> None:
-    """Cancel a planned release. Raise Conflict for one that is done or cancelled, NotAllowed as for planning."""
+    """Cancel a planned release.
+
+    Raise Conflict for one that is done or cancelled, NotAllowed as for planning.
+    """
     with transaction.atomic():
         current = locked_release(release)
         check_releaser(current.phase, user)
@@ -116,7 +118,7 @@ def check_planned(release: Release) -> None:
 
 
 def locked_release(release: Release) -> Release:
-    """Return a release as it is now, with its phase; it does not change until the transaction ends."""
+    """Return a release as it is now, with its phase, locked until the transaction ends."""
     rows = Release.objects.select_for_update(of=("self",))
     return rows.select_related("phase__campaign__team", "phase__collection", "planned_by").get(
         pk=release.pk
@@ -130,7 +132,10 @@ def due_releases(now: datetime) -> QuerySet[Release]:
 
 
 def _check_new(phase: Phase, audience: int, qrels: Qrels | None) -> None:
-    """Raise Conflict if a phase, whose row is locked, needs no release by these judgements to these people."""
+    """Raise Conflict if this audience has the results by these judgements, or will have them.
+
+    The row of the phase is locked.
+    """
     last = (
         Release.objects.filter(phase=phase)
         .exclude(done_at=None)
@@ -145,7 +150,10 @@ def _check_new(phase: Phase, audience: int, qrels: Qrels | None) -> None:
         if last.audience > audience:
             raise Conflict(message, code="already_released", pointer="/audience")
         if qrels is None or last.qrels_id == qrels.pk:
-            message += "; they can be released again by other judgements: activate these, or name their version in qrels"
+            message += (
+                "; they can be released again by other judgements: activate these, or name their "
+                "version in qrels"
+            )
             raise Conflict(message, code="already_released")
 
     if Release.objects.filter(

@@ -65,8 +65,10 @@ def release_due() -> int:
 def release_now(
     *, release: Release, user: User, force: bool = False, reason: str = "", origin: Origin
 ) -> Release:
-    """Do a planned release at once. With `force` and a reason it does not wait for evaluations. Raise the errors of
-    `do_release`, and NotAllowed for whoever is no organiser."""
+    """Do a planned release at once. With `force` and a reason it does not wait for evaluations.
+
+    Raise the errors of `do_release`, and NotAllowed unless the user is an organiser.
+    """
     check_releaser(release.phase, user)
     return do_release(release=release, force=force, reason=reason, origin=origin)
 
@@ -74,7 +76,7 @@ def release_now(
 def do_release(
     *, release: Release, force: bool = False, reason: str = "", origin: Origin
 ) -> Release:
-    """Do a planned release in one transaction: its audience sees the results of the active judgements.
+    """Do a planned release in one transaction: its audience sees results by active judgements.
 
     Raise Conflict if it is done or cancelled, if its version of judgements is not the active one or
     none is (`release_needs_qrels`), while entries are evaluated (`evaluations_running`), and before
@@ -133,7 +135,10 @@ def do_release(
 
 
 def count_running(phase: Phase, qrels: Qrels) -> int:
-    """Return how many entered runs of a phase have no final evaluation under these judgements; failed ones have."""
+    """Return how many entered runs of a phase wait for an evaluation under these judgements.
+
+    A failed evaluation is final.
+    """
     runs = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED).values("run")
     state = Evaluation.State
     done = Evaluation.objects.current(qrels, phase.collection.scores).filter(
@@ -144,8 +149,10 @@ def count_running(phase: Phase, qrels: Qrels) -> int:
 
 
 def waits_for(release: Release, now: datetime) -> tuple[str | None, int]:
-    """Return what a release that is due waits for, and how many evaluations are missing; None if it waits for
-    nothing, or for its time alone."""
+    """Return what a due release waits for, or None, and how many evaluations are missing.
+
+    A release that waits only for its time is not due.
+    """
     if release.done_at or release.cancelled_at:
         return None, 0
 

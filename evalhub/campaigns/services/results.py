@@ -1,4 +1,4 @@
-"""The results of one team in a phase: its own values beside the figures of the reference sets."""
+"""The results of one team in a phase: its own values and the figures of the reference sets."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class OwnEntry:
-    """An evaluated entry of the team: its place among all that were read, its means with 95 % intervals (none where a
-    mean is not one of topics' values, or has fewer than two), the share of its first ten documents
-    that are judged, and its judged depth.
+    """An evaluated entry of the team; `row` is its index among all entries that were read.
 
-    `of` is the place of the reference set of its type, None if there is none; `counts` says whether
-    it is in that set.
+    Means have 95 % intervals, unless they are not means of values of at least two topics. `judged`
+    is the share of its first ten documents that are judged, `depth` its judged depth. `of` is the
+    index of the reference set of its type, or None; `counts` says whether it is in that set.
     """
 
     row: int
@@ -47,7 +46,7 @@ class OwnEntry:
 
 @dataclass(frozen=True)
 class OwnResults:
-    """What a team is told of a phase; `sees_all` says that its reader may see the values of others as well."""
+    """The results of a team in a phase; with `sees_all` the reader may see values of others, too."""
 
     read: EntryValues
     reference: str
@@ -58,7 +57,7 @@ class OwnResults:
 
 
 def phase_measures(phase: Phase) -> list[Measure]:
-    """Return the measures of a phase, the primary one first; the collection's own where it names none."""
+    """Return the measures of a phase, or else of its collection, the primary one first."""
     collection = phase.collection
     return [
         parse_measure(name, collection.documents) for name in phase.measures or collection.measures
@@ -77,9 +76,8 @@ def read_own_results(
 ) -> OwnResults:
     """Return the results of a team's evaluated entries under these judgements.
 
-    Whoever may not see the values of others gets the figures of the reference sets as
-    `reference_sets` says. Other teams have the names that the team saw at `names_at`, or those of
-    now.
+    A reader who may not see the values of others gets the figures that `reference_sets` allows.
+    Other teams have the names that the team saw at `names_at`, or sees now.
     """
     now = clock.database_now()
     seen = None if sees_all else seen_while_frozen(phase, participation, now)
@@ -87,8 +85,7 @@ def read_own_results(
         phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of, seen=seen
     )
     read = with_hidden_names(read, participation, names_at or now)
-    # Feedback at once is of the own values; only where it is the leaderboard, it tells of others,
-    # too.
+    # Immediate feedback shows a team its own values, and those of others only on a leaderboard.
     by_feedback = (
         phase.collection.disclosure == Disclosure.ORGANISERS
         and phase.feedback != Phase.Feedback.BOARD
@@ -107,7 +104,7 @@ def read_own_results(
 def described_entries(
     read: EntryValues, sets: list[ReferenceSet], rows: list[int]
 ) -> list[OwnEntry]:
-    """Return these entries with what is told of each."""
+    """Return these entries with their means, intervals and judged shares."""
     keys = [read.evaluations[row] for row in rows]
     ends: dict[str, Mapping[int, Ends]] = {}
     intervals = intervals_of(keys, read.measures, CONFIDENCE, read.qrels.topics)

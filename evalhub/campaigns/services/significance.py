@@ -1,4 +1,4 @@
-"""Tests of a team's runs against the median of their reference set and against the baselines of a phase."""
+"""Tests of a team's runs against the median of their reference set and against baselines."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ MEDIAN = "median"
 
 @dataclass(frozen=True)
 class Tested:
-    """A run against the median run or a baseline: the mean difference with its 95 % interval, p, and p corrected over
-    the team's runs that are tested against the same; NaN where differences have no spread. `topics`
-    have both.
+    """A test of a run against the median run or a baseline, over the `topics` that both have.
+
+    It has the mean difference with its 95 % interval, the p value, and the p value corrected over
+    the team's runs in the same family; NaN where differences have no spread.
     """
 
     measure: Measure
@@ -37,9 +38,11 @@ class Tested:
 
 
 def tested_entries(results: OwnResults) -> Iterator[Tested]:
-    """Yield Student's paired t test of each of the team's runs, for every measure with values of topics, against the
-    run whose values are the medians of its set, and against each baseline. Against either, p values
-    are corrected by Holm over the team's runs. Fewer than two common topics are not tested."""
+    """Yield Student's paired t tests of the team's runs, for every measure with values of topics.
+
+    Each run is tested against the medians of its set and against each baseline, if they have at
+    least two topics in common. P values are corrected by Holm over the team's runs.
+    """
     baselines = [
         row for row, entry in enumerate(results.read.entries) if entry.role == Entry.Role.BASELINE
     ]

@@ -1,4 +1,4 @@
-"""How a phase wants tags to be formed: a pattern such as `{team}-{run_type}-{priority}` (NTCIR has such names)."""
+"""Patterns for the tags of a phase, such as `{team}-{run_type}-{priority}` (as in NTCIR)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _ANY = {"priority": "[1-9][0-9]{0,5}", "name": _TAG_TEXT.pattern}
 
 
 def check_naming(phase: Phase) -> None:
-    """Raise InvalidInput for a pattern that is none, or that names a field which an entry of the phase may leave out or
-    which no tag can have."""
+    """Raise InvalidInput for a malformed pattern, or one with a field that tags cannot have.
+
+    A field can be in a tag if entries cannot leave it out and its texts fit into tags.
+    """
     if not phase.naming:
         return
 
@@ -25,26 +27,26 @@ def check_naming(phase: Phase) -> None:
     parts = list(_PART.finditer(phase.naming))
     named = [part[1] for part in parts if part[1]]
     if "".join(part[0] for part in parts) != phase.naming or len(set(named)) != len(named):
-        say = (
+        message = (
             "write letters, digits, '.', '_', '-', and each field once in braces, as in "
             "{team}-{run_type}-{priority}"
         )
-        raise InvalidInput(say, pointer="/naming")
+        raise InvalidInput(message, pointer="/naming")
 
-    if unknown := [one for one in named if one not in known]:
-        say = (
+    if unknown := [name for name in named if name not in known]:
+        message = (
             f"a tag cannot have {{{unknown[0]}}}; the fields are {', '.join(known)}: of the form "
             "those of type choice "
             "that are required and whose choices can stand in a tag"
         )
-        raise InvalidInput(say, pointer="/naming")
+        raise InvalidInput(message, pointer="/naming")
 
     if set(named) <= {"team"}:
-        say = (
+        message = (
             "a tag is not the name of the team alone, and differs from run to run; add {name} or "
             "{priority}"
         )
-        raise InvalidInput(say, pointer="/naming")
+        raise InvalidInput(message, pointer="/naming")
 
 
 def check_tag_named(
@@ -56,9 +58,11 @@ def check_tag_named(
     priority: int | None,
     answers: Mapping[str, Any],
 ) -> None:
-    """Raise Unprocessable (`wrong_tag`) for a tag that the pattern of the phase does not make of these fields; upper
-    and lower case are the same. Without a `priority` any number fits: priorities close up when one
-    is withdrawn, and the tag that has the next free one may be taken."""
+    """Raise Unprocessable (`wrong_tag`) for a tag that does not fit the pattern with these fields.
+
+    Case does not matter. Without a `priority` any number fits: priorities close up when an entry is
+    withdrawn, and the tag with the next free priority may be taken.
+    """
     if not phase.naming:
         return
 

@@ -1,4 +1,4 @@
-"""What the audit trail has of a campaign: of itself, its phases, teams, agreements, entries, releases and snapshots."""
+"""The events of a campaign and all that belongs to it in the audit trail."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from runs.models import AuditEvent, Campaign, Release
 _ACTION = AuditEvent.Action
 # The beginnings of the actions of campaigns.
 _OF_CAMPAIGNS = (
-    "campaign.", "phase.", "agreement.", "participation.", "participant.", "entry.", "release.", "values.", "snapshot.",
-    "notice.",
+    "campaign.", "phase.", "agreement.", "participation.", "participant.", "entry.", "release.",
+    "values.", "snapshot.", "notice.",
 )  # fmt: skip
 ACTIONS = tuple(action for action in _ACTION.values if action.startswith(_OF_CAMPAIGNS))
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What an event is about, in words; `phase` and `team` are slugs, None of what belongs to none."""
+    """The object of an event, in words; `phase` and `team` are slugs, or None without one."""
 
     words: str
     phase: str | None = None
@@ -71,9 +71,9 @@ def subjects_of(campaign: Campaign) -> dict[tuple[str, str], Subject]:
 def events_of(
     campaign: Campaign, subjects: dict[tuple[str, str], Subject], *, phase: str = "", team: str = ""
 ) -> QuerySet[AuditEvent]:
-    """Return the events of a campaign, newest first, all or those of a phase, of a team, or of a team in a phase.
+    """Return the events of a campaign, newest first, or only those of a phase, a team or both.
 
-    An earlier draft of the same slug, which was deleted, is another campaign.
+    An earlier, deleted draft with the same slug is another campaign.
     """
     matching = [
         (kind, key)

@@ -1,4 +1,4 @@
-"""What a packet or snapshot is made of: the entries of a phase at one moment, under one version of judgements."""
+"""The entries of a phase at one moment under one version of judgements, for packets and snapshots."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from runs.services import clock
 
 @dataclass(frozen=True)
 class Edition:
-    """Results of a phase as they were given out to an audience at one moment. `name` is a key that no other edition of
-    the phase has, empty for a draft, which may still change; `before` is the one that it
-    supersedes. `official` has the ids of the entries that stood on the official leaderboard then;
-    None if nothing says which."""
+    """The results of a phase as an audience got them at one moment.
+
+    `name` is unique in the phase and empty for a draft, which may still change; `before` is the
+    edition that this one supersedes. `official` has the ids of the entries on the official
+    leaderboard at that moment, or is None if they are not known.
+    """
 
     phase: Phase
     qrels: Qrels
@@ -47,7 +49,7 @@ class Edition:
 
 
 def latest_release(phase: Phase) -> Edition | None:
-    """Return the latest release of a phase's results, with those that it supersedes; None if there is none."""
+    """Return the latest release of a phase's results, with those that it supersedes, or None."""
     edition: Edition | None = None
     for release in (
         Release.objects.filter(phase=phase, done_at__isnull=False)
@@ -64,9 +66,11 @@ def latest_release(phase: Phase) -> Edition | None:
 
 
 def edition_of(phase: Phase, active: Qrels, *, sees_all: bool) -> Edition:
-    """Return the latest edition of a phase's results: its last release, or what the disclosure of the collection opened
-    since. Before there is one, and while the phase goes on, it is a draft of what this reader may
-    see."""
+    """Return the latest edition of a phase's results.
+
+    It is the last release, or results that the disclosure of the collection opened since. Before
+    that, and while the phase goes on, it is a draft of what this reader may see.
+    """
     audience, released = phase.collection.disclosure, latest_release(phase)
     if audience == Disclosure.ORGANISERS or clock.database_now() < last_closing_time(phase):
         shown = Disclosure.PARTICIPANTS if sees_all else Disclosure.TEAMS

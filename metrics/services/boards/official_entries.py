@@ -13,7 +13,7 @@ from django.db.models import Q
 from runs.models import Entry, Participation, Phase, Release
 
 Means = Callable[[list[UUID]], Mapping[UUID, float]]
-"""means(runs) -> the mean of the primary measure of each run that can be ranked, the greater the better"""
+"""means(runs) -> the primary mean of each run that can be ranked, the greater the better"""
 
 
 class Candidate(Protocol):
@@ -46,8 +46,11 @@ class Eligible(NamedTuple):
 
 
 def seen_while_frozen(phase: Phase, own: Participation | None, now: datetime) -> Q:
-    """Return the condition of the entries of a phase that a team, or somebody without one, sees on its leaderboard:
-    once this is frozen, those of others that arrived before, until results are released."""
+    """Return the condition for the entries that a team, or None, sees on the leaderboard of a phase.
+
+    While the leaderboard is frozen, until results are released, entries of others count only if
+    they arrived before.
+    """
     frozen = phase.freeze_board_at
     if (
         frozen is None
@@ -74,9 +77,10 @@ def official(phase: Phase, means: Means) -> list[Eligible]:
 
 
 def selected(phase: Phase, rows: list[C], means: Means) -> list[C]:
-    """Return which entries that compete are official, by the rule of the phase; of each team all, the latest, those
-    that it chose (the latest if it chose none), or the best under the judgements that `means`
-    reads.
+    """Return the competing entries that are official, by the rule of the phase.
+
+    The rule takes of each team all entries, the latest, those that it chose (the latest if it chose
+    none), or the best under the judgements that `means` reads.
 
     Of entries that arrived at the same instant the one with the greater number is the latest; of
     equal means the one that arrived first is the best. Where no entry of a team can be ranked, its
