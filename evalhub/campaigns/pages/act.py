@@ -28,8 +28,10 @@ ACCEPTED, ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
 
 @dataclass(frozen=True)
 class Target:
-    """What an act is about: a campaign, and of it perhaps a phase, an extension, a team, a person in it, an entry or a
-    release."""
+    """What an act is about: a campaign, and perhaps one of its phases, teams, entries or other parts.
+
+    A property `of_...` returns a part that the act needs; it raises Http404 if it is missing.
+    """
 
     request: Request
     campaign: Campaign
@@ -81,8 +83,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Act:
-    """An act: its button, what it will do to whom in sentences with counts, and what does it, which returns what was
-    done. `asks` names the fields of its form; `organisers` do it, or else members of the team."""
+    """An act: its button, sentences that say what it will do, and the function that does it.
+
+    `do` returns a sentence about what was done. `asks` names the fields of the form. With
+    `organisers`, only organisers may do it, otherwise members of the team may, too.
+    """
 
     title: str
     button: str
@@ -93,14 +98,14 @@ class Act:
     back: str = "campaign-desk-page"
 
 
-def _found(one: _T | None, name: str) -> _T:
-    if one is None:
+def _found(part: _T | None, name: str) -> _T:
+    if part is None:
         raise Http404(f"the address names no {name}")
-    return one
+    return part
 
 
-def many(number: int, one: str, more: str = "") -> str:
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
+def many(number: int, singular: str, plural: str = "") -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def people(target: Target) -> str:

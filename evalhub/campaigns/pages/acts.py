@@ -1,4 +1,4 @@
-"""Acts on a campaign. Each is confirmed on a page that says what it does, and to whom; a new one is a line in `ACTS`.
+"""Acts on a campaign, which `ACTS` lists; a page says what each does and asks to confirm it.
 
 Services decide who may do what, and when. The page says what they refuse.
 """
@@ -6,7 +6,6 @@ Services decide who may do what, and when. The page says what they refuse.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -69,8 +68,8 @@ def _says_publish(target: Target) -> list[str]:
         f"Participants sign {many(target.campaign.agreements.count(), 'agreement')} before they enter runs.",
         "From then on no time of a phase moves earlier, and the campaign cannot be deleted.",
         *(
-            f"Participants do not see collection {one.name}, and could not enter runs into it: make it public first."
-            for one in hidden_collections(target.campaign)
+            f"Participants do not see collection {collection.name}, and could not enter runs into it: make it public first."
+            for collection in hidden_collections(target.campaign)
         ),
     ]
 
@@ -95,8 +94,8 @@ def _archive(target: Target) -> str:
 
 def _says_delete(target: Target) -> list[str]:
     phases, agreements = target.campaign.phases.count(), target.campaign.agreements.count()
-    said = f"{many(phases, 'phase')} and {many(agreements, 'agreement')}"
-    return [f"The draft is deleted with {said}. Its collections stay. This cannot be undone."]
+    contents = f"{many(phases, 'phase')} and {many(agreements, 'agreement')}"
+    return [f"The draft is deleted with {contents}. Its collections stay. This cannot be undone."]
 
 
 def _delete(target: Target) -> str:
@@ -112,17 +111,19 @@ def _closes(target: Target, team: Participation | None = None) -> str:
 def _says_extend(target: Target) -> list[str]:
     phase = target.of_phase
     entries = phase.entries.filter(state=ENTERED)
-    entered = many(entries.values("participation").distinct().count(), "team has", "teams have")
-    whom = f"team {target.team.name} alone" if target.team else people(target)
-    told = (
+    with_entries = many(
+        entries.values("participation").distinct().count(), "team has", "teams have"
+    )
+    addressees = f"team {target.team.name} alone" if target.team else people(target)
+    audience = (
         "organisers and that team see it"
         if target.team
         else "everyone who reads the page of the campaign sees it"
     )
 
     return [
-        f"Phase {phase.name} closes at {_closes(target, target.team)}. {entered} entries in it.",
-        f"The extension is for {whom}; {told}, with your reason and the time at which it was announced. Less than 24"
+        f"Phase {phase.name} closes at {_closes(target, target.team)}. {with_entries} entries in it.",
+        f"The extension is for {addressees}; {audience}, with your reason and the time at which it was announced. Less than 24"
         " hours before the end, that is said, too.",
         "A deadline moves later only. The extension can be cancelled until the end above."
         if clock.database_now() < closing_time(phase, target.team)
@@ -133,35 +134,38 @@ def _says_extend(target: Target) -> list[str]:
 def _extend(target: Target) -> str:
     form, phase = target.request.data, target.of_phase
     zone = str(form.get("zone", "")).strip() or phase.zone
-    given = {
+    form_fields = {
         "closes_at": time_in(form, "closes_at", zone),
         "zone": zone,
         "reason": target.reason(),
         "confirm": "confirm" in form,
     }
-    serializer = ExtensionSerializer(phase, data=given)
+    serializer = ExtensionSerializer(phase, data=form_fields)
     serializer.is_valid(raise_exception=True)
     until, reason = serializer.validated_data["closes_at"], serializer.validated_data["reason"]
-    of: dict[str, Any] = {
-        "phase": phase,
-        "user": target.user,
-        "participation": target.team,
-        "origin": target.origin,
-    }
-    extend_phase(until=until, reason=reason, confirm=serializer.validated_data["confirm"], **of)
-    time = shown_time(until, phase.zone, ends=True)
-    whom = f"team {target.team.name}" if target.team else "all teams"
+    extend_phase(
+        phase=phase,
+        user=target.user,
+        until=until,
+        reason=reason,
+        confirm=serializer.validated_data["confirm"],
+        participation=target.team,
+        origin=target.origin,
+    )
 
-    return f"Phase {phase.name} closes for {whom} at {time.meant} ({time.utc})."
+    time = shown_time(until, phase.zone, ends=True)
+    addressees = f"team {target.team.name}" if target.team else "all teams"
+
+    return f"Phase {phase.name} closes for {addressees} at {time.meant} ({time.utc})."
 
 
 def _says_cancel_extension(target: Target) -> list[str]:
     phase, extension = target.of_phase, target.of_extension
-    whom = f"team {target.team.name} alone" if target.team else people(target)
+    addressees = f"team {target.team.name} alone" if target.team else people(target)
     old, new = (shown_time(at, phase.zone, ends=True) for at in (extension.old, extension.new))
 
     return [
-        f"Phase {phase.name} closes for {whom} at {old.meant} ({old.utc}) instead of {new.meant} ({new.utc}).",
+        f"Phase {phase.name} closes for {addressees} at {old.meant} ({old.utc}) instead of {new.meant} ({new.utc}).",
         "They read your reason. Once the old end has passed, the extension stays.",
     ]
 
@@ -204,11 +208,11 @@ def _resume(target: Target) -> str:
 def _says_exclude(target: Target) -> list[str]:
     phase = target.of_phase
     runs = phase.collection.runs.filter(deleted_at=None).count()
-    now = ", ".join(phase.excluded_topics or []) if sees_results(target.user, phase) else ""
+    excluded = ", ".join(phase.excluded_topics or []) if sees_results(target.user, phase) else ""
 
     return [
         f"The topics that you name do not count in phase {phase.name}, and all others do.",
-        *([f"Now these do not count: {now}."] if now else []),
+        *([f"Now these do not count: {excluded}."] if excluded else []),
         f"The judgements of {phase.collection.name} get a version without them, by which {many(runs, 'run')} are "
         "evaluated again, those of other phases there, too.",
         "All who see results read your reason. Once results are released to teams, nothing can be excluded any more.",
@@ -216,10 +220,8 @@ def _says_exclude(target: Target) -> list[str]:
 
 
 def _exclude(target: Target) -> str:
-    phase, topics = (
-        target.of_phase,
-        str(target.request.data.get("topics", "")).replace(",", " ").split(),
-    )
+    phase = target.of_phase
+    topics = str(target.request.data.get("topics", "")).replace(",", " ").split()
     reason = target.reason(required=False)
     exclude_topics(
         phase=phase,
@@ -233,7 +235,7 @@ def _exclude(target: Target) -> str:
     return f"Topics that do not count in phase {phase.name}: {', '.join(topics) or 'none'}."
 
 
-def _says_of_team(what: str) -> Callable[[Target], list[str]]:
+def _says_of_team(effect: str) -> Callable[[Target], list[str]]:
     def says(target: Target) -> list[str]:
         team = target.of_team
         members = many(team.members.filter(left_at=None).count(), "member")
@@ -241,7 +243,7 @@ def _says_of_team(what: str) -> Callable[[Target], list[str]]:
 
         return [
             f"Team {team.name} ({team.team.slug}) has {members} and {entries}; it is {team.state}.",
-            what,
+            effect,
         ]
 
     return says
@@ -262,13 +264,13 @@ def _change_team(state: str, *, required: bool = False) -> Callable[[Target], st
 
 def _says_lift(target: Target) -> list[str]:
     member, team = target.of_member, target.of_member.participation
-    there = (
+    membership = (
         f"left it on {member.left_at:%Y-%m-%d}"
         if member.left_at
         else "takes part with it, and leaves it by this"
     )
     return [
-        f"Team {team.name} has entries, so that people who leave it can join no other. {member.user} {there}.",
+        f"Team {team.name} has entries, so that people who leave it can join no other. {member.user} {membership}.",
         f"From then on {member.user} may join another team of the campaign. The audit trail keeps your reason.",
     ]
 
@@ -279,15 +281,15 @@ def _lift(target: Target) -> str:
     return f"{member.user} may join another team."
 
 
-def _says_of_entry(what: str) -> Callable[[Target], list[str]]:
+def _says_of_entry(effect: str) -> Callable[[Target], list[str]]:
     def says(target: Target) -> list[str]:
         entry = target.of_entry
-        whose = (
+        owner = (
             f"of team {entry.participation.name}" if entry.participation else "of the organisers"
         )
         return [
-            f"Entry {entry.number} of phase {entry.phase.name}: run {entry.run.tag} {whose}; it is {entry.state}.",
-            what,
+            f"Entry {entry.number} of phase {entry.phase.name}: run {entry.run.tag} {owner}; it is {entry.state}.",
+            effect,
         ]
 
     return says
@@ -387,63 +389,66 @@ class ActPage(FormPage):
         return self._page(request, *_target(request, campaign, act))
 
     def post(self, request: Request, campaign: str, act: str) -> HttpResponse:
-        found, target = _target(request, campaign, act)
+        action, target = _target(request, campaign, act)
         try:
-            done = found.do(target)
+            done = action.do(target)
         except (EvalHubError, APIException) as error:
             return self._page(request, *_target(request, campaign, act), refusal_of(error))
 
         messages.success(request._request, done)
 
-        return see(request, _back(found, target))
+        return see(request, _back(action, target))
 
     def _page(
-        self, request: Request, found: Act, target: Target, refused: Refusal | None = None
+        self, request: Request, act: Act, target: Target, refused: Refusal | None = None
     ) -> HttpResponse:
         zone = zone_shown(target.phase.zone) if target.phase else "AoE"
         context = {
             "campaign": target.campaign,
-            "act": found,
-            "says": found.says(target),
-            "back": _back(found, target),
+            "act": act,
+            "says": act.says(target),
+            "back": _back(act, target),
             "given": request.data if refused else {"zone": zone},
             "zones": ZONES,
         }
         return answer(request, "campaigns/act.html", context, refused)
 
 
-def _target(request: Request, campaign: str, act: str) -> tuple[Act, Target]:
-    """Return an act and what it is about, which the reader sees. Raise NotAllowed where organisers alone may do it."""
-    of, query = visible_campaign(request, campaign), request.query_params
-    found = ACTS.get(act)
-    if found is None:
-        raise Http404(f"there is no act {act[:40]!r}")
-    if found.organisers:
-        check_organiser(of, request.user)
+def _target(request: Request, slug: str, name: str) -> tuple[Act, Target]:
+    """Return an act and its target, as the address names them.
+
+    Raise Http404 for what the reader does not see, and NotAllowed if only organisers may do it.
+    """
+    campaign, query = visible_campaign(request, slug), request.query_params
+    act = ACTS.get(name)
+    if act is None:
+        raise Http404(f"there is no act {name[:40]!r}")
+    if act.organisers:
+        check_organiser(campaign, request.user)
 
     entry = visible_entry(request, _key(query["entry"])) if "entry" in query else None
-    if entry and entry.phase.campaign_id != of.pk:
-        raise Http404(f"campaign {campaign} has no such entry")
+    if entry and entry.phase.campaign_id != campaign.pk:
+        raise Http404(f"campaign {slug} has no such entry")
 
     release = Release.objects.select_related("phase__campaign__team", "phase__collection", "qrels")
     if "release" in query:
-        check_organiser(of, request.user)
+        check_organiser(campaign, request.user)
 
     extension = query.get("extension", "")
 
-    return found, Target(
+    return act, Target(
         request=request,
-        extension=Extension.objects.filter(pk=int(extension), phase__campaign=of).first()
+        extension=Extension.objects.filter(pk=int(extension), phase__campaign=campaign).first()
         if extension.isdecimal() and len(extension) < 10
         else None,
-        release=release.filter(pk=_key(query["release"]), phase__campaign=of).first()
+        release=release.filter(pk=_key(query["release"]), phase__campaign=campaign).first()
         if "release" in query
         else None,
-        campaign=of,
-        phase=visible_phase(request, campaign, query["phase"]) if "phase" in query else None,
-        team=visible_participation(request, campaign, query["team"]) if "team" in query else None,
+        campaign=campaign,
+        phase=visible_phase(request, slug, query["phase"]) if "phase" in query else None,
+        team=visible_participation(request, slug, query["team"]) if "team" in query else None,
         entry=entry,
-        member=_member(of, query["member"]) if "member" in query else None,
+        member=_member(campaign, query["member"]) if "member" in query else None,
     )
 
 
@@ -462,12 +467,12 @@ def _key(text: str) -> UUID:
         raise Http404("there is no such entry") from error
 
 
-def _back(found: Act, target: Target) -> str:
+def _back(act: Act, target: Target) -> str:
     """Return the page from which somebody does this."""
-    if found.back == "campaigns-page":
-        return reverse(found.back)
+    if act.back == "campaigns-page":
+        return reverse(act.back)
 
-    name = found.back or (
+    name = act.back or (
         _ENTRIES if is_organiser(target.campaign, target.user) else "campaign-team-page"
     )
 

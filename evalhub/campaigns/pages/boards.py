@@ -80,14 +80,14 @@ class ShownEntry:
 @cached_page(of_phase_board, shared_by=readers_of_a_phase)
 def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpResponse:
     """Show a page of the leaderboard of a phase to those who see it in the API."""
-    asked, query = phase_board_in(request, campaign, phase), text_of(request.GET)
-    found = asked.phase
+    question, query = phase_board_in(request, campaign, phase), text_of(request.GET)
+    board_phase = question.phase
     view = query.get("view") or OFFICIAL
-    file = {name: query[name] for name in _OF_FILES if query.get(name)}
-    of = [campaign, phase]
+    file_query = {name: query[name] for name in _OF_FILES if query.get(name)}
+    address = [campaign, phase]
     context: dict[str, Any] = {
-        "campaign": found.campaign,
-        "phase": found,
+        "campaign": board_phase.campaign,
+        "phase": board_phase,
         "query": query,
         "views": [
             (words, query_string(query, view=name, offset=None), name == view)
@@ -96,37 +96,37 @@ def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpRes
         "files": [
             (
                 FORMATS[kind].title,
-                f"{reverse('phase-board-export', args=[*of, kind])}{f'?{urlencode(file)}' if file else ''}",
+                f"{reverse('phase-board-export', args=[*address, kind])}{f'?{urlencode(file_query)}' if file_query else ''}",
             )
             for kind in EXPORTS
         ],
-        "excluded": reasons_of_exclusion(found.collection),
-        "organiser": asked.reader.organiser,
-        "own": asked.reader.own,
-        "scored": can_see_scores(request.user, found.collection),
+        "excluded": reasons_of_exclusion(board_phase.collection),
+        "organiser": question.reader.organiser,
+        "own": question.reader.own,
+        "scored": can_see_scores(request.user, board_phase.collection),
     }
-    status = fill(context, "board", _board, request, asked, query)
+    status = fill(context, "board", _board, request, question, query)
 
     return render(request, "campaigns/phase_board.html", context, status=status)
 
 
-def _board(request: HttpRequest, asked: PhaseRequest, query: dict[str, str]) -> dict[str, Any]:
+def _board(request: HttpRequest, question: PhaseRequest, query: dict[str, str]) -> dict[str, Any]:
     """Return the columns and rows of the table. Raise the errors of leaderboards."""
-    phase = asked.phase
+    phase = question.phase
     board_query = phase_query({**query, "limit": str(_LIMIT)}, phase, request.user)
 
     try:
-        query_of_best = replace(board_query, standings=StandingsQuery(("tiers",)))
-        found = read_phase_board(phase=phase, query=query_of_best, reader=asked.reader)
+        with_best = replace(board_query, standings=StandingsQuery(("tiers",)))
+        phase_board = read_phase_board(phase=phase, query=with_best, reader=question.reader)
     except StatisticsError:
         # Too many runs to compare, or too long for a page: it comes without the set of the best.
-        found = read_phase_board(phase=phase, query=board_query, reader=asked.reader)
+        phase_board = read_phase_board(phase=phase, query=board_query, reader=question.reader)
 
-    board, standings = found.board, found.standings
+    board, standings = phase_board.board, phase_board.standings
     tags = {row.evaluation.pk: row.run.tag for row in board.rows}
     depths = depths_of([row.evaluation.pk for row in board.rows if row.current])
     scored = can_see_scores(request.user, phase.collection)
-    kinds = {one["key"]: one["label"] for one in phase.run_types}
+    kinds = {run_type["key"]: run_type["label"] for run_type in phase.run_types}
     columns = columns_of(board.measures, board.sort, board.descending)
 
     return {
@@ -139,41 +139,43 @@ def _board(request: HttpRequest, asked: PhaseRequest, query: dict[str, str]) -> 
             kinds.get(board_query.run_type or "", board_query.run_type),
             (board_query.role or "").replace("_", " "),
         ],
-        "rows": [_row(asked, found, row, depths, kinds, scored) for row in board.rows],
+        "rows": [_row(question, phase_board, row, depths, kinds, scored) for row in board.rows],
         "paging": Paging(board_query.board.offset, board_query.board.limit, board.total),
         "waiting": _waiting(board),
-        "cautions": found.cautions,
+        "cautions": phase_board.cautions,
     }
 
 
 def _row(
-    asked: PhaseRequest,
-    found: PhaseBoard,
+    question: PhaseRequest,
+    phase_board: PhaseBoard,
     row: Row,
     depths: dict[int, int],
     kinds: dict[str, str],
     scored: bool,
 ) -> ShownEntry:
-    entry, reader, board = found.entries[row.run.pk], asked.reader, found.board
-    name = found.name_of(entry)
+    entry, reader, board = phase_board.entries[row.run.pk], question.reader, phase_board.board
+    name = phase_board.name_of(entry)
     own = reader.own is not None and entry.participation_id == reader.own.pk
     hidden = bool(name and name.hidden)
     judged = row.evaluation.qrels.topics if row.has_values else 0
     means = [
         (
-            one.name,
-            mean_cell(one, row.values[one.name], judged) if row.has_values else Cell(NOTHING),
+            measure.name,
+            mean_cell(measure, row.values[measure.name], judged)
+            if row.has_values
+            else Cell(NOTHING),
         )
-        for one in board.measures
+        for measure in board.measures
     ]
     depth = depths.get(row.evaluation.pk) if row.current else None
-    campaign = asked.phase.campaign.slug
+    campaign = question.phase.campaign.slug
 
     return ShownEntry(
         row=row,
         entry=entry,
         team=name.name if name else "",
-        attempts=found.attempts_of(entry),
+        attempts=phase_board.attempts_of(entry),
         own=own,
         role=""
         if entry.role == Entry.Role.COMPETING
@@ -182,7 +184,8 @@ def _row(
         means=means,
         judged=NOTHING if row.judged is None else judged_share(row.judged),
         low_judged=unjudged_note(row.judged),
-        marked=found.standings is not None and found.standings.is_marked(row.evaluation.pk),
+        marked=phase_board.standings is not None
+        and phase_board.standings.is_marked(row.evaluation.pk),
         depth=NOTHING if depth is None else str(depth),
         entry_page=reverse("campaign-entry-page", args=[campaign, entry.pk])
         if own or reader.organiser

@@ -35,18 +35,25 @@ class ConfigurationPage(DeskPage):
     checked: dict[str, Any] | None = None
 
     def post(self, request: Request, campaign: str) -> HttpResponse:
-        found, user = organised_campaign(request, campaign), cast(User, request.user)
+        organised, user = organised_campaign(request, campaign), cast(User, request.user)
         applies = request.data.get("action") == "apply"
         try:
             content = _content(request)
-            config, origin = read_config(mapping_of(content), request, found), origin_of(request)
+            configuration, origin = (
+                read_config(mapping_of(content), request, organised),
+                origin_of(request),
+            )
             changes = apply_config(
-                campaign=found, config=config, user=user, dry_run=not applies, origin=origin
+                campaign=organised,
+                config=configuration,
+                user=user,
+                dry_run=not applies,
+                origin=origin,
             )
         except (EvalHubError, APIException) as error:
             refused = refusal_of(error)
-            wrong = answer_of_the_api(error).data.get("errors") or [{}]
-            place = str(wrong[0].get("pointer", ""))
+            errors = answer_of_the_api(error).data.get("errors") or [{}]
+            place = str(errors[0].get("pointer", ""))
 
             return self.show(
                 request, organised_campaign(request, campaign), {"place": place}, refused
@@ -61,14 +68,14 @@ class ConfigurationPage(DeskPage):
 
         self.checked = {
             "text": content.decode(),
-            "changes": [change_answer(one) for one in changes],
-            "allowed": bool(changes) and not any(one.refused for one in changes),
+            "changes": [change_answer(change) for change in changes],
+            "allowed": bool(changes) and not any(change.refused for change in changes),
         }
 
         return self.show(request, organised_campaign(request, campaign), {})
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
-        return {"checked": self.checked, "place": found.get("place", "")}
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
+        return {"checked": self.checked, "place": kwargs.get("place", "")}
 
 
 def _content(request: Request) -> bytes:

@@ -19,12 +19,15 @@ from runs.web.origin import origin_of
 
 
 class CopyPage(ChangingDeskPage):
-    """Make a draft with the configuration, the forms and the agreements of a campaign, without people and runs."""
+    """Make a draft with the configuration, forms and agreements of a campaign.
+
+    People and runs are not copied.
+    """
 
     name, template = "campaign-copy-page", "campaigns/copy.html"
     fields = ("name", "slug", "team", "shift_days", "collections")
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
         collections = (
             Collection.objects.filter(phases__campaign=campaign).distinct().order_by("slug")
         )
@@ -32,7 +35,7 @@ class CopyPage(ChangingDeskPage):
         proposed = {
             "team": campaign.team.slug,
             "shift_days": "365",
-            "collections": "".join(f"{s} = \n" for s in slugs),
+            "collections": "".join(f"{slug} = \n" for slug in slugs),
         }
 
         return {
@@ -42,14 +45,14 @@ class CopyPage(ChangingDeskPage):
             "phases": list(campaign.phases.all()),
         }
 
-    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
-        given: dict[str, Any] = fields_of(request, "name", "slug", "team")
-        given["slug"] = given.get("slug") or slugify(given.get("name", ""))[:64]
-        given["collections"] = _pairs_in(str(request.data.get("collections", "")))
-        serializer = CampaignSerializer(data=given, context={"request": request})
+    def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
+        data: dict[str, Any] = fields_of(request, "name", "slug", "team")
+        data["slug"] = data.get("slug") or slugify(data.get("name", ""))[:64]
+        data["collections"] = _pairs_in(str(request.data.get("collections", "")))
+        serializer = CampaignSerializer(data=data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         fields = dict(serializer.validated_data)
-        made = copy_campaign(
+        copy = copy_campaign(
             source=campaign,
             team=fields.pop("team"),
             user=cast(User, request.user),
@@ -59,19 +62,22 @@ class CopyPage(ChangingDeskPage):
             origin=origin_of(request),
         )
 
-        return f"Campaign {made.name} is a draft.", reverse("campaign-desk-page", args=[made.slug])
+        return f"Campaign {copy.name} is a draft.", reverse("campaign-desk-page", args=[copy.slug])
 
 
 def _pairs_in(text: str) -> dict[str, str]:
-    """Return the collections of lines such as `cup-1 = cup-2`; a line without a new one keeps the old one. Raise
-    InvalidInput with the number of a line that is none."""
-    found = {}
+    """Return the collections in lines such as `cup-1 = cup-2`.
+
+    A line without a new collection keeps the old one. Raise InvalidInput with the number of a
+    malformed line.
+    """
+    collections = {}
     for number, line in enumerate(text.splitlines(), 1):
         old, equals, new = (part.strip() for part in line.partition("="))
         if line.strip() and not (old and equals):
             message = f"line {number}: write the old and the new collection, as in: cup-1 = cup-2"
             raise InvalidInput(message, pointer="/collections")
         if new:
-            found[old] = new
+            collections[old] = new
 
-    return found
+    return collections

@@ -46,18 +46,18 @@ class OverviewPage(DeskPage):
 
     name, template = "campaign-desk-page", "campaigns/desk.html"
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
         now = clock.database_now()
         phases = phase_counts(campaign, now)
-        for one in phases:
-            _add_barren_topics(request, campaign, one)
+        for counts in phases:
+            _add_barren_topics(request, campaign, counts)
 
-        lanes, place = time_line([one.shown for one in phases], now)
+        lanes, place = time_line([counts.shown for counts in phases], now)
         waiting = campaign.participations.filter(state=_STATE.REQUESTED).count()
 
         return {
             "phases": phases,
-            "boards": boards_seen(request.user, [one.shown.phase for one in phases]),
+            "boards": boards_seen(request.user, [counts.shown.phase for counts in phases]),
             "lanes": lanes,
             "place": place,
             "waiting": waiting,
@@ -65,42 +65,46 @@ class OverviewPage(DeskPage):
         }
 
 
-def _add_barren_topics(request: Request, campaign: Campaign, of: PhaseCounts) -> None:
-    """Propose to exclude topics without a relevant document, on which every run has the same value, as long as they can
-    be excluded."""
-    phase = of.shown.phase
+def _add_barren_topics(request: Request, campaign: Campaign, counts: PhaseCounts) -> None:
+    """Propose to exclude topics without a relevant document, while topics can be excluded.
+
+    Every run has the same value on such a topic.
+    """
+    phase = counts.shown.phase
     if phase.collection.disclosure != Disclosure.ORGANISERS or not can_see_scores(
         request.user, phase.collection
     ):
         return
 
-    topics, among = topics_without_relevant(phase)
+    topics, total = topics_without_relevant(phase)
     if topics:
-        act = reverse("campaign-act-page", args=[campaign.slug, "exclude-topics"])
-        named = ", ".join(topics[:_NAMED]) + (", ..." if len(topics) > _NAMED else "")
-        left = among - len(topics)
-        one = len(topics) == 1
-        said = (
-            f"{len(topics)} of {among} topics {'has' if one else 'have'} no relevant document ({named}): measures such "
-            f"as AP and nDCG are 0 there for every run. Exclude {'it' if one else 'them'}"
+        address = reverse("campaign-act-page", args=[campaign.slug, "exclude-topics"])
+        names = ", ".join(topics[:_NAMED]) + (", ..." if len(topics) > _NAMED else "")
+        remaining = total - len(topics)
+        single = len(topics) == 1
+        message = (
+            f"{len(topics)} of {total} topics {'has' if single else 'have'} no relevant document ({names}): measures such "
+            f"as AP and nDCG are 0 there for every run. Exclude {'it' if single else 'them'}"
         )
-        said += f", and their means are {among / left:.3f} times as large" if left else ""
-        of.problems.append((said, f"{act}?{urlencode({'phase': phase.slug})}"))
+        message += (
+            f", and their means are {total / remaining:.3f} times as large" if remaining else ""
+        )
+        counts.problems.append((message, f"{address}?{urlencode({'phase': phase.slug})}"))
 
 
 def _steps(
     campaign: Campaign, phases: list[PhaseCounts], waiting: int
 ) -> list[tuple[str, str, str]]:
     """Return what the organisers do next: the words of a link, its address, and its effect."""
-    of = [campaign.slug]
+    address = [campaign.slug]
     steps = []
     if waiting:
-        said = f"{waiting} team{' waits' if waiting == 1 else 's wait'} for your decision"
+        effect = f"{waiting} team{' waits' if waiting == 1 else 's wait'} for your decision"
         steps.append(
             (
                 "Accept or decline teams",
-                f"{reverse('campaign-teams-page', args=of)}?state=requested",
-                said,
+                f"{reverse('campaign-teams-page', args=address)}?state=requested",
+                effect,
             )
         )
 
@@ -109,35 +113,41 @@ def _steps(
             steps.append(
                 (
                     "Write the guidelines",
-                    reverse("campaign-settings-page", args=of),
+                    reverse("campaign-settings-page", args=address),
                     "what teams shall do",
                 )
             )
 
-        said = (
+        effect = (
             "another task or period"
             if phases
             else "a task in a window of time; a campaign needs one"
         )
-        steps.append(("Add a phase", reverse("campaign-new-phase-page", args=of), said))
+        steps.append(("Add a phase", reverse("campaign-new-phase-page", args=address), effect))
         if phases:
             publish = reverse("campaign-act-page", args=[campaign.slug, "publish"])
             steps.append(("Publish", publish, "show the campaign and open its registration"))
     elif campaign.state == Campaign.State.PUBLISHED:
-        for one in phases:
-            steps += _after_the_end(one)
+        for counts in phases:
+            steps += _after_the_end(counts)
 
-        if any(release.release.done_at for one in phases for release in one.releases):
-            said = "freeze results under an address that papers cite"
-            steps.append(("Make a snapshot", reverse("campaign-snapshot-page", args=of), said))
+        if any(release.release.done_at for counts in phases for release in counts.releases):
+            effect = "freeze results under an address that papers cite"
+            steps.append(
+                ("Make a snapshot", reverse("campaign-snapshot-page", args=address), effect)
+            )
 
         steps.append(
-            ("Add a phase", reverse("campaign-new-phase-page", args=of), "it opens in the future")
+            (
+                "Add a phase",
+                reverse("campaign-new-phase-page", args=address),
+                "it opens in the future",
+            )
         )
         steps.append(
             (
                 "Enter a run yourself",
-                reverse("campaign-own-entry-page", args=of),
+                reverse("campaign-own-entry-page", args=address),
                 "a baseline, or for a team",
             )
         )
@@ -145,10 +155,10 @@ def _steps(
     return steps
 
 
-def _after_the_end(of: PhaseCounts) -> list[tuple[str, str, str]]:
+def _after_the_end(counts: PhaseCounts) -> list[tuple[str, str, str]]:
     """Return what is next once a phase is closed: to upload its judgements, or to release its results further."""
-    phase = of.shown.phase
-    if of.shown.state != PhaseState.CLOSED or phase.kind != Phase.Kind.EVALUATION:
+    phase = counts.shown.phase
+    if counts.shown.state != PhaseState.CLOSED or phase.kind != Phase.Kind.EVALUATION:
         return []
 
     if phase.collection.active_qrels is None:
@@ -157,17 +167,17 @@ def _after_the_end(of: PhaseCounts) -> list[tuple[str, str, str]]:
             (f"Upload judgements for {phase.name}", judgements, "its runs are evaluated by them")
         ]
 
-    if not of.releasing:
+    if not counts.releasing:
         return []
 
-    audience, address = of.releasing[0]
-    said = (
-        f"still to be evaluated: {of.running}"
-        if of.running
+    audience, address = counts.releasing[0]
+    effect = (
+        f"still to be evaluated: {counts.running}"
+        if counts.running
         else "it is over, and nothing waits for evaluation"
     )
 
-    return [(f"Release results of {phase.name} to {audience}", address, said)]
+    return [(f"Release results of {phase.name} to {audience}", address, effect)]
 
 
 class TeamsPage(DeskPage):
@@ -176,22 +186,22 @@ class TeamsPage(DeskPage):
     name, template = "campaign-teams-page", "campaigns/teams.html"
     reads = ("state", "page")
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
-        asked = request.query_params.get("state", "")
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
+        chosen_state = request.query_params.get("state", "")
         rows = campaign.participations.select_related("team").prefetch_related(
             "members__user", "signatures"
         )
-        counted = dict(
+        numbers = dict(
             campaign.participations.order_by().values_list("state").annotate(n=Count("pk"))
         )
-        if asked in _STATE.values:
-            rows = rows.filter(state=asked)
+        if chosen_state in _STATE.values:
+            rows = rows.filter(state=chosen_state)
 
         entered = Count("entries", filter=Q(entries__state=Entry.State.ENTERED))
         page = Paginator(
             rows.annotate(entered=entered).order_by("requested_at", "pk"), _OF_A_PAGE
         ).get_page(request.query_params.get("page"))
-        act = [campaign.slug]
+        address = [campaign.slug]
 
         return {
             "page": page,
@@ -200,21 +210,21 @@ class TeamsPage(DeskPage):
                     team,
                     [
                         (
-                            f"{reverse('campaign-act-page', args=[*act, name])}?{urlencode({'team': team.team.slug})}",
+                            f"{reverse('campaign-act-page', args=[*address, name])}?{urlencode({'team': team.team.slug})}",
                             words,
                         )
                         for name, words in _OF_TEAM.get(_STATE(team.state), ())
                         if campaign.state == Campaign.State.PUBLISHED
                     ],
-                    len({one.user_id for one in team.signatures.all()}),
+                    len({signature.user_id for signature in team.signatures.all()}),
                 )
                 for team in page
             ],
             "states": [
-                (state, counted.get(state, 0)) for state in _STATE.values if counted.get(state)
+                (state, numbers.get(state, 0)) for state in _STATE.values if numbers.get(state)
             ],
-            "asked": asked,
-            "kept": f"{urlencode({'state': asked})}&" if asked else "",
+            "asked": chosen_state,
+            "kept": f"{urlencode({'state': chosen_state})}&" if chosen_state else "",
             "agreements": campaign.agreements.count(),
             "open_phases": [
                 phase
@@ -230,22 +240,28 @@ class EntriesPage(DeskPage):
     name, template = "campaign-entries-page", "campaigns/entries.html"
     reads = ("phase", "team", "state", "problem", "sha256", "page")
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
-        asked = {name: request.query_params.get(name, "") for name in self.reads if name != "page"}
-        asked = {name: text for name, text in asked.items() if text}
-        page = Paginator(_filtered(campaign, asked), _OF_A_PAGE).get_page(
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
+        filters = {
+            name: request.query_params.get(name, "") for name in self.reads if name != "page"
+        }
+        filters = {name: text for name, text in filters.items() if text}
+        page = Paginator(_filtered(campaign, filters), _OF_A_PAGE).get_page(
             request.query_params.get("page")
         )
-        known = statuses([entry.run for entry in page], request.user)
+        run_statuses = statuses([entry.run for entry in page], request.user)
 
         return {
             "page": page,
             "entries": [
-                (one, known[str(one.run_id)], shown_time(one.arrived_at, one.phase.zone))
-                for one in page
+                (
+                    entry,
+                    run_statuses[str(entry.run_id)],
+                    shown_time(entry.arrived_at, entry.phase.zone),
+                )
+                for entry in page
             ],
-            "asked": asked,
-            "kept": f"{urlencode(asked)}&" if asked else "",
+            "asked": filters,
+            "kept": f"{urlencode(filters)}&" if filters else "",
             "phases": list(campaign.phases.all()),
             "teams": list(campaign.participations.select_related("team").order_by("name")),
             "states": Entry.State.choices,
@@ -253,7 +269,7 @@ class EntriesPage(DeskPage):
         }
 
 
-def _filtered(campaign: Campaign, asked: dict[str, str]) -> QuerySet[Entry]:
+def _filtered(campaign: Campaign, filters: dict[str, str]) -> QuerySet[Entry]:
     with_all = (
         "phase__campaign",
         "phase__collection",
@@ -272,10 +288,12 @@ def _filtered(campaign: Campaign, asked: dict[str, str]) -> QuerySet[Entry]:
         "state": "state",
         "sha256": "run__sha256",
     }
-    rows = rows.filter(**{column: asked[name] for name, column in columns.items() if name in asked})
-    problem = asked.get("problem", "")
-    found: QuerySet[Entry] = (
+    rows = rows.filter(
+        **{column: filters[name] for name, column in columns.items() if name in filters}
+    )
+    problem = filters.get("problem", "")
+    entries: QuerySet[Entry] = (
         with_problem(rows.filter(state=Entry.State.ENTERED), problem) if problem else rows
     )
 
-    return found
+    return entries

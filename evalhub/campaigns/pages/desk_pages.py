@@ -35,19 +35,19 @@ def answer(
     request: Request, template: str, context: dict[str, Any], refused: Refusal | None = None
 ) -> HttpResponse:
     """Return a page, which is not stored anywhere; after a refusal with its status."""
-    told = {**context, "refused": refused, "wrong": refused.fields if refused else {}}
-    response = render(request._request, template, told, status=refused.status if refused else 200)
+    values = {**context, "refused": refused, "wrong": refused.fields if refused else {}}
+    response = render(request._request, template, values, status=refused.status if refused else 200)
     response["Cache-Control"] = "no-store"
     return response
 
 
-def frame(campaign: Campaign, here: str = "") -> dict[str, Any]:
+def frame(campaign: Campaign, current: str = "") -> dict[str, Any]:
     """Return what the head of the organisers' pages needs."""
     return {
         "campaign": campaign,
         "now": clock.database_now(),
         "tabs": [
-            (reverse(name, args=[campaign.slug]), title, name == here)
+            (reverse(name, args=[campaign.slug]), title, name == current)
             for name, title in TABS.items()
         ],
     }
@@ -60,24 +60,24 @@ class DeskPage(FormPage):
     name: ClassVar[str] = ""
     template: ClassVar[str]
 
-    def get(self, request: Request, campaign: str, **found: str) -> HttpResponse:
-        return self.show(request, organised_campaign(request, campaign), found)
+    def get(self, request: Request, campaign: str, **kwargs: str) -> HttpResponse:
+        return self.show(request, organised_campaign(request, campaign), kwargs)
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
         """Return what the page shows of the campaign."""
         return {}
 
-    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
+    def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
         raise NotImplementedError
 
     def show(
         self,
         request: Request,
         campaign: Campaign,
-        found: dict[str, str],
+        kwargs: dict[str, str],
         refused: Refusal | None = None,
     ) -> HttpResponse:
-        context = {**frame(campaign, self.name), **self.about(request, campaign, **found)}
+        context = {**frame(campaign, self.name), **self.about(request, campaign, **kwargs)}
         return answer(request, self.template, context, refused)
 
 
@@ -86,13 +86,13 @@ class ChangingDeskPage(DeskPage):
 
     scopes = {"POST": Scope.MANAGE}
 
-    def post(self, request: Request, campaign: str, **found: str) -> HttpResponse:
+    def post(self, request: Request, campaign: str, **kwargs: str) -> HttpResponse:
         organised = organised_campaign(request, campaign)
         try:
-            done, address = self.act(request, organised, **found)
+            done, address = self.act(request, organised, **kwargs)
         except (EvalHubError, APIException) as error:
             return self.show(
-                request, organised_campaign(request, campaign), found, refusal_of(error)
+                request, organised_campaign(request, campaign), kwargs, refusal_of(error)
             )
 
         messages.success(request._request, done)

@@ -86,15 +86,17 @@ class _EntryForm(FormPage):
     more: tuple[str, ...] = ()
 
     def enter(self, request: Request, phase: Phase) -> HttpResponse:
-        """Check or enter what the form has; on a refusal show it again. Raise InvalidInput for a field that is none of
-        the form's, and NotAllowed for those who take part with no team."""
-        known = ("csrfmiddlewaretoken", "action", "file", "phase", *_TEXTS, *self.more)
-        check_fields(request.data, (*known, *(f"answer-{field['key']}" for field in phase.form)))
+        """Check or enter the run of the form; on a refusal show the form again.
+
+        Raise InvalidInput for an unknown field, and NotAllowed for readers without a team.
+        """
+        names = ("csrfmiddlewaretoken", "action", "file", "phase", *_TEXTS, *self.more)
+        check_fields(request.data, (*names, *(f"answer-{field['key']}" for field in phase.form)))
         self.check(request, phase)
 
         try:
             with _fields(request, phase, self.more) as fields:
-                asked = self.asked(request, phase, fields)
+                entry_request = self.asked(request, phase, fields)
                 if (
                     not Collection.objects.visible_to(request.user)
                     .filter(pk=phase.collection_id)
@@ -105,9 +107,9 @@ class _EntryForm(FormPage):
                     )
 
                 if "run" in fields:
-                    entry, new = enter_stored(asked, _own_run(request, fields["run"]))
+                    entry, new = enter_stored(entry_request, _own_run(request, fields["run"]))
                 else:
-                    upload = _upload(phase, asked, fields)
+                    upload = _upload(phase, entry_request, fields)
                     if request.data.get("action") == "check":
                         return self.page(
                             request, phase, checked=upload.check_file(), missing=_missing(upload)
@@ -119,12 +121,12 @@ class _EntryForm(FormPage):
         except (EvalHubError, APIException) as error:
             return self.page(request, phase, refusal_of(error))
 
-        said = (
+        message = (
             f"Entry {entry.number} received."
             if new
             else f"This run is entry {entry.number} already; nothing changed."
         )
-        messages.success(request._request, said)
+        messages.success(request._request, message)
 
         return see(request, reverse("campaign-entry-page", args=[phase.campaign.slug, entry.pk]))
 
@@ -139,20 +141,22 @@ class _EntryForm(FormPage):
         raise NotImplementedError
 
     def page(
-        self, request: Request, phase: Phase, refused: Refusal | None = None, **told: Any
+        self, request: Request, phase: Phase, refused: Refusal | None = None, **values: Any
     ) -> HttpResponse:
-        given = request.data if request.method == "POST" else {}
+        form_values = request.data if request.method == "POST" else {}
         now = clock.database_now()
         context = {
             "campaign": phase.campaign,
             "phase": phase,
             "now": now,
-            "given": given,
-            "answers": answer_rows(phase.form, answers_in(given, phase.form) if given else {}),
+            "given": form_values,
+            "answers": answer_rows(
+                phase.form, answers_in(form_values, phase.form) if form_values else {}
+            ),
             "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
             "most_tag": None if phase.naming else MAX_TAG,
             **self.about(request, phase),
-            **told,
+            **values,
         }
 
         return answer(request, self.template, context, refused)
@@ -165,11 +169,11 @@ class EnterPage(_EntryForm):
     template = "campaigns/enter.html"
 
     def get(self, request: Request, campaign: str, phase: str) -> HttpResponse:
-        found = visible_phase(request, campaign, phase)
-        if participation_of(request.user, found.campaign) is None:
+        phase_to_enter = visible_phase(request, campaign, phase)
+        if participation_of(request.user, phase_to_enter.campaign) is None:
             # It says how to take part.
             return HttpResponseRedirect(reverse("campaign-team-page", args=[campaign]))
-        return self.page(request, found)
+        return self.page(request, phase_to_enter)
 
     def post(self, request: Request, campaign: str, phase: str) -> HttpResponse:
         # The whole body is read here, and nothing else comes before the clock.
@@ -206,37 +210,39 @@ class OwnEntryPage(_EntryForm):
     more = _OF_ORGANISERS
 
     def get(self, request: Request, campaign: str) -> HttpResponse:
-        found = organised_campaign(request, campaign)
+        organised = organised_campaign(request, campaign)
         return self.page(
-            request, self._phase(request, found, request.query_params.get("phase", ""))
+            request, self._phase(request, organised, request.query_params.get("phase", ""))
         )
 
     def post(self, request: Request, campaign: str) -> HttpResponse:
         _ = request.data
         request._request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
-        found = organised_campaign(request, campaign)
-        return self.enter(request, self._phase(request, found, str(request.data.get("phase", ""))))
+        organised = organised_campaign(request, campaign)
+        return self.enter(
+            request, self._phase(request, organised, str(request.data.get("phase", "")))
+        )
 
-    def _phase(self, request: Request, campaign: Campaign, named: str) -> Phase:
+    def _phase(self, request: Request, campaign: Campaign, slug: str) -> Phase:
         first = campaign.phases.values_list("slug", flat=True).first()
         if first is None:
             raise Http404(f"campaign {campaign} has no phase yet")
-        return organised_phase(request, campaign.slug, named or first)
+        return organised_phase(request, campaign.slug, slug or first)
 
     def check(self, request: Request, phase: Phase) -> None:
         check_organiser(phase.campaign, request.user)
 
     def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
-        other, team = fields.pop("on_behalf_of"), None
-        if other:
+        team_slug, team = fields.pop("on_behalf_of"), None
+        if team_slug:
             team = (
                 phase.campaign.participations.select_related("team")
-                .filter(team__slug=other)
+                .filter(team__slug=team_slug)
                 .first()
             )
             if team is None:
                 raise InvalidInput(
-                    f"no team {other[:64]!r} takes part",
+                    f"no team {team_slug[:64]!r} takes part",
                     code="unknown_team",
                     pointer="/on_behalf_of",
                 )
@@ -247,7 +253,7 @@ class OwnEntryPage(_EntryForm):
             raise InvalidInput(message, pointer="/role")
 
         return EntryRequest(
-            participation=team, on_behalf=bool(other), **_asked(request, phase, fields)
+            participation=team, on_behalf=bool(team_slug), **_asked(request, phase, fields)
         )
 
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
@@ -308,17 +314,17 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> dict[str, 
     }
 
 
-def _upload(phase: Phase, asked: EntryRequest, fields: dict[str, Any]) -> EntryUpload:
+def _upload(phase: Phase, entry_request: EntryRequest, fields: dict[str, Any]) -> EntryUpload:
     fields.pop("dry_run")
-    team = asked.participation.team if asked.participation else phase.campaign.team
+    team = entry_request.participation.team if entry_request.participation else phase.campaign.team
     of: dict[str, Any] = {
         "collection": phase.collection,
         "team": team,
-        "user": asked.user,
-        "origin": asked.origin,
+        "user": entry_request.user,
+        "origin": entry_request.origin,
     }
 
-    return EntryUpload(**{**of, **fields, "file": fields["file"].path}, request=asked)
+    return EntryUpload(**{**of, **fields, "file": fields["file"].path}, request=entry_request)
 
 
 def _missing(upload: EntryUpload) -> str:
@@ -344,9 +350,9 @@ def _own_run(request: Request, pk: Any) -> Run:
     return run
 
 
-def _offered(phase: Phase, team: int) -> list[Run]:
+def _offered(phase: Phase, team_pk: int) -> list[Run]:
     """Return runs that a team has in the collection and that are not entered in the phase."""
-    rows = Run.objects.filter(collection=phase.collection_id, team=team, deleted_at=None)
+    rows = Run.objects.filter(collection=phase.collection_id, team=team_pk, deleted_at=None)
     return list(
         rows.exclude(entries__phase=phase)
         .only("tag", "created_at")
@@ -377,8 +383,8 @@ class EntryPage(FormPage):
         return self._page(request, _entry(request, campaign, entry))
 
     def post(self, request: Request, campaign: str, entry: Any) -> HttpResponse:
-        found = _entry(request, campaign, entry)
-        form = found.phase.form
+        stored_entry = _entry(request, campaign, entry)
+        form = stored_entry.phase.form
         try:
             names = (
                 "csrfmiddlewaretoken",
@@ -388,22 +394,24 @@ class EntryPage(FormPage):
                 *(f"answer-{field['key']}" for field in form),
             )
             check_fields(request.data, names)
-            check_may_change(found, request.user)
+            check_may_change(stored_entry, request.user)
             fields: dict[str, Any] = {"answers": answers_in(request.data, form)}
-            if found.phase.selection == Phase.Selection.CHOSEN:
+            if stored_entry.phase.selection == Phase.Selection.CHOSEN:
                 fields["chosen"] = "chosen" in request.data
             if "run_type" in request.data:
                 fields["run_type"] = str(request.data["run_type"])
 
             serializer = EntryChangeSerializer(data=fields, partial=True)
             serializer.is_valid(raise_exception=True)
-            change_entry(entry=found, changes=serializer.validated_data, origin=origin_of(request))
+            change_entry(
+                entry=stored_entry, changes=serializer.validated_data, origin=origin_of(request)
+            )
         except (EvalHubError, APIException) as error:
             return self._page(request, _entry(request, campaign, entry), refusal_of(error))
 
         messages.success(request._request, "Answers saved.")
 
-        return see(request, reverse("campaign-entry-page", args=[campaign, found.pk]))
+        return see(request, reverse("campaign-entry-page", args=[campaign, stored_entry.pk]))
 
     def _page(self, request: Request, entry: Entry, refused: Refusal | None = None) -> HttpResponse:
         phase, own, now = entry.phase, entry.participation, clock.database_now()
@@ -450,7 +458,7 @@ class EntryPage(FormPage):
 
 
 def _entry(request: Request, campaign: str, pk: Any) -> Entry:
-    found = visible_entry(request, pk)
-    if found.phase.campaign.slug != campaign:
+    entry = visible_entry(request, pk)
+    if entry.phase.campaign.slug != campaign:
         raise Http404(f"campaign {campaign} has no such entry")
-    return found
+    return entry

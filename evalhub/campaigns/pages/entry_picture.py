@@ -38,24 +38,24 @@ class Drawn:
 
 def drawn(entry: Entry) -> Drawn | None:
     """Return the picture of an entry; None where its team is told no medians."""
-    found = read_beside(entry)
-    if found is None:
+    comparison = read_beside(entry)
+    if comparison is None:
         return None
 
-    above = max(max(one.high, one.value) - one.median for one in found.topics)
-    below = max(one.median - min(one.low, one.value) for one in found.topics)
+    above = max(max(topic.high, topic.value) - topic.median for topic in comparison.topics)
+    below = max(topic.median - min(topic.low, topic.value) for topic in comparison.topics)
     scale = HEIGHT / (above + below) if above + below else 0.0
     zero = above * scale if scale else HEIGHT / 2
-    step = WIDTH / len(found.topics)
+    step = WIDTH / len(comparison.topics)
     bars = []
 
-    for place, one in enumerate(found.topics):
-        ends = sorted((zero, zero - one.difference * scale))
+    for place, topic in enumerate(comparison.topics):
+        ends = sorted((zero, zero - topic.difference * scale))
         left = round(place * step + 0.15 * step, 2)
-        highest, lowest = (zero - (end - one.median) * scale for end in (one.high, one.low))
+        highest, lowest = (zero - (end - topic.median) * scale for end in (topic.high, topic.low))
         height = max(ends[1] - ends[0], 0.5)
         middle = round((place + 0.5) * step, 2)
         numbers = (0.7 * step, ends[0], height, middle, highest, lowest)
-        bars.append(Bar(one, left, *(round(number, 2) for number in numbers)))
+        bars.append(Bar(topic, left, *(round(number, 2) for number in numbers)))
 
-    return Drawn(found, bars, round(zero, 2), found.topics[:_LISTED])
+    return Drawn(comparison, bars, round(zero, 2), comparison.topics[:_LISTED])

@@ -41,12 +41,12 @@ def time_in(form: Mapping[str, Any], name: str, zone: str) -> str | None:
 
     try:
         local = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=ZoneInfo(read_zone(zone)))
-        there = local.astimezone(UTC).astimezone(local.tzinfo)
+        round_trip = local.astimezone(UTC).astimezone(local.tzinfo)
     except (ValueError, OverflowError) as error:
         message = f"{day[:20]} {clock[:20]} is not a time; write 2027-05-31 and 18:00"
         raise InvalidInput(message, code="bad_time", pointer=f"/{name}") from error
 
-    if there.replace(tzinfo=None) != local.replace(tzinfo=None):
+    if round_trip.replace(tzinfo=None) != local.replace(tzinfo=None):
         message = f"the clocks of {zone} pass over {day} {clock}; choose another time"
         raise InvalidInput(message, code="bad_time", pointer=f"/{name}")
 
@@ -54,41 +54,47 @@ def time_in(form: Mapping[str, Any], name: str, zone: str) -> str | None:
 
 
 def time_fields(at: datetime | None, name: str, zone: str, *, ends: bool) -> dict[str, str]:
-    """Return what the two fields of a time show: at midnight the day alone, for an end the day that is over then."""
+    """Return the values of the day field and the time field of an instant.
+
+    At midnight the time is empty, and an end is that of the day before.
+    """
     if at is None:
         return {f"{name}_day": "", f"{name}_time": ""}
 
-    there = at.astimezone(ZoneInfo(zone))
-    if there.time() == time():
-        return {f"{name}_day": f"{there - timedelta(days=ends):%Y-%m-%d}", f"{name}_time": ""}
+    local = at.astimezone(ZoneInfo(zone))
+    if local.time() == time():
+        return {f"{name}_day": f"{local - timedelta(days=ends):%Y-%m-%d}", f"{name}_time": ""}
 
     return {
-        f"{name}_day": f"{there:%Y-%m-%d}",
-        f"{name}_time": f"{there:%H:%M:%S}" if there.second else f"{there:%H:%M}",
+        f"{name}_day": f"{local:%Y-%m-%d}",
+        f"{name}_time": f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}",
     }
 
 
 def types_in(text: str) -> list[dict[str, str]]:
-    """Return the types of runs of lines such as `automatic = Automatic`. Raise InvalidInput with the line's number."""
-    found = []
+    """Return the types of runs in lines such as `automatic = Automatic`.
+
+    Raise InvalidInput with the number of the line.
+    """
+    types = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
 
-        read = _LINE.fullmatch(line)
-        if not read:
+        match = _LINE.fullmatch(line)
+        if not match:
             message = (
                 f"line {number}: write a key and perhaps its label, as in: automatic = Automatic"
             )
             raise InvalidInput(message, pointer="/run_types")
 
-        found.append({"key": read[1], "label": read[2] or read[1]})
+        types.append({"key": match[1], "label": match[2] or match[1]})
 
-    return found
+    return types
 
 
 def types_as_lines(types: Iterable[Mapping[str, str]]) -> str:
-    return "\n".join(f"{one['key']} = {one['label']}" for one in types)
+    return "\n".join(f"{run_type['key']} = {run_type['label']}" for run_type in types)
 
 
 def form_names() -> list[str]:
@@ -109,13 +115,13 @@ def rows_of(form: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Return the rows of the editor for a stored form."""
     return [
         {
-            **{part: str(one[part]) for part in ("key", "label", "type", "help")},
-            "choices": "\n".join(one["choices"]),
-            "required": "on" if one["required"] else "",
-            "private": "" if one["public"] else "on",
-            "max_length": "" if one["max_length"] == MAX_LENGTH else str(one["max_length"]),
+            **{part: str(field[part]) for part in ("key", "label", "type", "help")},
+            "choices": "\n".join(field["choices"]),
+            "required": "on" if field["required"] else "",
+            "private": "" if field["public"] else "on",
+            "max_length": "" if field["max_length"] == MAX_LENGTH else str(field["max_length"]),
         }
-        for one in form
+        for field in form
     ]
 
 
@@ -126,7 +132,7 @@ def with_spare(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def form_in(rows: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
-    """Return the fields of a form that rows describe; a row without a key gets one from its label."""
+    """Return the fields of a form from rows; a row without a key gets one from its label."""
     fields = []
     for row in rows:
         key = row["key"].strip() or re.sub(r"[^a-z0-9]+", "_", row["label"].lower()).strip("_")[:31]
@@ -149,22 +155,24 @@ def form_in(rows: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
 
 
 def answers_in(form: Any, fields: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the answers that a form has for these fields, as the API takes them; what is wrong with one is left for
-    the service to say."""
-    found: dict[str, Any] = {}
+    """Return the answers of a form to these fields, as the API takes them.
+
+    The service validates them.
+    """
+    answers: dict[str, Any] = {}
     for field in fields:
         name, kind = f"answer-{field['key']}", field["type"]
-        given = str(form.get(name, "")).replace("\r\n", "\n")
+        text = str(form.get(name, "")).replace("\r\n", "\n")
         if kind == "choices":
-            found[field["key"]] = [str(one) for one in form.getlist(name)] or None
+            answers[field["key"]] = [str(choice) for choice in form.getlist(name)] or None
         elif kind == "yes_no":
-            found[field["key"]] = {"yes": True, "no": False}.get(given, given)
+            answers[field["key"]] = {"yes": True, "no": False}.get(text, text)
         elif kind == "number":
-            found[field["key"]] = _number(given)
+            answers[field["key"]] = _number(text)
         else:
-            found[field["key"]] = given
+            answers[field["key"]] = text
 
-    return found
+    return answers
 
 
 def answer_rows(
@@ -187,9 +195,9 @@ def answer_rows(
 
 
 def _number(text: str) -> Any:
-    for read in (int, float):
+    for number_type in (int, float):
         try:
-            return read(text)
+            return number_type(text)
         except ValueError:
             continue
 

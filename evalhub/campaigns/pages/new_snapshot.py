@@ -28,36 +28,36 @@ class MakeSnapshotPage(ChangingDeskPage):
     name, template = "campaign-snapshot-page", "campaigns/make_snapshot.html"
     reads, fields = ("phase",), ("phase", "label")
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
         """Return the phases with what a snapshot has of each, and what the form shows."""
         phases = campaign.phases.select_related("collection", "campaign").prefetch_related(
             "extensions"
         )
-        asked = {"phase": request.query_params.get("phase", ""), "label": "results"}
+        proposed = {"phase": request.query_params.get("phase", ""), "label": "results"}
 
         return {
-            "phases": [(one, _says(request, one)) for one in phases],
-            "given": request.data if request.method == "POST" else asked,
+            "phases": [(phase, _says(request, phase)) for phase in phases],
+            "given": request.data if request.method == "POST" else proposed,
         }
 
-    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
-        given = {
+    def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
+        data = {
             name: value for name, value in fields_of(request, *self.fields).items() if value.strip()
         }
-        serializer = SnapshotSerializer(data=given)
+        serializer = SnapshotSerializer(data=data)
         serializer.is_valid(raise_exception=True)
         user = cast(User, request.user)
-        asked = serializer.validated_data
+        fields = serializer.validated_data
         frozen = freeze_results(
-            campaign=campaign, phase=asked["phase"], label=asked["label"], user=user
+            campaign=campaign, phase=fields["phase"], label=fields["label"], user=user
         )
-        made, new = keep_results(
+        snapshot, new = keep_results(
             frozen, user=user, site=site_of(request), origin=origin_of(request)
         )
-        said = "made" if new else "has the same results already"
+        outcome = "made" if new else "has the same results already"
 
         return (
-            f"Snapshot {made.number} {said}.",
+            f"Snapshot {snapshot.number} {outcome}.",
             f"{reverse('campaign-page', args=[campaign.slug])}#snapshots",
         )
 
@@ -65,23 +65,23 @@ class MakeSnapshotPage(ChangingDeskPage):
 def _says(request: Request, phase: Phase) -> list[str]:
     """Return what a snapshot has of a phase, and what stands in its way, in sentences."""
     entered = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED).count()
-    said, over = [many(entered, "entry", "entries")], last_closing_time(phase)
-    if clock.database_now() < over:
-        said.append(f"not over before {shown_time(over, phase.zone, ends=True).meant}")
+    sentences, end = [many(entered, "entry", "entries")], last_closing_time(phase)
+    if clock.database_now() < end:
+        sentences.append(f"not over before {shown_time(end, phase.zone, ends=True).meant}")
     if not can_see_scores(request.user, phase.collection):
-        return [*said, "you do not see its results"]
+        return [*sentences, "you do not see its results"]
 
     if qrels := phase.collection.active_qrels:
         if running := count_running(phase, qrels):
-            said.append(f"{many(running, 'evaluation')} still to be done")
+            sentences.append(f"{many(running, 'evaluation')} still to be done")
 
-        said.append(f"judgements of version {qrels.version}")
+        sentences.append(f"judgements of version {qrels.version}")
     else:
-        said.append("no judgements yet")
+        sentences.append("no judgements yet")
 
-    said.append(f"results are disclosed to {phase.collection.disclosure.label}")
+    sentences.append(f"results are disclosed to {phase.collection.disclosure.label}")
 
-    return [*said, _FILES[planned_run_files(phase)].format(limit=_limit())]
+    return [*sentences, _FILES[planned_run_files(phase)].format(limit=_limit())]
 
 
 # What is said of the files of runs.

@@ -28,33 +28,35 @@ class NoticesPage(ChangingDeskPage):
     reads = ("page",)
     fields = ("title", "text", "audience")
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
         rows = campaign.mails.select_related("recipient").order_by("-created_at", "pk")
         page = Paginator(rows, _OF_A_PAGE).get_page(request.query_params.get("page"))
-        counted = campaign.mails.order_by().values_list("state").annotate(n=Count("pk"))
+        numbers = campaign.mails.order_by().values_list("state").annotate(n=Count("pk"))
 
         return {
             "notices": shown_notices(campaign.notices.order_by("-posted_at", "pk")),
             "audiences": AUDIENCES,
             "page": page,
-            "mails": [mail_answer(one) for one in page],
+            "mails": [mail_answer(mail) for mail in page],
             "counted": [
-                (MAIL_STATES[Mail.State(state)], number) for state, number in sorted(counted)
+                (MAIL_STATES[Mail.State(state)], number) for state, number in sorted(numbers)
             ],
             "given": request.data if request.method == "POST" else {"audience": "teams"},
         }
 
-    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
+    def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
         serializer = NoticeSerializer(data=fields_of(request, *self.fields))
         serializer.is_valid(raise_exception=True)
         user, origin = cast(User, request.user), origin_of(request)
-        made = post_notice(campaign=campaign, user=user, origin=origin, **serializer.validated_data)
+        notice = post_notice(
+            campaign=campaign, user=user, origin=origin, **serializer.validated_data
+        )
 
-        return f"Notice {made.title} posted to {AUDIENCES[made.audience]}.", reverse(
+        return f"Notice {notice.title} posted to {AUDIENCES[notice.audience]}.", reverse(
             self.name, args=[campaign.slug]
         )
 
 
 def shown_notices(rows: Any) -> list[tuple[CampaignNotice, str]]:
     """Return the latest notices, each with its text as HTML."""
-    return [(one, rendered(one.text, 4)) for one in rows[:_LATEST]]
+    return [(notice, rendered(notice.text, 4)) for notice in rows[:_LATEST]]

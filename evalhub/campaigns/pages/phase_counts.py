@@ -57,7 +57,10 @@ class PhaseCounts:
     @property
     def by_type(self) -> list[tuple[str, int]]:
         """Return the label of each type of runs, with how many compete."""
-        return [(one["label"], self.types[one["key"]]) for one in self.shown.phase.run_types]
+        return [
+            (run_type["label"], self.types[run_type["key"]])
+            for run_type in self.shown.phase.run_types
+        ]
 
     @property
     def running(self) -> int:
@@ -67,22 +70,22 @@ class PhaseCounts:
 def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
     """Return what the desk says of every phase of a campaign."""
     accepted = campaign.participations.filter(state=Participation.State.ACCEPTED).count()
-    found = {
-        one.phase.pk: PhaseCounts(one, accepted)
-        for one in shown_phases(campaign, None, now, organiser=True)
+    counts_by_phase = {
+        shown.phase.pk: PhaseCounts(shown, accepted)
+        for shown in shown_phases(campaign, None, now, organiser=True)
     }
     entries = Entry.objects.filter(phase__campaign=campaign).order_by()
-    counted = entries.values("phase", "state", "role", "run_type", "late").annotate(n=Count("pk"))
+    numbers = entries.values("phase", "state", "role", "run_type", "late").annotate(n=Count("pk"))
 
-    for row in counted:
-        of, number = found[row["phase"]], row["n"]
-        of.states[row["state"]] += number
+    for row in numbers:
+        counts, number = counts_by_phase[row["phase"]], row["n"]
+        counts.states[row["state"]] += number
         if row["state"] == _ENTERED:
-            of.late += number * row["late"]
+            counts.late += number * row["late"]
             if row["role"] == Entry.Role.COMPETING:
-                of.types[row["run_type"]] += number
+                counts.types[row["run_type"]] += number
             else:
-                of.baselines += number
+                counts.baselines += number
 
     entered = entries.filter(state=_ENTERED)
     teams = entered.filter(
@@ -90,70 +93,76 @@ def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
     )
 
     for row in teams.values("phase").annotate(n=Count("participation", distinct=True)):
-        found[row["phase"]].with_entries = row["n"]
+        counts_by_phase[row["phase"]].with_entries = row["n"]
 
     runs = Run.objects.filter(entries__phase__campaign=campaign, entries__state=_ENTERED).order_by()
 
     for row in with_states(runs).values("entries__phase", "state").annotate(n=Count("entries")):
-        if row["entries__phase"] in found:
-            found[row["entries__phase"]].evaluations[row["state"]] += row["n"]
+        if row["entries__phase"] in counts_by_phase:
+            counts_by_phase[row["entries__phase"]].evaluations[row["state"]] += row["n"]
 
-    _add_problems(campaign, entered, found)
+    _add_problems(campaign, entered, counts_by_phase)
 
-    for of in found.values():
-        of.acts = _acts(campaign, of.shown)
+    for counts in counts_by_phase.values():
+        counts.acts = _acts(campaign, counts.shown)
 
-    _add_releases(campaign, found, now)
+    _add_releases(campaign, counts_by_phase, now)
 
-    return list(found.values())
+    return list(counts_by_phase.values())
 
 
-def _add_releases(campaign: Campaign, found: dict[int, PhaseCounts], now: datetime) -> None:
+def _add_releases(
+    campaign: Campaign, counts_by_phase: dict[int, PhaseCounts], now: datetime
+) -> None:
     """Add the releases of each phase, and buttons for those that it may still have."""
     rows = Release.objects.filter(phase__campaign=campaign, cancelled_at=None)
-    for one in rows.select_related("phase__campaign", "phase__collection", "qrels").order_by(
+    for release in rows.select_related("phase__campaign", "phase__collection", "qrels").order_by(
         "audience", "created_at"
     ):
-        of = found[one.phase_id]
-        zone = of.shown.phase.zone
-        if one.done_at:
-            said = f"done {shown_time(one.done_at, zone).meant}, {len(one.official)} official runs"
-            of.releases.append(ShownRelease(one, said))
+        counts = counts_by_phase[release.phase_id]
+        zone = counts.shown.phase.zone
+        if release.done_at:
+            state = f"done {shown_time(release.done_at, zone).meant}, {len(release.official)} official runs"
+            counts.releases.append(ShownRelease(release, state))
             continue
 
-        waits, running = waits_for(one, now)
-        said = (
-            f"planned for {shown_time(one.planned_at, zone).meant}" if one.planned_at else "planned"
+        waits, running = waits_for(release, now)
+        state = (
+            f"planned for {shown_time(release.planned_at, zone).meant}"
+            if release.planned_at
+            else "planned"
         )
-        said += (
+        state += (
             f"; waits for {waits}{f' ({running} to be done)' if waits == 'evaluations' else ''}"
             if waits
             else ""
         )
         cancel = reverse("campaign-act-page", args=[campaign.slug, "cancel-release"])
-        of.releases.append(
-            ShownRelease(one, said, f"{cancel}?{urlencode({'release': str(one.pk)})}")
+        counts.releases.append(
+            ShownRelease(release, state, f"{cancel}?{urlencode({'release': str(release.pk)})}")
         )
 
-    for of in found.values():
-        phase, there = of.shown.phase, [one.release for one in of.releases]
+    for counts in counts_by_phase.values():
+        phase, releases = counts.shown.phase, [release.release for release in counts.releases]
         # The last one to the largest audience.
         last = max(
-            there, key=lambda one: (one.audience, one.done_at is None, one.done_at), default=None
+            releases,
+            key=lambda release: (release.audience, release.done_at is None, release.done_at),
+            default=None,
         )
         newer = last and last.done_at and phase.collection.active_qrels not in (None, last.qrels)
         if campaign.state == Campaign.State.PUBLISHED and phase.kind == Phase.Kind.EVALUATION:
             for audience in Release.Audience:
                 more = audience > max(
-                    [phase.collection.disclosure, *(one.audience for one in there)]
+                    [phase.collection.disclosure, *(release.audience for release in releases)]
                 )
                 if more or (newer and last and audience == last.audience):
                     path = reverse(
                         "campaign-act-page", args=[campaign.slug, f"release-to-{audience.label}"]
                     )
-                    said = f"{path}?{urlencode({'phase': phase.slug})}"
-                    of.releasing.append(
-                        (f"{audience.label}{'' if more else ' again, by newer judgements'}", said)
+                    state = f"{path}?{urlencode({'phase': phase.slug})}"
+                    counts.releasing.append(
+                        (f"{audience.label}{'' if more else ' again, by newer judgements'}", state)
                     )
 
 
@@ -165,23 +174,27 @@ def hidden_collections(campaign: Campaign) -> list[Collection]:
     return list(rows.distinct())
 
 
-def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts]) -> None:
+def _add_problems(
+    campaign: Campaign, entered: Any, counts_by_phase: dict[int, PhaseCounts]
+) -> None:
     """Add what organisers should look at: failed evaluations, topics without an answer, equal files of two teams."""
     address = reverse("campaign-entries-page", args=[campaign.slug])
 
-    def listed(phase: int, **asked: str) -> str:
-        return f"{address}?{urlencode({'phase': found[phase].shown.phase.slug, **asked})}"
+    def listed(phase: int, **filters: str) -> str:
+        return (
+            f"{address}?{urlencode({'phase': counts_by_phase[phase].shown.phase.slug, **filters})}"
+        )
 
-    hidden = {one.pk for one in hidden_collections(campaign)}
+    hidden = {collection.pk for collection in hidden_collections(campaign)}
 
-    for pk, of in found.items():
-        collection = of.shown.phase.collection
+    for pk, counts in counts_by_phase.items():
+        collection = counts.shown.phase.collection
         if collection.pk in hidden:
-            said = f"collection {collection.name} is not public: other teams do not see it and cannot enter runs"
-            of.problems.append((said, reverse("manage-page", args=[collection.slug])))
+            message = f"collection {collection.name} is not public: other teams do not see it and cannot enter runs"
+            counts.problems.append((message, reverse("manage-page", args=[collection.slug])))
 
-        if failed := of.evaluations["failed"]:
-            of.problems.append(
+        if failed := counts.evaluations["failed"]:
+            counts.problems.append(
                 (
                     f"{failed} evaluation{'' if failed == 1 else 's'} failed",
                     listed(pk, problem="failed"),
@@ -191,8 +204,12 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
     unanswered = entered.filter(run__warnings__counts__topic_missing__gt=0)
 
     for row in unanswered.values("phase").annotate(n=Count("pk")):
-        said = f"{row['n']} entr{'y has' if row['n'] == 1 else 'ies have'} no answer to some topics"
-        found[row["phase"]].problems.append((said, listed(row["phase"], problem="unanswered")))
+        message = (
+            f"{row['n']} entr{'y has' if row['n'] == 1 else 'ies have'} no answer to some topics"
+        )
+        counts_by_phase[row["phase"]].problems.append(
+            (message, listed(row["phase"], problem="unanswered"))
+        )
 
     equal = (
         entered.exclude(participation=None)
@@ -203,10 +220,12 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
     )
 
     for row in equal[:_LISTED]:
-        said = (
+        message = (
             f"{row['n']} entries of {row['teams']} teams have the same file (a hint, not a verdict)"
         )
-        found[row["phase"]].problems.append((said, listed(row["phase"], sha256=row["sha256"])))
+        counts_by_phase[row["phase"]].problems.append(
+            (message, listed(row["phase"], sha256=row["sha256"]))
+        )
 
     baselines = entered.filter(
         role=Entry.Role.BASELINE, phase=OuterRef("phase"), run__sha256=OuterRef("run__sha256")
@@ -219,9 +238,11 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
     )
 
     for row in copied[:_LISTED]:
-        whose = "1 entry of a team has" if row["n"] == 1 else f"{row['n']} entries of teams have"
-        said = f"{whose} the same file as a baseline (a hint, not a verdict)"
-        found[row["phase"]].problems.append((said, listed(row["phase"], sha256=row["sha256"])))
+        subject = "1 entry of a team has" if row["n"] == 1 else f"{row['n']} entries of teams have"
+        message = f"{subject} the same file as a baseline (a hint, not a verdict)"
+        counts_by_phase[row["phase"]].problems.append(
+            (message, listed(row["phase"], sha256=row["sha256"]))
+        )
 
 
 def _acts(campaign: Campaign, shown: ShownPhase) -> list[tuple[str, str, str]]:

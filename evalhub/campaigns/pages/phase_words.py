@@ -46,16 +46,16 @@ class ShownPhase:
 
 def shown_time(at: datetime, zone: str, *, ends: bool = False) -> ShownTime:
     """Return an instant in words. Where it is midnight, an end is that of the day before."""
-    there = at.astimezone(ZoneInfo(zone))
-    where = "anywhere on earth" if zone == ANYWHERE else zone.replace("_", " ")
-    if ends and there.time() == time():
-        meant = f"end of {formats.date_format(there - timedelta(days=1), 'j M Y')}"
-    elif there.time() == time():
-        meant = f"start of {formats.date_format(there, 'j M Y')}"
+    local = at.astimezone(ZoneInfo(zone))
+    place = "anywhere on earth" if zone == ANYWHERE else zone.replace("_", " ")
+    if ends and local.time() == time():
+        meant = f"end of {formats.date_format(local - timedelta(days=1), 'j M Y')}"
+    elif local.time() == time():
+        meant = f"start of {formats.date_format(local, 'j M Y')}"
     else:
-        meant = formats.date_format(there, "j M Y, H:i:s" if there.second else "j M Y, H:i")
+        meant = formats.date_format(local, "j M Y, H:i:s" if local.second else "j M Y, H:i")
 
-    return ShownTime(at, f"{meant}, {where}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
+    return ShownTime(at, f"{meant}, {place}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
 def shown_phase(
@@ -67,11 +67,11 @@ def shown_phase(
         PhaseState.PLANNED: phase.opens_at, PhaseState.OPEN: closes_at, PhaseState.PAUSED: closes_at,
         PhaseState.LATE: phase.late_closes_at,
     }.get(state)  # fmt: skip
-    said = []
+    extensions = []
 
-    for one, whose in visible_extensions(phase, own, organiser):
-        old, new = (shown_time(at, phase.zone, ends=True) for at in (one.old, one.new))
-        said.append((one, old, new, late_notice(one), whose.name if whose else ""))
+    for extension, team in visible_extensions(phase, own, organiser):
+        old, new = (shown_time(at, phase.zone, ends=True) for at in (extension.old, extension.new))
+        extensions.append((extension, old, new, late_notice(extension), team.name if team else ""))
 
     return ShownPhase(
         phase=phase,
@@ -85,7 +85,7 @@ def shown_phase(
         until=until,
         next=_NEXT.get(state, ""),
         left=length_of(until - now) if until else "",
-        extensions=said,
+        extensions=extensions,
     )
 
 
@@ -96,7 +96,7 @@ def shown_phases(
     rows = campaign.phases.select_related("collection", "campaign").prefetch_related(
         "extensions__participation__team"
     )
-    return [shown_phase(one, own, now, organiser=organiser) for one in rows]
+    return [shown_phase(phase, own, now, organiser=organiser) for phase in rows]
 
 
 def length_of(span: timedelta) -> str:
@@ -111,9 +111,9 @@ def length_of(span: timedelta) -> str:
     while len(parts) > 1 and not parts[0][0]:
         parts.pop(0)
 
-    said = [f"{number} {unit}{'' if number == 1 else 's'}" for number, unit in parts[:2] if number]
+    words = [f"{number} {unit}{'' if number == 1 else 's'}" for number, unit in parts[:2] if number]
 
-    return " ".join(said) if said else "less than a minute"
+    return " ".join(words) if words else "less than a minute"
 
 
 @dataclass(frozen=True)
@@ -135,17 +135,17 @@ def time_line(phases: Sequence[ShownPhase], now: datetime) -> tuple[list[Lane], 
     if not phases:
         return [], 0.0
 
-    ends = [one.late.at if one.late else one.closes.at for one in phases]
-    first, last = min([now, *(one.opens.at for one in phases)]), max([now, *ends])
-    whole = (last - first).total_seconds() or 1.0
+    ends = [shown.late.at if shown.late else shown.closes.at for shown in phases]
+    first, last = min([now, *(shown.opens.at for shown in phases)]), max([now, *ends])
+    seconds = (last - first).total_seconds() or 1.0
 
     def place(at: datetime) -> float:
-        return round(1000 * (at - first).total_seconds() / whole, 1)
+        return round(1000 * (at - first).total_seconds() / seconds, 1)
 
     lanes = [
-        Lane(one, place(one.opens.at), max(2.0, round(place(one.closes.at) - place(one.opens.at), 1)),
-             round(place(one.late.at) - place(one.closes.at), 1) if one.late else 0.0)
-        for one in phases
+        Lane(shown, place(shown.opens.at), max(2.0, round(place(shown.closes.at) - place(shown.opens.at), 1)),
+             round(place(shown.late.at) - place(shown.closes.at), 1) if shown.late else 0.0)
+        for shown in phases
     ]  # fmt: skip
 
     return lanes, place(now)

@@ -43,16 +43,19 @@ _OPEN = (PhaseState.OPEN, PhaseState.LATE)
 @reads("page")
 def campaigns_page(request: HttpRequest) -> HttpResponse:
     """List published campaigns, and drafts of the reader's, newest first."""
-    seen = Campaign.objects.visible_to(request.user).select_related("team")
-    found = seen.prefetch_related("phases__collection", "phases__extensions__participation__team")
-    shown = Paginator(found.order_by("-created_at", "slug"), _CAMPAIGNS_OF_A_PAGE).get_page(
+    visible = Campaign.objects.visible_to(request.user).select_related("team")
+    campaigns = visible.prefetch_related(
+        "phases__collection", "phases__extensions__participation__team"
+    )
+    shown = Paginator(campaigns.order_by("-created_at", "slug"), _CAMPAIGNS_OF_A_PAGE).get_page(
         request.GET.get("page")
     )
     now = clock.database_now()
     context = {
         "page": shown,
         "campaigns": [
-            (one, [shown_phase(phase, None, now) for phase in one.phases.all()]) for one in shown
+            (campaign, [shown_phase(phase, None, now) for phase in campaign.phases.all()])
+            for campaign in shown
         ],
         "leads": Team.objects.led_by(request.user).exists(),
         "now": now,
@@ -63,38 +66,48 @@ def campaigns_page(request: HttpRequest) -> HttpResponse:
 
 @page
 def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
-    """Show the guidelines of a campaign, its phases with their times, and what the reader may do next."""
-    found = visible_campaign(request, campaign)
-    own, organiser = participation_of(request.user, found), is_organiser(found, request.user)
+    """Show the guidelines and phases of a campaign, and what the reader may do next."""
+    shown_campaign = visible_campaign(request, campaign)
+    own, organiser = (
+        participation_of(request.user, shown_campaign),
+        is_organiser(shown_campaign, request.user),
+    )
     now = clock.database_now()
-    phases = shown_phases(found, own, now, organiser=organiser)
+    phases = shown_phases(shown_campaign, own, now, organiser=organiser)
     accepted = (
-        found.participations.filter(state=Participation.State.ACCEPTED).count()
+        shown_campaign.participations.filter(state=Participation.State.ACCEPTED).count()
         if own or organiser
         else None
     )
-    collections = Collection.objects.visible_to(request.user).filter(phases__campaign=found)
-    closes = found.registration_closes_at
+    collections = Collection.objects.visible_to(request.user).filter(
+        phases__campaign=shown_campaign
+    )
+    closes = shown_campaign.registration_closes_at
     context = {
-        "campaign": found,
-        "guidelines": rendered(found.guidelines),
+        "campaign": shown_campaign,
+        "guidelines": rendered(shown_campaign.guidelines),
         "phases": phases,
         "now": now,
         "own": own,
         "organiser": organiser,
         "accepted": accepted,
-        "teams": _teams(found, own, organiser, [one.phase for one in phases], now),
+        "teams": _teams(shown_campaign, own, organiser, [shown.phase for shown in phases], now),
         "seen_collections": set(collections.values_list("pk", flat=True)),
         "registration_closes": shown_time(closes, "UTC", ends=True) if closes else None,
-        "takes_registrations": not why_no_registrations(found, now),
-        "notices": shown_notices(notices_seen_by(request.user, found)),
+        "takes_registrations": not why_no_registrations(shown_campaign, now),
+        "notices": shown_notices(notices_seen_by(request.user, shown_campaign)),
         "snapshots": list(
-            snapshots_seen_by(request.user).filter(campaign=found).defer("archive", "manifest")
+            snapshots_seen_by(request.user)
+            .filter(campaign=shown_campaign)
+            .defer("archive", "manifest")
         ),
-        "boards": boards_seen(request.user, [one.phase for one in phases]),
+        "boards": boards_seen(request.user, [shown.phase for shown in phases]),
         "scored": set(collections.scored_for(request.user).values_list("pk", flat=True)),
-        "agreements": [(one, rendered(one.text, 4)) for one in found.agreements.all()],
-        "steps": _next_steps(request, found, own, organiser, phases, now),
+        "agreements": [
+            (agreement, rendered(agreement.text, 4))
+            for agreement in shown_campaign.agreements.all()
+        ],
+        "steps": _next_steps(request, shown_campaign, own, organiser, phases, now),
     }
 
     return render(request, "campaigns/campaign.html", context)
@@ -107,15 +120,15 @@ def _teams(
     phases: list[Phase],
     now: datetime,
 ) -> list[str] | None:
-    """Return the names or pseudonyms of the accepted teams, or None where the reader cannot know who takes part.
+    """Return the names or pseudonyms of accepted teams; None if the reader may not know them.
 
     Organisers know always, accepted teams once every phase is over, and everybody once all results
     are public. Phases for runs that come afterwards open later and change nothing. The names are
     sorted, so that their order says nothing.
     """
-    held = [one for one in phases if one.kind != Phase.Kind.AFTERWARDS]
-    steps = [one.collection.disclosure for one in held]
-    over = bool(held) and all(last_closing_time(one) <= now for one in held)
+    evaluated = [phase for phase in phases if phase.kind != Phase.Kind.AFTERWARDS]
+    steps = [phase.collection.disclosure for phase in evaluated]
+    over = bool(evaluated) and all(last_closing_time(phase) <= now for phase in evaluated)
     accepted = own is not None and own.state == Participation.State.ACCEPTED
     public = all(step == Disclosure.PUBLIC for step in steps)
     if not (organiser or (over and (accepted or public))):
@@ -126,7 +139,7 @@ def _teams(
     )
     least = min(steps, default=Disclosure.PUBLIC)
 
-    return sorted(one.name for one in names_at(least, rows, own, organiser, now).values())
+    return sorted(name.name for name in names_at(least, rows, own, organiser, now).values())
 
 
 @dataclass(frozen=True)
@@ -153,25 +166,35 @@ def _next_steps(
 
     if own:
         steps = [Step(f"The desk of {own.name}", team, "your entries, members and what is due")]
-        told = [
-            one.phase
-            for one in phases
-            if one.state == PhaseState.CLOSED and sees_own_results(request.user, one.phase)
+        with_results = [
+            shown.phase
+            for shown in phases
+            if shown.state == PhaseState.CLOSED and sees_own_results(request.user, shown.phase)
         ]
         with_entries = (
-            set(own.entries.filter(phase__in=told).values_list("phase", flat=True))
-            if told
+            set(own.entries.filter(phase__in=with_results).values_list("phase", flat=True))
+            if with_results
             else set()
         )
         steps += [
-            Step(f"Your results of {one.name}", f"{team}#phase-{one.slug}", "and the packet of your team to download")
-            for one in told if one.pk in with_entries
-        ]  # fmt: skip
+            Step(
+                f"Your results of {phase.name}",
+                f"{team}#phase-{phase.slug}",
+                "and the packet of your team to download",
+            )
+            for phase in with_results
+            if phase.pk in with_entries
+        ]
         if own.state == Participation.State.ACCEPTED:
             steps += [
-                Step(f"Enter a run into {one.phase.name}", _phase_address(campaign, one.phase.slug), _due(one))
-                for one in phases if one.state in _OPEN
-            ]  # fmt: skip
+                Step(
+                    f"Enter a run into {shown.phase.name}",
+                    reverse("campaign-enter-page", args=[campaign.slug, shown.phase.slug]),
+                    f"{shown.next} {shown.left}",
+                )
+                for shown in phases
+                if shown.state in _OPEN
+            ]
 
         return steps
 
@@ -190,18 +213,14 @@ def _next_steps(
 
     mine = campaign.participations.filter(in_team_of(request.user)).select_related("team")
     steps = [
-        Step(f"Take part with {one.name}", team, "your team is registered; you have not joined yet")
-        for one in mine
+        Step(
+            f"Take part with {participation.name}",
+            team,
+            "your team is registered; you have not joined yet",
+        )
+        for participation in mine
     ]
     if not steps and not why_no_registrations(campaign, now):
         steps = [Step("Register a team", team)]
 
     return steps
-
-
-def _phase_address(campaign: Campaign, phase: str) -> str:
-    return reverse("campaign-enter-page", args=[campaign.slug, phase])
-
-
-def _due(shown: ShownPhase) -> str:
-    return f"{shown.next} {shown.left}"

@@ -33,30 +33,30 @@ def _says_release(audience: int) -> Callable[[Target], list[str]]:
         phase = target.of_phase
         entries = Entry.objects.filter(phase=phase, state=ENTERED)
         late = entries.filter(late=True).count()
-        qrels, over = phase.collection.active_qrels, last_closing_time(phase)
-        whom = "everyone" if audience == _AUDIENCE.PUBLIC else people(target)
-        said = [f"Results of phase {phase.name}, to {whom}.", _SEES[_AUDIENCE(audience)]]
-        counted = f"{many(entries.count(), 'entry', 'entries')}, of which {late} late stand beside the official ones"
+        qrels, end = phase.collection.active_qrels, last_closing_time(phase)
+        addressees = "everyone" if audience == _AUDIENCE.PUBLIC else people(target)
+        sentences = [f"Results of phase {phase.name}, to {addressees}.", _SEES[_AUDIENCE(audience)]]
+        entry_count = f"{many(entries.count(), 'entry', 'entries')}, of which {late} late stand beside the official ones"
         if qrels:
-            said.append(
-                f"{counted}; judgements of version {qrels.version} (SHA-256 {qrels.sha256[:12]})."
+            sentences.append(
+                f"{entry_count}; judgements of version {qrels.version} (SHA-256 {qrels.sha256[:12]})."
             )
             if running := count_running(phase, qrels):
-                said.append(
+                sentences.append(
                     f"{many(running, 'evaluation is', 'evaluations are')} still to be done; the release waits."
                 )
         else:
-            said.append(
-                f"{counted}. The collection has no active judgements yet: a release needs them."
+            sentences.append(
+                f"{entry_count}. The collection has no active judgements yet: a release needs them."
             )
 
-        if clock.database_now() < over:
-            said.append(
-                f"The phase is not over before {shown_time(over, phase.zone, ends=True).meant}."
+        if clock.database_now() < end:
+            sentences.append(
+                f"The phase is not over before {shown_time(end, phase.zone, ends=True).meant}."
             )
 
         return [
-            *said,
+            *sentences,
             "A release that is done cannot be undone. The disclosure of the collection only grows.",
         ]
 
@@ -67,13 +67,11 @@ def _release(audience: int) -> Callable[[Target], str]:
     def release(target: Target) -> str:
         form, phase = target.request.data, target.of_phase
         zone = read_zone(str(form.get("zone", "")).strip() or phase.zone)
-        given = time_in(form, "at", zone)
-        at = read_time(given, zone, name="at") if given else None
-        files, force, reason = (
-            "with_run_files" in form,
-            "force" in form,
-            target.reason(required=False),
-        )
+        time_text = time_in(form, "at", zone)
+        at = read_time(time_text, zone, name="at") if time_text else None
+        with_files, force = "with_run_files" in form, "force" in form
+        reason = target.reason(required=False)
+
         if force and not reason:
             message = "say why the release does not wait for evaluations"
             raise InvalidInput(message, code="required", pointer="/reason")
@@ -82,11 +80,11 @@ def _release(audience: int) -> Callable[[Target], str]:
         label = _AUDIENCE(audience).label
 
         with transaction.atomic():
-            made = plan_release(
-                phase=phase, audience=audience, at=at, with_run_files=files, note=reason, **of
+            planned = plan_release(
+                phase=phase, audience=audience, at=at, with_run_files=with_files, note=reason, **of
             )
             if at is None:
-                release_now(release=made, force=force, reason=reason, **of)
+                release_now(release=planned, force=force, reason=reason, **of)
                 return f"Results of phase {phase.name} released to {label}."
 
         time = shown_time(at, phase.zone)
@@ -99,14 +97,14 @@ def _release(audience: int) -> Callable[[Target], str]:
 
 
 def _says_cancel(target: Target) -> list[str]:
-    found = target.of_release
-    when = (
-        shown_time(found.planned_at, found.phase.zone).meant
-        if found.planned_at
+    release = target.of_release
+    time = (
+        shown_time(release.planned_at, release.phase.zone).meant
+        if release.planned_at
         else "an organiser does it"
     )
     return [
-        f"The release of phase {found.phase.name} to {found.get_audience_display()}, planned for {when}."
+        f"The release of phase {release.phase.name} to {release.get_audience_display()}, planned for {time}."
     ]
 
 

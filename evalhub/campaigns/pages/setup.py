@@ -92,9 +92,11 @@ def _campaign_fields(
     fields["max_team_size"] = fields.get("max_team_size") or None
 
     for name in _CAMPAIGN_TIMES:
-        sent = fields_of(request, f"{name}_day", f"{name}_time")
-        shown = time_fields(getattr(stored, name), name, "UTC", ends=True) if stored else None
-        if sent and sent != shown:
+        form_times = fields_of(request, f"{name}_day", f"{name}_time")
+        stored_times = (
+            time_fields(getattr(stored, name), name, "UTC", ends=True) if stored else None
+        )
+        if form_times and form_times != stored_times:
             fields[name] = time_in(request.data, name, "UTC")
 
     return fields
@@ -115,21 +117,23 @@ class NewCampaignPage(FormPage):
 
     def post(self, request: Request) -> HttpResponse:
         try:
-            given = _campaign_fields(request, "slug", "team")
-            given["slug"] = given.get("slug") or slugify(given.get("name", ""))[:64]
-            serializer = CampaignSerializer(data=given, context={"request": request})
+            data = _campaign_fields(request, "slug", "team")
+            data["slug"] = data.get("slug") or slugify(data.get("name", ""))[:64]
+            serializer = CampaignSerializer(data=data, context={"request": request})
             serializer.is_valid(raise_exception=True)
             fields = dict(serializer.validated_data)
             team, user = fields.pop("team"), cast(User, request.user)
-            made = create_campaign(team=team, user=user, fields=fields, origin=origin_of(request))
+            campaign = create_campaign(
+                team=team, user=user, fields=fields, origin=origin_of(request)
+            )
         except (EvalHubError, APIException) as error:
             return self._page(request, refusal_of(error))
 
         messages.success(
             request._request,
-            f"Campaign {made.name} created. It is a draft; add its first phase next.",
+            f"Campaign {campaign.name} created. It is a draft; add its first phase next.",
         )
-        return see(request, reverse("campaign-desk-page", args=[made.slug]))
+        return see(request, reverse("campaign-desk-page", args=[campaign.slug]))
 
     def _page(self, request: Request, refused: Refusal | None = None) -> HttpResponse:
         teams = list(Team.objects.led_by(request.user))
@@ -150,17 +154,17 @@ class SettingsPage(ChangingDeskPage):
     name, template = "campaign-settings-page", "campaigns/settings.html"
     fields = _CAMPAIGN_FIELDS
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
         stored = {name: getattr(campaign, name) for name in _TEXTS}
         for name in _CAMPAIGN_TIMES:
             stored |= time_fields(getattr(campaign, name), name, "UTC", ends=True)
-        given = request.data if request.method == "POST" else stored
-        return {**_campaign_choices(), "given": given, "preview": rendered(campaign.guidelines, 4)}
+        values = request.data if request.method == "POST" else stored
+        return {**_campaign_choices(), "given": values, "preview": rendered(campaign.guidelines, 4)}
 
-    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
-        given = _campaign_fields(request, stored=campaign)
+    def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
+        data = _campaign_fields(request, stored=campaign)
         serializer = CampaignChangeSerializer(
-            campaign, given, partial=True, context={"request": request}
+            campaign, data, partial=True, context={"request": request}
         )
         serializer.is_valid(raise_exception=True)
         change_campaign(
@@ -176,31 +180,31 @@ class AgreementsPage(ChangingDeskPage):
     name, template = "campaign-agreements-page", "campaigns/agreements.html"
     fields = ("title", "text", "required_of")
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
-        signed = Signature.objects.filter(agreement__campaign=campaign).select_related(
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
+        signatures = Signature.objects.filter(agreement__campaign=campaign).select_related(
             "user", "participation__team"
         )
         by_agreement: dict[int, list[Signature]] = {}
-        for one in signed:
-            by_agreement.setdefault(one.agreement_id, []).append(one)
+        for signature in signatures:
+            by_agreement.setdefault(signature.agreement_id, []).append(signature)
 
         return {
             "agreements": [
-                (one, rendered(one.text, 4), by_agreement.get(one.pk, []))
-                for one in campaign.agreements.all()
+                (agreement, rendered(agreement.text, 4), by_agreement.get(agreement.pk, []))
+                for agreement in campaign.agreements.all()
             ],
             "required_of": {"each_member": "each member", "one_owner": "an owner of the team"},
             "given": request.data if request.method == "POST" else {},
         }
 
-    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
+    def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
         serializer = AgreementSerializer(data=fields_of(request, *self.fields))
         serializer.is_valid(raise_exception=True)
-        made: Agreement = add_agreement(
+        agreement: Agreement = add_agreement(
             campaign=campaign, origin=origin_of(request), **serializer.validated_data
         )
 
-        return f"Agreement {made.title} added.", reverse(self.name, args=[campaign.slug])
+        return f"Agreement {agreement.title} added.", reverse(self.name, args=[campaign.slug])
 
 
 _PHASE_TEXTS = ("name", "description", "collection", "kind", "feedback", "selection")
@@ -220,64 +224,68 @@ class PhasePage(ChangingDeskPage):
 
     template = "campaigns/phase.html"
 
-    def post(self, request: Request, campaign: str, **found: str) -> HttpResponse:
+    def post(self, request: Request, campaign: str, **kwargs: str) -> HttpResponse:
         # The rows of the editor of a form are too many to declare, so they are checked here.
         check_fields(request.data, ("csrfmiddlewaretoken", *_PHASE_FORM, *form_names()))
         if request.data.get("action") == "rows":
-            return self.get(request, campaign, **found)
-        return super().post(request, campaign, **found)
+            return self.get(request, campaign, **kwargs)
+        return super().post(request, campaign, **kwargs)
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
-        phase = _phase(request, campaign, found)
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
+        phase = _phase(request, campaign, kwargs)
         if request.method == "POST":
-            given, rows = dict(request.data.items()), rows_in(request.data)
+            values, rows = dict(request.data.items()), rows_in(request.data)
         elif phase:
-            given, rows = _stored(phase), rows_of(phase.form)
+            values, rows = _stored(phase), rows_of(phase.form)
         else:
-            given, rows = {"zone": "AoE", "kind": "evaluation"}, []
+            values, rows = {"zone": "AoE", "kind": "evaluation"}, []
 
         collections = Collection.objects.managed_by(request.user).order_by("name")
-        elsewhere = _campaigns_of(collections, campaign, request.user)
+        other_campaigns = _campaigns_of(collections, campaign, request.user)
 
         return {
             "phase": phase,
-            "given": given,
+            "given": values,
             "rows": with_spare(rows),
             "kinds": KINDS,
             "feedbacks": FEEDBACKS,
             "selections": SELECTIONS,
             "zones": ZONES,
             "types": TYPE_WORDS,
-            "collections": [(one, elsewhere.get(one.pk, [])) for one in collections],
+            "collections": [
+                (collection, other_campaigns.get(collection.pk, [])) for collection in collections
+            ],
             "published": campaign.state != Campaign.State.DRAFT and phase is not None,
             "entries": phase.entries.exists() if phase else False,
             "extension": last_extension(phase, None) if phase else None,
         }
 
-    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
-        phase, given = _phase(request, campaign, found), _phase_fields(request)
+    def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
+        phase, data = _phase(request, campaign, kwargs), _phase_fields(request)
         user, origin = cast(User, request.user), origin_of(request)
         desk = reverse("campaign-desk-page", args=[campaign.slug])
         if phase is None:
-            given["slug"] = given.get("slug") or slugify(given.get("name", ""))[:64]
-            serializer = PhaseSerializer(data=given, context={"request": request})
+            data["slug"] = data.get("slug") or slugify(data.get("name", ""))[:64]
+            serializer = PhaseSerializer(data=data, context={"request": request})
             serializer.is_valid(raise_exception=True)
-            made = create_phase(
+            new_phase = create_phase(
                 campaign=campaign, user=user, fields=serializer.validated_data, origin=origin
             )
-            others = _campaigns_of([made.collection], campaign, user).get(made.collection_id, [])
-            said = f"Phase {made.name} added."
+            others = _campaigns_of([new_phase.collection], campaign, user).get(
+                new_phase.collection_id, []
+            )
+            message = f"Phase {new_phase.name} added."
             if others:
-                said += f" Campaign {others[0]} has the same collection: the results that one releases are open for both."
+                message += f" Campaign {others[0]} has the same collection: the results that one releases are open for both."
 
-            return said, desk
+            return message, desk
 
-        given.pop("slug", None)
+        data.pop("slug", None)
 
         for name in _same_times(request, phase):
-            given.pop(name)
+            data.pop(name)
 
-        changing = PhaseChangeSerializer(phase, given, partial=True, context={"request": request})
+        changing = PhaseChangeSerializer(phase, data, partial=True, context={"request": request})
         changing.is_valid(raise_exception=True)
         change_phase(
             phase=phase,
@@ -298,16 +306,16 @@ def _campaigns_of(
     rows = Phase.objects.filter(collection__in=collections, campaign__in=others).order_by(
         "campaign__slug"
     )
-    found: dict[int, list[str]] = {}
+    slugs: dict[int, list[str]] = {}
 
     for collection, slug in rows.values_list("collection", "campaign__slug").distinct():
-        found.setdefault(collection, []).append(slug)
+        slugs.setdefault(collection, []).append(slug)
 
-    return found
+    return slugs
 
 
-def _phase(request: Request, campaign: Campaign, found: dict[str, str]) -> Phase | None:
-    return organised_phase(request, campaign.slug, found["phase"]) if found.get("phase") else None
+def _phase(request: Request, campaign: Campaign, kwargs: dict[str, str]) -> Phase | None:
+    return organised_phase(request, campaign.slug, kwargs["phase"]) if kwargs.get("phase") else None
 
 
 def _stored(phase: Phase) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _MANIFEST = "json"
 
 
 def _manifest(snapshot: Snapshot, site: str) -> bytes:
-    """Return the bytes whose SHA-256 is the snapshot's; of a withdrawn one what is left of them."""
+    """Return the manifest that `sha256` belongs to, or the rest of it after a withdrawal."""
     if snapshot.withdrawn_at is None:
         return snapshot.manifest.encode()
     return json.dumps(shown_manifest(snapshot), ensure_ascii=False, indent=1).encode()
@@ -84,19 +84,19 @@ class ShownPhase:
 @page
 def snapshot_page(request: HttpRequest, snapshot: str) -> HttpResponse:
     """Show a snapshot, or answer with the form that a program asks for in `Accept`."""
-    found = visible_snapshot(request, snapshot)
+    visible = visible_snapshot(request, snapshot)
     kinds = {kind.partition(";")[0]: form for form, (_, kind) in FILES.items()}
-    wanted = request.get_preferred_type(["text/html", *kinds])
-    if wanted in kinds:
-        answer = _file(request, found, kinds[wanted])
+    preferred = request.get_preferred_type(["text/html", *kinds])
+    if preferred in kinds:
+        response = _file(request, visible, kinds[preferred])
     else:
         site = site_of(request)
-        manifest = shown_manifest(found)
+        manifest = shown_manifest(visible)
         context = {
-            "snapshot": found,
-            "after": found.superseded_by.order_by("number").first(),
-            "cited": cited_of(found, site),
-            "bibtex": FORMS["bib"][0](cited_of(found, site)),
+            "snapshot": visible,
+            "after": visible.superseded_by.order_by("number").first(),
+            "cited": cited_of(visible, site),
+            "bibtex": FORMS["bib"][0](cited_of(visible, site)),
             "counts": counts_of(manifest),
             "manifest": manifest,
             "phases": [
@@ -104,11 +104,11 @@ def snapshot_page(request: HttpRequest, snapshot: str) -> HttpResponse:
             ],
             "forms": list(FORMS),
         }
-        answer = render(request, "campaigns/snapshot.html", context)
+        response = render(request, "campaigns/snapshot.html", context)
 
-    patch_vary_headers(answer, ("Accept",))
+    patch_vary_headers(response, ("Accept",))
 
-    return answer
+    return response
 
 
 @page
@@ -117,12 +117,12 @@ def snapshot_file(request: HttpRequest, snapshot: str, ending: str) -> HttpRespo
     return _file(request, visible_snapshot(request, snapshot), ending)
 
 
-def _file(request: HttpRequest, found: Snapshot, form: str) -> HttpResponse:
+def _file(request: HttpRequest, snapshot: Snapshot, form: str) -> HttpResponse:
     make, kind = FILES[form]
-    answer = as_file(found, make(found, site_of(request)), form, kind)
-    if form == _MANIFEST and found.withdrawn_at is None:
-        answer["X-SHA256"] = found.sha256
-    return answer
+    response = as_file(snapshot, make(snapshot, site_of(request)), form, kind)
+    if form == _MANIFEST and snapshot.withdrawn_at is None:
+        response["X-SHA256"] = snapshot.sha256
+    return response
 
 
 def _shown(phase: Mapping[str, Any], alpha: float) -> ShownPhase:
@@ -130,38 +130,38 @@ def _shown(phase: Mapping[str, Any], alpha: float) -> ShownPhase:
     primary = phase["measures"][0]
     ranked = [entry for entry in evaluated if entry["rank"] is not None]
     best = sorted(ranked, key=lambda entry: (entry["rank"], entry["number"]))
-    others = [entry for entry in evaluated if entry["rank"] is None]
-    means = [(entry["means"][primary]["mean"], entry["number"], entry) for entry in others]
-    below = [entry for *_, entry in sorted(means, key=lambda one: (-(one[0] or 0), one[1]))]
-    rows = [*best, *below]
+    without_rank = [entry for entry in evaluated if entry["rank"] is None]
+    means = [(entry["means"][primary]["mean"], entry["number"], entry) for entry in without_rank]
+    unranked = [entry for *_, entry in sorted(means, key=lambda item: (-(item[0] or 0), item[1]))]
+    rows = [*best, *unranked]
     # Snapshots of earlier versions do not have it.
     best_names = [entry["tag"] for entry in best if entry.get("in_best_set")]
     marks = 0 < len(best_names) < len(ranked)
-    shown = [_row(entry, phase["measures"], marks) for entry in rows[:_SHOWN]]
+    shown_rows = [_row(entry, phase["measures"], marks) for entry in rows[:_SHOWN]]
     sentence = best_of_runs(best_names, len(ranked), alpha) if best_names else ""
 
-    return ShownPhase(phase, shown, sentence, max(0, len(rows) - _SHOWN), list(_times(phase)))
+    return ShownPhase(phase, shown_rows, sentence, max(0, len(rows) - _SHOWN), list(_times(phase)))
 
 
 def _times(phase: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each extension and pause."""
-    for one in phase["extensions"]:
+    for change in phase["extensions"]:
         old, new, announced = (
-            datetime.fromisoformat(one[name]) for name in ("old", "new", "announced_at")
+            datetime.fromisoformat(change[name]) for name in ("old", "new", "announced_at")
         )
-        whom = f" for {one['team']}" if one["team"] else ""
-        seen = one.get("values_seen_since")
-        read = (
-            f", when organisers had read values since {time_text(datetime.fromisoformat(seen))}"
-            if seen
+        addressee = f" for {change['team']}" if change["team"] else ""
+        values_seen = change.get("values_seen_since")
+        knowledge = (
+            f", when organisers had read values since {time_text(datetime.fromisoformat(values_seen))}"
+            if values_seen
             else ""
         )
         notice = late_notice_between(announced, old) or "announced in time"
-        yield f"Extended{whom} from {time_text(old)} to {time_text(new)}, {notice}{read}: {one['reason']}"
+        yield f"Extended{addressee} from {time_text(old)} to {time_text(new)}, {notice}{knowledge}: {change['reason']}"
 
-    for one in phase.get("pauses", ()):
-        until = f" to {time_text(datetime.fromisoformat(one['to']))}" if one["to"] else ""
-        yield f"Paused from {time_text(datetime.fromisoformat(one['from']))}{until}: {one['reason']}"
+    for change in phase.get("pauses", ()):
+        until = f" to {time_text(datetime.fromisoformat(change['to']))}" if change["to"] else ""
+        yield f"Paused from {time_text(datetime.fromisoformat(change['from']))}{until}: {change['reason']}"
 
 
 def _row(entry: Mapping[str, Any], measures: list[str], marks: bool) -> ShownEntry:

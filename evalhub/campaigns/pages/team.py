@@ -76,8 +76,10 @@ _TAKING = (PhaseState.OPEN, PhaseState.LATE)
 
 
 class TeamDeskPage(FormPage):
-    """The desk of the reader's team in a campaign; `action` says what a form of it does. Who takes part with no team
-    finds how to register or join one."""
+    """The desk of the reader's team in a campaign, or how to register or join one.
+
+    The field `action` of a form names one of `_ACTS`.
+    """
 
     scopes = {"POST": Scope.SUBMIT}
     access = {"GET": Access.SIGNED_IN}
@@ -86,18 +88,18 @@ class TeamDeskPage(FormPage):
         return self._page(request, visible_campaign(request, campaign))
 
     def post(self, request: Request, campaign: str) -> HttpResponse:
-        found = visible_campaign(request, campaign)
+        visible = visible_campaign(request, campaign)
         try:
-            orders = [name for name in request.data if name.startswith("priority-")]
-            check_fields(request.data, (*_FIELDS, *orders))
+            priorities = [name for name in request.data if name.startswith("priority-")]
+            check_fields(request.data, (*_FIELDS, *priorities))
             if request.data.get("action") == "link":
-                return self._page(request, found, made=_link(request, found))
+                return self._page(request, visible, made=_link(request, visible))
 
             act = _ACTS.get(str(request.data.get("action", "")))
             if act is None:
                 raise InvalidInput("press one of the buttons", pointer="/action")
 
-            done = act(request, found)
+            done = act(request, visible)
         except (EvalHubError, APIException) as error:
             return self._page(request, visible_campaign(request, campaign), refusal_of(error))
 
@@ -106,7 +108,7 @@ class TeamDeskPage(FormPage):
         return see(request, reverse("campaign-team-page", args=[campaign]))
 
     def _page(
-        self, request: Request, campaign: Campaign, refused: Refusal | None = None, **told: Any
+        self, request: Request, campaign: Campaign, refused: Refusal | None = None, **values: Any
     ) -> HttpResponse:
         own, now = participation_of(request.user, campaign), clock.database_now()
         context = {
@@ -117,7 +119,7 @@ class TeamDeskPage(FormPage):
             "given": request.data if refused else {},
             "agreements": _agreements(request, campaign),
             "phases": [],
-            **told,
+            **values,
         }
         context |= _of_member(request, campaign, own) if own else _of_others(request, campaign)
 
@@ -140,30 +142,34 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
     with_all = ("run__collection", "run__team", "phase")
     rows_of = Entry.objects.filter(participation=own).select_related(*with_all)
     # Those that count come first.
-    entries = sorted(rows_of, key=lambda one: (one.priority is None, one.priority or 0, one.number))
-    known = statuses([one.run for one in entries], request.user)
+    entries = sorted(
+        rows_of, key=lambda entry: (entry.priority is None, entry.priority or 0, entry.number)
+    )
+    run_statuses = statuses([entry.run for entry in entries], request.user)
     phases = []
 
     for shown in shown_phases(campaign, own, now):
-        theirs = [one for one in entries if one.phase_id == shown.phase.pk]
+        phase_entries = [entry for entry in entries if entry.phase_id == shown.phase.pk]
         rows = [
-            (one, known[str(one.run_id)], shown_time(one.arrived_at, shown.phase.zone))
-            for one in theirs
+            (entry, run_statuses[str(entry.run_id)], shown_time(entry.arrived_at, shown.phase.zone))
+            for entry in phase_entries
         ]
-        entered = [one for one in theirs if one.state == Entry.State.ENTERED]
-        left = (
+        entered = [entry for entry in phase_entries if entry.state == Entry.State.ENTERED]
+        remaining = (
             allowance(shown.phase, own, now)
             if shown.state not in (PhaseState.CLOSED, PhaseState.PLANNED)
             else None
         )
         results = sees_own_results(request.user, shown.phase)
-        phases.append((shown, left, rows, len(entered), _due(shown, left, len(entered)), results))
+        phases.append(
+            (shown, remaining, rows, len(entered), _due(shown, remaining, len(entered)), results)
+        )
 
     until = hidden_until(own)
     hidden = any(
         shown.phase.collection.disclosure < Disclosure.PARTICIPANTS for shown, *_ in phases
     )
-    led = Team.objects.led_by(request.user).filter(pk=own.team_id).exists()
+    leads = Team.objects.led_by(request.user).filter(pk=own.team_id).exists()
     roster = roster_closes_at(campaign)
 
     return {
@@ -171,7 +177,7 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
         "boards": boards_seen(request.user, [shown.phase for shown, *_ in phases]),
         "staying": {shown.phase.pk for shown, *_ in phases if results_stay(shown.phase)},
         "members": list(own.members.select_related("user")),
-        "leads": led,
+        "leads": leads,
         "days": DAYS,
         "invitations": list(
             own.invitations.select_related("user", "invited_by").order_by("user__username")
@@ -185,19 +191,19 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
     }
 
 
-def _due(shown: ShownPhase, left: Allowance | None, entered: int) -> str:
+def _due(shown: ShownPhase, remaining: Allowance | None, entered: int) -> str:
     """Return what a team may still do in a phase, in a sentence."""
-    if shown.state not in _TAKING or left is None:
+    if shown.state not in _TAKING or remaining is None:
         return {
             PhaseState.PLANNED: "not open yet",
             PhaseState.PAUSED: "paused: no runs are taken",
         }.get(shown.state, "closed")
 
-    if left.attempts_left == 0:
+    if remaining.attempts_left == 0:
         return "all attempts are used"
-    if left.attempts_left_today == 0:
+    if remaining.attempts_left_today == 0:
         return "all attempts of today are used; they reset at midnight UTC"
-    if left.slots_left == 0:
+    if remaining.slots_left == 0:
         return "all places are taken; withdraw an entry to enter another"
     if shown.state == PhaseState.LATE:
         return "late runs are taken, and marked as late"
@@ -209,34 +215,39 @@ def _agreements(
     request: Request, campaign: Campaign
 ) -> list[tuple[Agreement, Any, Signature | None]]:
     """Return each agreement with its text and the reader's signature."""
-    own = Signature.objects.filter(agreement__campaign=campaign, user=request.user.pk)
-    signed = {one.agreement_id: one for one in own}
-    return [(one, rendered(one.text, 4), signed.get(one.pk)) for one in campaign.agreements.all()]
+    signatures = Signature.objects.filter(agreement__campaign=campaign, user=request.user.pk)
+    signed = {agreement.agreement_id: agreement for agreement in signatures}
+    return [
+        (agreement, rendered(agreement.text, 4), signed.get(agreement.pk))
+        for agreement in campaign.agreements.all()
+    ]
 
 
 def _register(request: Request, campaign: Campaign) -> str:
     form: Any = request.data
     digests = form.getlist("agreements") if hasattr(form, "getlist") else []
-    asked = {
+    data = {
         **fields_of(request, "team", "name", "affiliation", "typed_name"),
         "agreements": digests,
     }
-    asked = {name: value for name, value in asked.items() if value}
-    serializer = RegistrationSerializer(data=asked, context={"request": request})
+    data = {name: value for name, value in data.items() if value}
+    serializer = RegistrationSerializer(data=data, context={"request": request})
     serializer.is_valid(raise_exception=True)
     user, origin = cast(User, request.user), origin_of(request)
-    made = register_team(campaign=campaign, **serializer.validated_data, user=user, origin=origin)
-    if made.state == Participation.State.ACCEPTED:
-        return f"{made.name} takes part."
+    participation = register_team(
+        campaign=campaign, **serializer.validated_data, user=user, origin=origin
+    )
+    if participation.state == Participation.State.ACCEPTED:
+        return f"{participation.name} takes part."
 
-    return f"{made.name} is registered; the organisers decide whether it takes part."
+    return f"{participation.name} is registered; the organisers decide whether it takes part."
 
 
 def _join(request: Request, campaign: Campaign) -> str:
-    named = str(request.data.get("team", ""))
-    team = participations_of(request.user, campaign).filter(team__slug=named).first()
+    slug = str(request.data.get("team", ""))
+    team = participations_of(request.user, campaign).filter(team__slug=slug).first()
     if team is None:
-        raise NotFound(f"you see no team {named[:64]!r} in campaign {campaign}")
+        raise NotFound(f"you see no team {slug[:64]!r} in campaign {campaign}")
 
     join(participation=team, user=cast(User, request.user), origin=origin_of(request))
 
@@ -244,33 +255,36 @@ def _join(request: Request, campaign: Campaign) -> str:
 
 
 def _leave(request: Request, campaign: Campaign) -> str:
-    own, named = (
-        own_participation(request, campaign),
-        str(request.data.get("username", "")) or request.user.get_username(),
-    )
+    own = own_participation(request, campaign)
+    username = str(request.data.get("username", "")) or request.user.get_username()
     rows = own.members.select_related(
         "user", "participation__campaign__team", "participation__team"
     )
-    member = rows.filter(user__username=named).first()
+    member = rows.filter(user__username=username).first()
     if member is None:
-        raise NotFound(f"{named[:150]!r} does not take part in team {own.team}")
+        raise NotFound(f"{username[:150]!r} does not take part in team {own.team}")
 
     leave(member=member, user=cast(User, request.user), origin=origin_of(request))
 
-    return f"{named} no longer takes part with {own.name}."
+    return f"{username} no longer takes part with {own.name}."
 
 
 def _sign(request: Request, campaign: Campaign) -> str:
     serializer = SignatureSerializer(data=fields_of(request, "typed_name"))
     serializer.is_valid(raise_exception=True)
-    found = campaign.agreements.filter(sha256=str(request.data.get("agreement", ""))).first()
-    if found is None:
+    agreement = campaign.agreements.filter(sha256=str(request.data.get("agreement", ""))).first()
+    if agreement is None:
         raise NotFound(f"campaign {campaign} has no such agreement")
 
     name = serializer.validated_data["typed_name"]
-    sign(agreement=found, user=cast(User, request.user), typed_name=name, origin=origin_of(request))
+    sign(
+        agreement=agreement,
+        user=cast(User, request.user),
+        typed_name=name,
+        origin=origin_of(request),
+    )
 
-    return f"{found.title} signed as {name}."
+    return f"{agreement.title} signed as {name}."
 
 
 def _rename(request: Request, campaign: Campaign) -> str:
@@ -336,7 +350,7 @@ def _order(request: Request, campaign: Campaign) -> str:
     entries = Entry.objects.filter(phase=phase, participation=own, pk__in=numbers).select_related(
         "run"
     )
-    tags = [one.run.tag for one in sorted(entries, key=lambda one: numbers[one.pk])]
+    tags = [entry.run.tag for entry in sorted(entries, key=lambda entry: numbers[entry.pk])]
     order_priorities(phase=phase, participation=own, tags=tags, origin=origin_of(request))
 
     return f"Order saved: {', '.join(tags)}." if tags else "No entry was ordered."
@@ -369,11 +383,11 @@ def _link(request: Request, campaign: Campaign) -> str:
 
 def _withdraw(request: Request, campaign: Campaign) -> str:
     own, name = _led(request, campaign), str(request.data.get("username", ""))
-    found = own.invitations.select_related("team", "user").filter(user__username=name).first()
-    if found is None:
+    invitation = own.invitations.select_related("team", "user").filter(user__username=name).first()
+    if invitation is None:
         raise NotFound(f"{name[:150]!r} is not invited to take part with {own.team}")
 
-    end_invitation(invitation=found, origin=origin_of(request))
+    end_invitation(invitation=invitation, origin=origin_of(request))
 
     return f"Invitation of {name} withdrawn."
 

@@ -25,16 +25,18 @@ class TrailPage(DeskPage):
     name, template = "campaign-audit-page", "campaigns/trail.html"
     reads = ("action", "phase", "team", "actor", "page")
 
-    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
-        asked = {name: request.query_params.get(name, "") for name in self.reads if name != "page"}
-        asked = {name: text for name, text in asked.items() if text}
+    def about(self, request: Request, campaign: Campaign, **kwargs: str) -> dict[str, Any]:
+        filters = {
+            name: request.query_params.get(name, "") for name in self.reads if name != "page"
+        }
+        filters = {name: text for name, text in filters.items() if text}
         subjects = subjects_of(campaign)
         events = events_of(
-            campaign, subjects, phase=asked.get("phase", ""), team=asked.get("team", "")
+            campaign, subjects, phase=filters.get("phase", ""), team=filters.get("team", "")
         )
         # Without addresses, which organisers must not see.
         events = events.filter(
-            **{name: asked[name] for name in ("action", "actor") if name in asked}
+            **{name: filters[name] for name in ("action", "actor") if name in filters}
         )
         events = events.defer("address", "token")
         page = Paginator(events, _OF_A_PAGE).get_page(request.query_params.get("page"))
@@ -44,16 +46,18 @@ class TrailPage(DeskPage):
             "page": page,
             "events": [
                 (
-                    one,
-                    subjects[one.object_type, one.object_id],
-                    texts_of(one.before),
-                    texts_of(one.after),
+                    event,
+                    subjects[event.object_type, event.object_id],
+                    texts_of(event.before),
+                    texts_of(event.after),
                 )
-                for one in page
+                for event in page
             ],
-            "asked": asked,
-            "kept": f"{urlencode(asked)}&" if asked else "",
-            "files": [(words, f"{file}?{urlencode({**asked, **more})}") for words, more in _FILES],
+            "asked": filters,
+            "kept": f"{urlencode(filters)}&" if filters else "",
+            "files": [
+                (words, f"{file}?{urlencode({**filters, **more})}") for words, more in _FILES
+            ],
             "phases": list(campaign.phases.all()),
             "teams": list(campaign.participations.select_related("team").order_by("name")),
             "actions": ACTIONS,
