@@ -28,7 +28,7 @@ ACCEPTED, ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
 
 @dataclass(frozen=True)
 class Target:
-    """What an act is about: a campaign, and perhaps one of its phases, teams, entries or other parts.
+    """What an act is about: a campaign, and perhaps one of its phases, teams, entries and so on.
 
     A property `of_...` returns a part that the act needs; it raises Http404 if it is missing.
     """
@@ -52,27 +52,27 @@ class Target:
 
     @property
     def of_phase(self) -> Phase:
-        return _found(self.phase, "phase")
+        return _required(self.phase, "phase")
 
     @property
     def of_team(self) -> Participation:
-        return _found(self.team, "team")
+        return _required(self.team, "team")
 
     @property
     def of_entry(self) -> Entry:
-        return _found(self.entry, "entry")
+        return _required(self.entry, "entry")
 
     @property
     def of_member(self) -> CampaignMember:
-        return _found(self.member, "member of a team")
+        return _required(self.member, "member of a team")
 
     @property
     def of_extension(self) -> Extension:
-        return _found(self.extension, "extension")
+        return _required(self.extension, "extension")
 
     @property
     def of_release(self) -> Release:
-        return _found(self.release, "release")
+        return _required(self.release, "release")
 
     def reason(self, *, required: bool = True) -> str:
         kind = ReasonSerializer if required else OptionalReasonSerializer
@@ -98,7 +98,7 @@ class Act:
     back: str = "campaign-desk-page"
 
 
-def _found(part: _T | None, name: str) -> _T:
+def _required(part: _T | None, name: str) -> _T:
     if part is None:
         raise Http404(f"the address names no {name}")
     return part

@@ -1,4 +1,4 @@
-"""The page of the leaderboard of a phase: the API's rows as a table, with names as the reader may know them."""
+"""The page of the leaderboard of a phase, with the names that the reader may know."""
 
 from __future__ import annotations
 
@@ -51,8 +51,10 @@ _LIMIT = 50
 
 @dataclass(frozen=True)
 class ShownEntry:
-    """A row of the table: an entry with its means as texts. `entry_page` and `run_page` are addresses that the reader
-    sees, or empty."""
+    """A row of the table: an entry with its means as texts.
+
+    `entry_page` and `run_page` are addresses, or empty if the reader does not see these pages.
+    """
 
     row: Row
     entry: Entry

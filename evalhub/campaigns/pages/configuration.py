@@ -1,4 +1,4 @@
-"""The page of a campaign's configuration: download it as a file, and apply one whose changes were shown before."""
+"""The page on which organisers download and apply the configuration of a campaign."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from runs.web.views import answer_of_the_api
 
 
 class ConfigurationPage(DeskPage):
-    """Show what a file would change, and then apply it. What is applied is the text whose changes were shown."""
+    """Show what a file would change, and then apply the same text."""
 
     name, template = "campaign-config-page", "campaigns/config.html"
     scopes = {"POST": Scope.MANAGE}

@@ -156,7 +156,7 @@ def _steps(
 
 
 def _after_the_end(counts: PhaseCounts) -> list[tuple[str, str, str]]:
-    """Return what is next once a phase is closed: to upload its judgements, or to release its results further."""
+    """Return what is next once a phase is closed: upload judgements, or release results."""
     phase = counts.shown.phase
     if counts.shown.state != PhaseState.CLOSED or phase.kind != Phase.Kind.EVALUATION:
         return []
@@ -223,7 +223,7 @@ class TeamsPage(DeskPage):
             "states": [
                 (state, numbers.get(state, 0)) for state in _STATE.values if numbers.get(state)
             ],
-            "asked": chosen_state,
+            "chosen_state": chosen_state,
             "kept": f"{urlencode({'state': chosen_state})}&" if chosen_state else "",
             "agreements": campaign.agreements.count(),
             "open_phases": [
@@ -260,7 +260,7 @@ class EntriesPage(DeskPage):
                 )
                 for entry in page
             ],
-            "asked": filters,
+            "filters": filters,
             "kept": f"{urlencode(filters)}&" if filters else "",
             "phases": list(campaign.phases.all()),
             "teams": list(campaign.participations.select_related("team").order_by("name")),

@@ -34,7 +34,7 @@ TABS = {
 def answer(
     request: Request, template: str, context: dict[str, Any], refused: Refusal | None = None
 ) -> HttpResponse:
-    """Return a page, which is not stored anywhere; after a refusal with its status."""
+    """Return a page that is not cached, with the status of a refusal if there is one."""
     values = {**context, "refused": refused, "wrong": refused.fields if refused else {}}
     response = render(request._request, template, values, status=refused.status if refused else 200)
     response["Cache-Control"] = "no-store"
@@ -54,7 +54,10 @@ def frame(campaign: Campaign, current: str = "") -> dict[str, Any]:
 
 
 class DeskPage(FormPage):
-    """A page of the organisers of a campaign; `act` does what a form of it says, and returns a sentence and a page."""
+    """A page of the organisers of a campaign.
+
+    `act` does what a form asks for, and returns a message and the address of the next page.
+    """
 
     access = {"GET": Access.ORGANISERS}
     name: ClassVar[str] = ""

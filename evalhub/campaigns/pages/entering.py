@@ -1,4 +1,4 @@
-"""The pages that enter runs into phases: of a team's members, and of organisers who enter baselines or for a team."""
+"""The pages on which members of teams and organisers enter runs into phases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalhub.campaigns.api.inputs import (
     StoredEntrySerializer,
 )
 from evalhub.campaigns.pages.desk_pages import answer, frame
-from evalhub.campaigns.pages.entry_picture import drawn
+from evalhub.campaigns.pages.entry_picture import draw_entry
 from evalhub.campaigns.pages.inputs import answer_rows, answers_in
 from evalhub.campaigns.pages.phase_words import shown_phase, shown_time
 from evalhub.campaigns.questions.lookup import (
@@ -74,12 +74,12 @@ _ROLES = {
     "out_of_competition": "out of competition",
     "competing": "competing, for a team",
 }
-# Runs of the collection that are offered beside a file.
+# Stored runs of the collection that the form offers.
 _OFFERED = 100
 
 
 class _EntryForm(FormPage):
-    """A form for a run: a file, or one that the team has in the collection, with the answers to the form of a phase."""
+    """A form for a new or stored run, with the answers to the form of a phase."""
 
     scopes = {"POST": Scope.SUBMIT}
     template: str
@@ -96,7 +96,7 @@ class _EntryForm(FormPage):
 
         try:
             with _fields(request, phase, self.more) as fields:
-                entry_request = self.asked(request, phase, fields)
+                entry_request = self.entry_request(request, phase, fields)
                 if (
                     not Collection.objects.visible_to(request.user)
                     .filter(pk=phase.collection_id)
@@ -134,7 +134,7 @@ class _EntryForm(FormPage):
         """Raise NotAllowed for those who have no such form."""
         raise NotImplementedError
 
-    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
+    def entry_request(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
         raise NotImplementedError
 
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
@@ -184,9 +184,9 @@ class EnterPage(_EntryForm):
     def check(self, request: Request, phase: Phase) -> None:
         own_participation(request, phase.campaign)
 
-    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
+    def entry_request(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
         own = own_participation(request, phase.campaign)
-        return EntryRequest(participation=own, **_asked(request, phase, fields))
+        return EntryRequest(participation=own, **_entry_fields(request, phase, fields))
 
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
         own, now = own_participation(request, phase.campaign), clock.database_now()
@@ -202,7 +202,7 @@ class EnterPage(_EntryForm):
 
 
 class OwnEntryPage(_EntryForm):
-    """Organisers enter a baseline, a run out of competition, or a run on behalf of a team, with a reason."""
+    """Organisers enter a baseline, a run out of competition, or a run for a team."""
 
     access = {"GET": Access.ORGANISERS, "POST": Access.ORGANISERS}
     template = "campaigns/own_entry.html"
@@ -232,7 +232,7 @@ class OwnEntryPage(_EntryForm):
     def check(self, request: Request, phase: Phase) -> None:
         check_organiser(phase.campaign, request.user)
 
-    def asked(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
+    def entry_request(self, request: Request, phase: Phase, fields: dict[str, Any]) -> EntryRequest:
         team_slug, team = fields.pop("on_behalf_of"), None
         if team_slug:
             team = (
@@ -253,7 +253,7 @@ class OwnEntryPage(_EntryForm):
             raise InvalidInput(message, pointer="/role")
 
         return EntryRequest(
-            participation=team, on_behalf=bool(team_slug), **_asked(request, phase, fields)
+            participation=team, on_behalf=bool(team_slug), **_entry_fields(request, phase, fields)
         )
 
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
@@ -272,7 +272,10 @@ class OwnEntryPage(_EntryForm):
 
 @contextlib.contextmanager
 def _fields(request: Request, phase: Phase, more: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Return the checked fields of a form; the uploaded file is deleted afterwards, unless the store has linked it."""
+    """Yield the validated fields of a form, and delete the uploaded file afterwards.
+
+    A file that the store has linked stays there.
+    """
     with contextlib.ExitStack() as uploads:
         for upload in request.FILES.values():
             uploads.callback(upload.close)
@@ -296,8 +299,8 @@ def _fields(request: Request, phase: Phase, more: tuple[str, ...]) -> Iterator[d
         yield dict(serializer.validated_data)
 
 
-def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what an entry is to be, and take its fields out of those of its run."""
+def _entry_fields(request: Request, phase: Phase, fields: dict[str, Any]) -> dict[str, Any]:
+    """Take the fields of an entry out of those of its run, and return them."""
     fields.pop("on_behalf_of", None)
     own = {
         name: fields.pop(name)
@@ -317,18 +320,20 @@ def _asked(request: Request, phase: Phase, fields: dict[str, Any]) -> dict[str, 
 def _upload(phase: Phase, entry_request: EntryRequest, fields: dict[str, Any]) -> EntryUpload:
     fields.pop("dry_run")
     team = entry_request.participation.team if entry_request.participation else phase.campaign.team
-    of: dict[str, Any] = {
+    run_fields: dict[str, Any] = {
         "collection": phase.collection,
         "team": team,
         "user": entry_request.user,
         "origin": entry_request.origin,
     }
 
-    return EntryUpload(**{**of, **fields, "file": fields["file"].path}, request=entry_request)
+    return EntryUpload(
+        **{**run_fields, **fields, "file": fields["file"].path}, request=entry_request
+    )
 
 
 def _missing(upload: EntryUpload) -> str:
-    """Return what stands in the way of entering a file that can be read, or an empty text."""
+    """Return why a readable file cannot be entered, or an empty text."""
     try:
         upload.check_request()
     except EvalHubError as error:
@@ -361,7 +366,7 @@ def _offered(phase: Phase, team_pk: int) -> list[Run]:
 
 
 def _unsigned(request: Request, campaign: Campaign, own: Participation) -> list[Agreement]:
-    """Return the agreements that still have to be signed: by the reader, or by an owner of the team."""
+    """Return the agreements that the reader or an owner of the team must still sign."""
     rows = campaign.agreements
     mine = rows.filter(required_of=Agreement.RequiredOf.EACH_MEMBER).exclude(
         signatures__user=request.user.pk
@@ -374,7 +379,7 @@ def _unsigned(request: Request, campaign: Campaign, own: Participation) -> list[
 
 
 class EntryPage(FormPage):
-    """One entry with its receipt, for its team and the organisers; its answers change while the phase is open."""
+    """An entry with its receipt; its answers can change while the phase is open."""
 
     scopes = {"POST": Scope.SUBMIT}
     access = {"GET": Access.READERS}
@@ -445,7 +450,7 @@ class EntryPage(FormPage):
             and bool(phase.form or phase.run_types or choosing),
             "entered": entry.state == Entry.State.ENTERED,
             "withdrawing": organiser or not results_stay(phase),
-            "beside": drawn(entry)
+            "picture": draw_entry(entry)
             if sees_own_results(request.user, phase) and mine and own
             else None,
             "publishing": phase.kind == Phase.Kind.AFTERWARDS

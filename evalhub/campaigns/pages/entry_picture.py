@@ -1,4 +1,4 @@
-"""The picture of an entry beside the medians of its phase, as numbers for an SVG of 1,000 by 200."""
+"""The picture of an entry and the medians of its phase, as numbers for an SVG of 1,000 by 200."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LISTED = 200
 
 
 class Bar(NamedTuple):
-    """A topic: its bar from the median to the value, and the line of the range of the others, as coordinates."""
+    """The coordinates of a topic: a bar from median to value, and a line over the range."""
 
     topic: TopicBeside
     left: float
@@ -27,17 +27,17 @@ class Bar(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Drawn:
+class EntryPicture:
     """The bars, where the median is, and the rows of a table."""
 
-    of: Beside
+    comparison: Beside
     bars: list[Bar]
     zero: float
     listed: list[TopicBeside]
 
 
-def drawn(entry: Entry) -> Drawn | None:
-    """Return the picture of an entry; None where its team is told no medians."""
+def draw_entry(entry: Entry) -> EntryPicture | None:
+    """Return the picture of an entry; None if its team does not see medians."""
     comparison = read_beside(entry)
     if comparison is None:
         return None
@@ -58,4 +58,4 @@ def drawn(entry: Entry) -> Drawn | None:
         numbers = (0.7 * step, ends[0], height, middle, highest, lowest)
         bars.append(Bar(topic, left, *(round(number, 2) for number in numbers)))
 
-    return Drawn(comparison, bars, round(zero, 2), comparison.topics[:_LISTED])
+    return EntryPicture(comparison, bars, round(zero, 2), comparison.topics[:_LISTED])

@@ -1,4 +1,4 @@
-"""What the forms of campaigns send, as the API takes it: times of day, types of runs, and the fields of a form."""
+"""Translate forms of campaigns into input of the API: times, types of runs, fields, answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def zone_shown(zone: str) -> str:
 
 
 def time_in(form: Mapping[str, Any], name: str, zone: str) -> str | None:
-    """Return a day, with its time of day if one was given, as the API takes it, or None if neither was.
+    """Return the day and time of a form as the API takes them, or None if both are empty.
 
     Raise InvalidInput for a time without a day, or one that the zone passes over.
     """

@@ -17,7 +17,7 @@ _READER = MarkdownIt("commonmark", {"html": False}).enable("table").disable("ima
 
 @lru_cache(maxsize=64)
 def rendered(text: str, level: int = 2) -> SafeString:
-    """Return Markdown as HTML, whose headings begin at a level. Links say that they come from a user."""
+    """Return Markdown as HTML with headings from a level on, and links marked as a user's."""
     tokens = _READER.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):

@@ -1,4 +1,4 @@
-"""The page on which organisers make a snapshot: it says what is frozen, and what stands in the way."""
+"""The page on which organisers make a snapshot; it says what is frozen, and what prevents it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class MakeSnapshotPage(ChangingDeskPage):
 
 
 def _says(request: Request, phase: Phase) -> list[str]:
-    """Return what a snapshot has of a phase, and what stands in its way, in sentences."""
+    """Return sentences: what a snapshot has of a phase, and what prevents it."""
     entered = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED).count()
     sentences, end = [many(entered, "entry", "entries")], last_closing_time(phase)
     if clock.database_now() < end:
@@ -84,7 +84,7 @@ def _says(request: Request, phase: Phase) -> list[str]:
     return [*sentences, _FILES[planned_run_files(phase)].format(limit=_limit())]
 
 
-# What is said of the files of runs.
+# Whether a snapshot has the files of runs.
 _FILES = {
     INCLUDED: "with the files of runs",
     NOT_RELEASED: "without the files of runs, which are not released to everybody",

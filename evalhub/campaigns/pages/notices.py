@@ -1,4 +1,4 @@
-"""The page on which organisers post notices, and see which mails went out, wait, or would have gone out."""
+"""The page on which organisers post notices and see the state of mails."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NoticesPage(ChangingDeskPage):
             "audiences": AUDIENCES,
             "page": page,
             "mails": [mail_answer(mail) for mail in page],
-            "counted": [
+            "mail_counts": [
                 (MAIL_STATES[Mail.State(state)], number) for state, number in sorted(numbers)
             ],
             "given": request.data if request.method == "POST" else {"audience": "teams"},

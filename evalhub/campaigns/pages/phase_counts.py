@@ -24,7 +24,7 @@ _LISTED = 20
 
 @dataclass(frozen=True)
 class ShownRelease:
-    """A release with its state in words, what it waits for, and the address of the page that cancels it."""
+    """A release with its state in words, and the address of the page that cancels it."""
 
     release: Release
     said: str
@@ -33,9 +33,12 @@ class ShownRelease:
 
 @dataclass
 class PhaseCounts:
-    """What the desk says of a phase. `states` and `types` count entries, `evaluations` those of entries that are
-    entered; `problems` are sentences with the address of what they are about, `releasing` has the
-    audiences to which its results may still be released."""
+    """What the desk says about a phase.
+
+    `states` and `types` count entries, `evaluations` those of entries that are entered. `problems`
+    are sentences with an address. `releasing` has the audiences that results can still be released
+    to, with the address of the act.
+    """
 
     shown: ShownPhase
     accepted: int
@@ -177,7 +180,7 @@ def hidden_collections(campaign: Campaign) -> list[Collection]:
 def _add_problems(
     campaign: Campaign, entered: Any, counts_by_phase: dict[int, PhaseCounts]
 ) -> None:
-    """Add what organisers should look at: failed evaluations, topics without an answer, equal files of two teams."""
+    """Add problems: failed evaluations, topics without an answer, equal files of two teams."""
     address = reverse("campaign-entries-page", args=[campaign.slug])
 
     def listed(phase: int, **filters: str) -> str:

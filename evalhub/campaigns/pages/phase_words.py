@@ -28,9 +28,12 @@ class ShownTime:
 
 @dataclass(frozen=True)
 class ShownPhase:
-    """A phase as its reader's team sees it. `until` is when its state changes by the clock, `words` what happens then
-    and in how long; both are empty where nothing will. Each extension has its old and new time, the
-    notice that was given, and the team that it is for, which is empty for all."""
+    """A phase as the team of the reader sees it.
+
+    `until` is when its state changes by the clock, `next` what happens then, and `left` in how
+    long; all are empty where nothing will happen. Each extension has its old and new time, its
+    notice, and its team, which is empty for all teams.
+    """
 
     phase: Phase
     state: PhaseState
@@ -118,7 +121,7 @@ def length_of(span: timedelta) -> str:
 
 @dataclass(frozen=True)
 class Lane:
-    """A phase on the time line, whose width is 1000: where it opens, closes and ends for late runs."""
+    """A phase on a time line of width 1000: where it opens, closes and ends for late runs."""
 
     shown: ShownPhase
     left: float

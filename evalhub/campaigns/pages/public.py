@@ -144,11 +144,11 @@ def _teams(
 
 @dataclass(frozen=True)
 class Step:
-    """What a reader may do next: the words of a link, its address, and what is said beside it."""
+    """What a reader may do next: the words of a link, its address, and a note next to it."""
 
     words: str
     address: str
-    beside: str = ""
+    note: str = ""
 
 
 def _next_steps(

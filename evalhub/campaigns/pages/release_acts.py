@@ -1,4 +1,4 @@
-"""Acts that release the results of a phase: to teams, to participants, to everybody; planned, at once, or cancelled."""
+"""Acts that plan, do and cancel releases of the results of a phase."""
 
 from __future__ import annotations
 
@@ -76,15 +76,20 @@ def _release(audience: int) -> Callable[[Target], str]:
             message = "say why the release does not wait for evaluations"
             raise InvalidInput(message, code="required", pointer="/reason")
 
-        of: dict[str, Any] = {"user": target.user, "origin": target.origin}
+        author: dict[str, Any] = {"user": target.user, "origin": target.origin}
         label = _AUDIENCE(audience).label
 
         with transaction.atomic():
             planned = plan_release(
-                phase=phase, audience=audience, at=at, with_run_files=with_files, note=reason, **of
+                phase=phase,
+                audience=audience,
+                at=at,
+                with_run_files=with_files,
+                note=reason,
+                **author,
             )
             if at is None:
-                release_now(release=planned, force=force, reason=reason, **of)
+                release_now(release=planned, force=force, reason=reason, **author)
                 return f"Results of phase {phase.name} released to {label}."
 
         time = shown_time(at, phase.zone)

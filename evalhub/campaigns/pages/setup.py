@@ -1,4 +1,4 @@
-"""The pages on which organisers set up a campaign: create and edit it, its phases and its agreements."""
+"""The pages on which organisers create and edit a campaign, its phases and agreements."""
 
 from __future__ import annotations
 
@@ -86,8 +86,10 @@ _CAMPAIGN_FIELDS = (
 def _campaign_fields(
     request: Request, *names: str, stored: Campaign | None = None
 ) -> dict[str, Any]:
-    """Return the fields of the form of a campaign as the API takes them, without times that were not sent, or that
-    nobody changed: the form does not show fractions of a second."""
+    """Return the fields of the form of a campaign as the API takes them.
+
+    Times that were not sent or changed are left out: the form does not show fractions of a second.
+    """
     fields: dict[str, Any] = fields_of(request, *names, *_TEXTS)
     fields["max_team_size"] = fields.get("max_team_size") or None
 
@@ -107,7 +109,7 @@ def _campaign_choices() -> dict[str, Any]:
 
 
 class NewCampaignPage(FormPage):
-    """Create a campaign of one of the teams that the reader owns; it is a draft until it is published."""
+    """Create a draft of a campaign for one of the teams that the reader owns."""
 
     scopes = {"POST": Scope.MANAGE}
     fields = ("slug", "team", *_CAMPAIGN_FIELDS)
@@ -220,7 +222,7 @@ _PHASE_FORM = (
 
 
 class PhasePage(ChangingDeskPage):
-    """Add a phase, or edit the one that is named: its times, limits, and the form that an entry answers."""
+    """Add or edit a phase: its times, its limits, and the form that an entry answers."""
 
     template = "campaigns/phase.html"
 
@@ -301,7 +303,7 @@ class PhasePage(ChangingDeskPage):
 def _campaigns_of(
     collections: Iterable[Collection], campaign: Campaign, user: Any
 ) -> dict[int, list[str]]:
-    """Return the other campaigns that the user sees with phases on these collections, by the keys of the latter."""
+    """Return the other campaigns that the user sees, by the key of a collection of their phases."""
     others = Campaign.objects.visible_to(user).exclude(pk=campaign.pk)
     rows = Phase.objects.filter(collection__in=collections, campaign__in=others).order_by(
         "campaign__slug"
@@ -340,7 +342,10 @@ def _stored(phase: Phase) -> dict[str, Any]:
 
 
 def _same_times(request: Request, phase: Phase) -> list[str]:
-    """Return the times that nobody changed in the form, which does not show fractions of a second."""
+    """Return the names of the times that are the same in the form.
+
+    The form does not show fractions of a second.
+    """
     stored, form = _stored(phase), request.data
     same_zone = str(form.get("zone", "")).strip() == stored["zone"]
 
@@ -351,7 +356,7 @@ def _same_times(request: Request, phase: Phase) -> list[str]:
 
 
 def _phase_fields(request: Request) -> dict[str, Any]:
-    """Return the fields of the form of a phase as the API takes them; those that are left empty are not set."""
+    """Return the fields of the form of a phase as the API takes them, without empty ones."""
     form = request.data
     fields: dict[str, Any] = fields_of(request, "slug", "place", "zone", *_PHASE_TEXTS)
     fields["zone"] = fields.get("zone", "").strip() or "UTC"

@@ -71,8 +71,11 @@ class ShownEntry:
 
 @dataclass(frozen=True)
 class ShownPhase:
-    """A phase of a snapshot as its page shows it; `best` says which entries can be the best, `more` rows have no room,
-    `times` says how it was extended and paused."""
+    """A phase of a snapshot as its page shows it.
+
+    `best` says which entries can be the best, `more` counts the rows that are left out, and `times`
+    says how the phase was extended and paused.
+    """
 
     content: Mapping[str, Any]
     rows: list[ShownEntry]

@@ -93,7 +93,7 @@ class TeamDeskPage(FormPage):
             priorities = [name for name in request.data if name.startswith("priority-")]
             check_fields(request.data, (*_FIELDS, *priorities))
             if request.data.get("action") == "link":
-                return self._page(request, visible, made=_link(request, visible))
+                return self._page(request, visible, new_link=_link(request, visible))
 
             act = _ACTS.get(str(request.data.get("action", "")))
             if act is None:
@@ -137,7 +137,7 @@ def _of_others(request: Request, campaign: Campaign) -> dict[str, Any]:
 
 
 def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict[str, Any]:
-    """Return what a member reads: phases with what is left, entries by phase, and the people of the team."""
+    """Return what a member reads: phases with allowances and entries, and the people of the team."""
     now = clock.database_now()
     with_all = ("run__collection", "run__team", "phase")
     rows_of = Entry.objects.filter(participation=own).select_related(*with_all)
@@ -324,7 +324,10 @@ def _show_name(request: Request, campaign: Campaign) -> str:
 
 
 def _order(request: Request, campaign: Campaign) -> str:
-    """Order entries by the numbers beside them. Raise InvalidInput for one that is none, or is there twice."""
+    """Order entries by their numbers in the form.
+
+    Raise InvalidInput for a number that is malformed or repeated.
+    """
     phase = visible_phase(request, campaign.slug, str(request.data.get("phase", "")))
     own = own_participation(request, campaign)
     numbers: dict[UUID, int] = {}
@@ -357,7 +360,7 @@ def _order(request: Request, campaign: Campaign) -> str:
 
 
 def _led(request: Request, campaign: Campaign) -> Participation:
-    """Return the reader's team in the campaign, which the reader owns. Raise NotAllowed for another member."""
+    """Return the reader's team in the campaign. Raise NotAllowed unless the reader owns it."""
     own = own_participation(request, campaign)
     led_team(request, own.team.slug)
     return own

@@ -53,7 +53,7 @@ class TrailPage(DeskPage):
                 )
                 for event in page
             ],
-            "asked": filters,
+            "filters": filters,
             "kept": f"{urlencode(filters)}&" if filters else "",
             "files": [
                 (words, f"{file}?{urlencode({**filters, **more})}") for words, more in _FILES
