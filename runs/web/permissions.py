@@ -21,15 +21,15 @@ class Access(Enum):
     address as everybody, and reads from this attribute what is to be answered.
     """
 
-    READERS = "whoever sees the object"
-    SIGNED_IN = "whoever is logged in and sees the object"
+    READERS = "users who see the object"
+    SIGNED_IN = "users who are logged in and see the object"
     TEAM = "the team of the object"
     ORGANISERS = "the organisers of the collection or campaign, the owners of the team"
     TEAM_OR_ORGANISERS = "either of these"
     PARTICIPANTS = "those who take part in the campaign"
-    AUTHOR = "whoever wrote the object"
+    AUTHOR = "the author of the object"
     MEMBER_OR_OWNERS = "the member whom the address names, and the owners of the team"
-    INVITED = "whoever is invited; nobody else learns of the invitation"
+    INVITED = "the user who is invited; others do not learn of the invitation"
     ADMINISTRATORS = "administrators; the address does not exist for others"
 
 

@@ -78,7 +78,7 @@ def test_a_worker_that_lost_its_lease_stops_and_stores_nothing(
     queued: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the middle of a test that draws."""
-    monkeypatch.setattr(stored_comparisons, "_TELL_SECONDS", 0.0)
+    monkeypatch.setattr(stored_comparisons, "_NOTE_SECONDS", 0.0)
     blocks: list[int] = []
 
     def take_over(self: stored_comparisons.Progress) -> None:
@@ -104,7 +104,7 @@ def test_a_heartbeat_that_finds_the_lease_lost_ends_the_work(queued: Comparison)
 def test_progress_is_told_and_only_grows(
     api: APIClient, queued: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_comparisons, "_TELL_SECONDS", 0.0)
+    monkeypatch.setattr(stored_comparisons, "_NOTE_SECONDS", 0.0)
     seen: list[float] = []
     note = lifecycle.note
 

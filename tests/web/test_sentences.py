@@ -68,6 +68,14 @@ PAGES = (
 ASKED = {IMPORTANCE: "measure", PARAMETERS: "measure", COST: "y"}
 
 
+def sources_of(*endings: str) -> list[Path]:
+    """Return the files whose texts the table lists."""
+    folders = (ROOT / "metrics", ROOT / "evalhub/campaigns")
+    return [
+        path for folder in folders for ending in endings for path in folder.rglob(f"*.{ending}")
+    ]
+
+
 def halves() -> tuple[str, str]:
     """What examples make, and what other tests do."""
     text, _, elsewhere = (ROOT / "docs/sentences.md").read_text().partition("## Elsewhere")
@@ -315,7 +323,7 @@ def test_every_row_of_the_page_is_read() -> None:
 
 def test_every_caution_is_listed() -> None:
     """Those that the code can make, by their codes."""
-    sources = [path.read_text() for path in (ROOT / "metrics").rglob("*.py")]
+    sources = [path.read_text() for path in sources_of("py")]
     made = {
         code for text in sources for code in re.findall(r"\bCaution\(\s*(?:code=)?\"(\w+)\"", text)
     }
@@ -335,7 +343,7 @@ def test_what_is_said_elsewhere_is_in_the_code_and_in_the_test_that_is_named(
     )
     pieces = [piece.strip() for piece in row["said"].split("\N{HORIZONTAL ELLIPSIS}")]
     assert (row["code"] or max(pieces, key=len)[:30]) in function
-    sources = [path for kind in ("py", "html") for path in (ROOT / "metrics").rglob(f"*.{kind}")]
+    sources = sources_of("py", "html")
     # A text goes on in the next line.
     lines = " ".join(re.sub(r"\"\s*\n\s*f?\"", "", path.read_text()) for path in sources)
     text = re.sub(r"\s+", " ", lines)

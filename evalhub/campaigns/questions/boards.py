@@ -54,7 +54,7 @@ def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) ->
 
         return PhaseRequest(row, Reader(own, organiser, clock.database_now()))
 
-    return cast(PhaseRequest, find_once(request, ("phase board", campaign, phase), read))
+    return cast(PhaseRequest, find_once(request, ("phase leaderboard", campaign, phase), read))
 
 
 def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> PhaseQuery:
