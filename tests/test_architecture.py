@@ -33,7 +33,7 @@ LAYERS = (
     (("metrics.services",), "evaluation, dispatching, leaderboards and their uncertainty, comparisons, designs"),
     (("metrics.models", "metrics.apps"), "evaluations, judged views, metric vectors, stored comparisons"),
     (("runs.services",), "submission, judgements, topics, the file store"),
-    (("runs.models", "runs.apps"), "teams, tokens, collections, qrels versions, runs, the audit trail"),
+    (("runs.models", "runs.apps"), "teams, tokens, collections, qrels versions, runs, campaigns, the audit trail"),
     (("runs.formats", "runs.errors", "runs.digests", "runs.attention", "runs.parameters"), "readers of runs, sessions,"
      " qrels, known documents and topics, and the problems in these files; digests; single parameters; whether the"
      " client still waits; no Django"),
