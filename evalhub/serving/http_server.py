@@ -91,7 +91,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         # The progress of the answer, if one is being sent.
         self.sending: Progress | None = None
         self.sent_bytes = 0
-        self.last_activity = now
+        self.active_since = now
         self.served = self.lingers = False
         self.lingers_until = 0.0
         # The client sends nothing more: it closed its half of the connection, or has left.
@@ -153,11 +153,11 @@ class Connection(HTTPChannel):  # type: ignore[misc]
                 self.socket.send(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def received(self, data: bytes) -> bool:
-        self.last_activity = time.monotonic()
+        self.active_since = time.monotonic()
         if self.request is None:
             self.receiving = Progress()
             self.received_bytes = 0
-            self.request_began = self.last_activity
+            self.request_began = self.active_since
 
         self.received_bytes += len(data)
         complete: bool = super().received(data)
@@ -230,7 +230,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         count: int = super().send(data, do_close=do_close)
         if count:
             self.sent_bytes += count
-            self.last_activity = time.monotonic()
+            self.active_since = time.monotonic()
         return count
 
     # Limits
@@ -266,7 +266,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
                 self.server.answer_pending(self)
         elif not self.requests:
             patience = KEEP_ALIVE_SECONDS if self.served else settings.EVALHUB_PATIENCE_SECONDS
-            if now - self.last_activity > patience:
+            if now - self.active_since > patience:
                 self.handle_close()
 
     def _unread(self) -> int:
@@ -293,7 +293,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             rate = self.received_bytes / max(now - self.request_began, 0.001)
             return (2 if self.request.headers_finished else 1, rate)
 
-        return (0, self.last_activity)
+        return (0, self.active_since)
 
 
 class HttpServer(TcpWSGIServer):  # type: ignore[misc]
