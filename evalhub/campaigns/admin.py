@@ -1,4 +1,4 @@
-"""Campaigns with their phases, teams and entries, for looking: their desk is where organisers change them."""
+"""Read-only admin of campaigns, phases, teams and entries; organisers change them on the desk."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class CampaignAdmin(ReadOnlyAdmin):
             "team_count": Participation.objects.filter(state="accepted"),
         }
         rows = super().get_queryset(request)
+
         return rows.annotate(
             **{name: number_of(counted_rows, "campaign") for name, counted_rows in counts.items()}
         )

@@ -1,4 +1,7 @@
-"""The app of campaigns. Its tables are in `runs.models`, because what everybody sees of a collection depends on them."""
+"""The app of campaigns.
+
+Its tables are in `runs.models`, because who sees what of a collection depends on them.
+"""
 
 from django.apps import AppConfig
 

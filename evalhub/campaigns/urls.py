@@ -22,7 +22,10 @@ _CAMPAIGN = "campaigns/<slug:campaign>/"
 
 
 class SnapshotConverter(StringConverter):
-    """Match the code of a snapshot: at least 20 digits of its SHA-256. Keys of share links are shorter."""
+    """Match the code of a snapshot: at least 20 digits of its SHA-256.
+
+    Keys of share links are shorter.
+    """
 
     regex = "[0-9a-f]{20,64}"
 

@@ -1,4 +1,4 @@
-"""A campaign: what it says, its phases and agreements, and the teams that take part."""
+"""A campaign: its description, its phases and agreements, and the teams that take part."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ConfigChanges(Listed):
 
 
 class Campaign:
-    """A campaign by its short name; nothing is asked for before a method is called."""
+    """A campaign by its short name; no request is sent before a method is called."""
 
     def __init__(self, hub: Connection, slug: str) -> None:
         self._hub, self.slug = hub, slug
@@ -44,11 +44,11 @@ class Campaign:
         return f"{self._hub.url}/{self.path}"
 
     def info(self) -> Answer:
-        """Return what it says, its phases in brief and the caller's team."""
+        """Return its description, its phases in brief and the caller's team."""
         return Answer(self._hub.read(self.path))
 
     def change(self, **fields: Any) -> Answer:
-        """Change it, for organisers: `name`, `summary`, `guidelines`, `contact`, `registration`, ..."""
+        """Change fields as an organiser: `name`, `summary`, `guidelines`, `contact`, ..."""
         return Answer(self._hub.send(Call("PATCH", self.path, json=fields)).json())
 
     def publish(self) -> Answer:
@@ -64,13 +64,14 @@ class Campaign:
         return self._hub.download(f"{self.path}config/?format={quote(form)}")
 
     def put_config(self, source: Any, *, dry_run: bool = False) -> ConfigChanges:
-        """Make it what a file says, all or nothing; return the changes, with `dry_run` those that there would be.
+        """Apply a file, all or nothing, and return the changes; with `dry_run` change nothing.
 
         `source` is a path, bytes or an open file of YAML or JSON, or a dictionary. Without
-        `dry_run` a change that is not allowed is a Refused, whose `errors` have its place in the
-        file.
+        `dry_run`, raise Refused for a change that is not allowed; its `errors` have the place in
+        the file.
         """
-        path, params = f"{self.path}config/", {"dry_run": "true"} if dry_run else {}
+        path = f"{self.path}config/"
+        params = {"dry_run": "true"} if dry_run else {}
         if isinstance(source, dict):
             call = Call("PUT", path, params, json=source)
         else:
@@ -92,9 +93,11 @@ class Campaign:
         collections: dict[str, str] | None = None,
         **fields: Any,
     ) -> Campaign:
-        """Make a draft with its configuration, forms and agreements, its times moved by so many days, without people
-        and runs. `collections` has by short name those that take the place of others; `fields` are
-        as of a new one."""
+        """Create a draft with its configuration, forms and agreements, without people and runs.
+
+        Its times move by `shift_days`. `collections` maps short names of collections to those that
+        replace them; `fields` are those of a new campaign.
+        """
         fields = {
             "slug": slug,
             "name": name or slug,
@@ -109,11 +112,11 @@ class Campaign:
         return Phases(self._hub.pages(f"{self.path}phases/"))
 
     def phase(self, slug: str) -> Phase:
-        """Return a phase by its short name; nothing is asked for."""
+        """Return a phase by its short name, without a request."""
         return Phase(self._hub, self.slug, slug)
 
     def create_phase(self, slug: str, **fields: Any) -> PhaseInfo:
-        """Add a phase, for organisers: `name`, `collection`, `opens_at`, `closes_at`, `zone`, `slots`, `form`, ..."""
+        """Add a phase as an organiser: `name`, `collection`, `opens_at`, `closes_at`, `zone`, ..."""
         call = Call("POST", f"{self.path}phases/", json={"slug": slug, "name": slug, **fields})
         return PhaseInfo(self._hub.send(call).json())
 
@@ -122,7 +125,7 @@ class Campaign:
         return Listed(self._hub.pages(f"{self.path}agreements/"))
 
     def add_agreement(self, title: str, text: str, *, required_of: str = "each_member") -> Answer:
-        """Add an agreement, for organisers: it is signed by `each_member`, or by `one_owner` of each team."""
+        """Add an agreement as an organiser; `each_member` or `one_owner` of each team signs it."""
         call = Call(
             "POST",
             f"{self.path}agreements/",
@@ -131,7 +134,7 @@ class Campaign:
         return Answer(self._hub.send(call).json())
 
     def sign(self, agreement: str, typed_name: str) -> Answer:
-        """Sign an agreement, given by its SHA-256 or the first eight characters of it."""
+        """Sign an agreement, by its SHA-256 or at least the first eight characters of it."""
         digests = [
             row["sha256"]
             for row in self.agreements().rows()
@@ -139,14 +142,19 @@ class Campaign:
         ]
         if len(digests) > 1:
             raise Ambiguous(f"several agreements begin with {agreement!r}; give more of the digest")
+
         if not digests:
-            detail = f"campaign {self.slug} has no agreement {agreement!r}; give at least 8 characters of its digest"
+            detail = (
+                f"campaign {self.slug} has no agreement {agreement!r}; "
+                "give at least 8 characters of its digest"
+            )
             raise NotFound(404, {"code": "not_found", "detail": detail})
+
         path = f"{self.path}agreements/{digests[0]}/sign/"
         return Answer(self._hub.send(Call("POST", path, json={"typed_name": typed_name})).json())
 
     def teams(self) -> Listed:
-        """Return the teams that take part: the caller's, of an organiser all."""
+        """Return the teams that take part: all for an organiser, else the caller's."""
         return Listed(self._hub.pages(f"{self.path}teams/"))
 
     def register(
@@ -158,10 +166,10 @@ class Campaign:
         agreements: Iterable[str] = (),
         typed_name: str = "",
     ) -> Answer:
-        """Register a team that the caller owns, by default the configured one or that of the caller alone.
+        """Register a team that the caller owns, by default the configured or the personal one.
 
-        `name` is how it is shown; `agreements` are the digests of those that are signed with it,
-        under `typed_name`.
+        `name` is how it is shown; `agreements` are the digests of those to sign under
+        `typed_name`.
         """
         fields = {
             "team": team or self._hub.config.team,
@@ -175,8 +183,10 @@ class Campaign:
         return Answer(self._hub.send(call).json())
 
     def change_team(self, team: str, **fields: Any) -> Answer:
-        """Change a team's `name` or `affiliation`, or its `state` with a `reason`: organisers accept, decline and
-        remove teams, owners withdraw theirs."""
+        """Change a team's `name` or `affiliation`, or its `state` with a `reason`.
+
+        Organisers accept, decline and remove teams; owners withdraw theirs.
+        """
         call = Call("PATCH", f"{self.path}teams/{team}/", json=fields)
         return Answer(self._hub.send(call).json())
 
@@ -185,13 +195,15 @@ class Campaign:
         return Listed(self._hub.pages(f"{self.path}teams/{team}/members/"))
 
     def join(self, team: str) -> Answer:
-        """Take part in a team of which the caller is a member."""
+        """Take part in a team, as a member of it."""
         call = Call("POST", f"{self.path}teams/{team}/members/")
         return Answer(self._hub.send(call).json())
 
     def leave(self, team: str, username: str, *, reason: str = "") -> None:
-        """Take a person out of a team: oneself, or as its owner or an organiser somebody else. Organisers give a
-        `reason` once the team has entries."""
+        """Take a person out of a team: oneself, or as its owner or an organiser somebody else.
+
+        Organisers give a `reason` once the team has entries.
+        """
         params = {"reason": reason} if reason else {}
         self._hub.send(Call("DELETE", f"{self.path}teams/{team}/members/{username}/", params))
 
@@ -200,7 +212,10 @@ class Campaign:
         return Listed(self._hub.pages(f"{self.path}snapshots/"))
 
     def make_snapshot(self, phase: str | None = None, *, label: str = "results") -> Answer:
-        """Make a snapshot of the results of a phase, or of all, for organisers; the same results are one snapshot."""
+        """Make a snapshot of the results of a phase, or of all, as an organiser.
+
+        The same results are one snapshot.
+        """
         body = {"phase": phase, "label": label}
         call = Call("POST", f"{self.path}snapshots/", json=body, key=uuid.uuid4().hex)
         return Answer(self._hub.send(call).json())
@@ -210,7 +225,7 @@ class Campaign:
         return Listed(self._hub.pages(f"{self.path}notices/"))
 
     def notify(self, title: str, text: str, *, audience: str = "teams") -> Answer:
-        """Post a notice to `teams` or `public`, for organisers; the accepted teams get it by mail."""
+        """Post a notice to `teams` or `public` as an organiser; accepted teams get it by mail."""
         call = Call(
             "POST",
             f"{self.path}notices/",
@@ -219,14 +234,14 @@ class Campaign:
         return Answer(self._hub.send(call).json())
 
     def outbox(self, rows: int | None = None) -> Listed:
-        """Return its mails, latest first, for organisers: what was sent, waits, or would have been sent."""
+        """Return its mails, latest first, for organisers: sent, waiting, and not sent."""
         return Listed(self._hub.pages(f"{self.path}outbox/", rows=rows))
 
 
 def create_campaign(
     hub: Connection, fields: dict[str, Any], params: dict[str, Any] | None = None
 ) -> Campaign:
-    """Make a draft of a campaign; `params` name the campaign that it is a copy of."""
+    """Create a draft of a campaign; `params` name the campaign that it copies."""
     fields = {"team": hub.config.team, **fields}
     body = {name: value for name, value in fields.items() if value not in ("", {})}
     hub.send(Call("POST", "campaigns/", params or {}, json=body, key=uuid.uuid4().hex))

@@ -1,4 +1,4 @@
-"""A run beside the median of its reference set, topic by topic."""
+"""A chart of the differences of a run from the median of its reference set, topic by topic."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ class TopicDifference(NamedTuple):
 def median_difference_figure(
     topics: Sequence[TopicDifference], *, measure: str, run: str, reference: str
 ) -> Figure:
-    """Draw a bar for each topic: the value minus the median, largest difference first, with the range of the reference
-    set as a line behind. Topics without a value or a median are left out."""
+    """Draw a bar for each topic: the value minus the median, largest difference first.
+
+    A line behind it is the range of the reference set. Topics without a value or a median are left
+    out.
+    """
     complete = [
         topic for topic in topics if math.isfinite(topic.value) and math.isfinite(topic.median)
     ]
     ordered = sorted(complete, key=lambda topic: topic.median - topic.value)
-    above, below = (
-        sum(sign * (topic.value - topic.median) > 0 for topic in ordered) for sign in (1, -1)
-    )
+    above = sum(topic.value > topic.median for topic in ordered)
+    below = sum(topic.value < topic.median for topic in ordered)
     caption = (
-        f"{measure} of {run} minus the median of {reference} on each of {len(ordered)} topics: higher on {above}, "
-        f"lower on {below}, equal on {len(ordered) - above - below}. Lines go from the lowest to the highest value."
+        f"{measure} of {run} minus the median of {reference} on each of {len(ordered)} topics: "
+        f"higher on {above}, lower on {below}, equal on {len(ordered) - above - below}. "
+        "Lines go from the lowest to the highest value."
     )
     rows = [[topic.topic, f"{topic.value - topic.median:+.4f}"] for topic in ordered[:_MOST_ROWS]]
-    title, subtitle = (
-        f"{measure} of {run} minus the median",
-        f"{reference}; lines: lowest to highest value",
-    )
+    title = f"{measure} of {run} minus the median"
+    subtitle = f"{reference}; lines: lowest to highest value"
 
     return Figure(
         "difference",
@@ -69,9 +70,13 @@ def _layers(ordered: list[TopicDifference], look: Look) -> list[Any]:
     if rows and look.plot[0] / len(rows) >= _LETTER_ROW:
         names = json.dumps(shortened_names([row["topic"] for row in rows], _ID_ROOM, _LETTERS))
         axis = alt.Axis(
-            ticks=False, labelExpr=f"{names}[datum.value - 1]", labelAngle=-90, labelFontSize=_LETTERS, labelLimit=0,
+            ticks=False,
+            labelExpr=f"{names}[datum.value - 1]",
+            labelAngle=-90,
+            labelFontSize=_LETTERS,
+            labelLimit=0,
             labelOverlap=False,
-        )  # fmt: skip
+        )
 
     x = alt.X("place:O", title="topics", axis=axis, scale=alt.Scale(padding=0.3))
     y = alt.Y(

@@ -1,4 +1,4 @@
-"""What is cited of a stored snapshot."""
+"""The data that citations of a stored snapshot name."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from runs.models import Snapshot
 
 
 def cited_of(snapshot: Snapshot, site: str) -> Cited:
-    """Return what a citation of a snapshot names; `site` is how addresses of this server begin."""
-    campaign, superseded = snapshot.campaign, snapshot.supersedes
+    """Return what a citation of a snapshot names; `site` begins the addresses of this server."""
+    campaign = snapshot.campaign
+    superseded = snapshot.supersedes
     results = f"{campaign.name}, {snapshot.phase.name}" if snapshot.phase else campaign.name
+    authors = [" ".join(author.split()) for author in campaign.citation_authors.split(";")]
 
     return Cited(
         title=f"{results}: {snapshot.label}",
@@ -28,11 +30,7 @@ def cited_of(snapshot: Snapshot, site: str) -> Cited:
         published_by=settings.EVALHUB_PUBLISHER,
         licence=campaign.licence,
         rights=campaign.rights,
-        people=tuple(
-            name
-            for author in campaign.citation_authors.split(";")
-            if (name := " ".join(author.split()))
-        ),
+        people=tuple(author for author in authors if author),
         supplements=campaign.paper_doi,
         derived_from=campaign.judgements_doi,
     )

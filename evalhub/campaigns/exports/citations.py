@@ -18,11 +18,13 @@ _SPDX = "https://spdx.org/licenses/"
 
 @dataclass(frozen=True)
 class Cited:
-    """What a citation names. `address` is the permanent one, `site` that of the server, `before` the address of the
-    snapshot that it supersedes; `doi` is empty where none was given, `published_by` where the
-    operator names nobody, `licence` (an SPDX identifier), `rights`, the `people` whom it names
-    instead of the `author`, an organisation, and the DOIs of the paper that it `supplements` and of
-    the judgements that it is `derived_from` where the organisers say nothing."""
+    """What a citation names; a field that nobody filled is empty.
+
+    `address` is the permanent address of the snapshot, `before` that of the snapshot that it
+    supersedes, and `site` that of the server. `author` is an organisation; if there are `people`,
+    they are named instead. `licence` is an SPDX identifier, `supplements` the DOI of a paper, and
+    `derived_from` the DOI of the judgements.
+    """
 
     title: str
     author: str
@@ -52,7 +54,7 @@ class Cited:
 
     @property
     def named(self) -> str:
-        """Return whom the citation names, as text."""
+        """Return the authors, as text."""
         return "; ".join(self.people) or self.author
 
     @property
@@ -60,8 +62,8 @@ class Cited:
         """Return the suggested citation."""
         where = f"https://doi.org/{self.doi}" if self.doi else self.address
         return (
-            f"{self.named} ({self.on.year}). {self.title}, snapshot {self.number} [Data set]. {self.publisher}. "
-            f"sha256:{self.sha256}; {where}"
+            f"{self.named} ({self.on.year}). {self.title}, snapshot {self.number} [Data set]. "
+            f"{self.publisher}. sha256:{self.sha256}; {where}"
         )
 
 
@@ -88,7 +90,7 @@ def citation_cff(cited: Cited) -> str:
 
 
 def _name_parts(name: str) -> tuple[str, str]:
-    """Return the family name and the given names of a person, whose name has a comma; none of another name."""
+    """Return family name and given names of "family, given"; without a comma, the name and ""."""
     family, comma, given_names = name.partition(",")
     return (family.strip(), given_names.strip()) if comma else (name, "")
 
@@ -175,27 +177,29 @@ def _rights_list(cited: Cited) -> list[dict[str, str]]:
 
 
 def zenodo(cited: Cited) -> str:
-    """Return the body with which Zenodo's interface for deposits makes a draft, whose identifiers of licences are those
-    of SPDX in small letters. Without a licence Zenodo takes its own default."""
+    """Return the body of a request to Zenodo's deposit API that creates a draft.
+
+    Zenodo's licence identifiers are those of SPDX in lower case. Without a licence it takes its
+    own default.
+    """
     related = [
         {"identifier": cited.address, "relation": "isIdenticalTo", "resource_type": "dataset"},
         {"identifier": cited.campaign_address, "relation": "isPartOf"},
-        *([{"identifier": cited.before, "relation": "isNewVersionOf"}] if cited.before else []),
-        *(
-            [{"identifier": cited.supplements, "relation": "isSupplementTo"}]
-            if cited.supplements
-            else []
-        ),
-        *(
-            [{"identifier": cited.derived_from, "relation": "isDerivedFrom"}]
-            if cited.derived_from
-            else []
-        ),
     ]
+    if cited.before:
+        related.append({"identifier": cited.before, "relation": "isNewVersionOf"})
+
+    if cited.supplements:
+        related.append({"identifier": cited.supplements, "relation": "isSupplementTo"})
+
+    if cited.derived_from:
+        related.append({"identifier": cited.derived_from, "relation": "isDerivedFrom"})
+
     description = (
-        f"{cited.text} The archive has the manifest, whose SHA-256 this is in canonical JSON (RFC 8785), and the "
-        "tables that it names; SHA256SUMS has the digests of all files."
+        f"{cited.text} The archive has the manifest, whose SHA-256 this is in canonical JSON "
+        "(RFC 8785), and the tables that it names; SHA256SUMS has the digests of all files."
     )
+
     metadata = {
         "title": f"{cited.title}, snapshot {cited.number}",
         "upload_type": "dataset",
@@ -216,6 +220,7 @@ def zenodo(cited: Cited) -> str:
 
 
 def bibtex(cited: Cited) -> str:
+    """Return an entry of BibTeX."""
     authors = cited.people or (cited.author,)
     fields = {
         "author": " and ".join(
@@ -229,6 +234,7 @@ def bibtex(cited: Cited) -> str:
         "url": cited.address,
         "note": f"SHA-256 {cited.sha256}",
     }
+
     # The name of a month is a macro of BibTeX, which has no braces.
     lines = [
         f"  {name} = {text if name == 'month' else f'{{{text}}}'}," for name, text in fields.items()
@@ -238,11 +244,11 @@ def bibtex(cited: Cited) -> str:
 
 
 def ris(cited: Cited) -> str:
-    one_line = " ".join(cited.title.split())
+    """Return a reference in the RIS format."""
     rows = [
         ("TY", "DATA"),
         *(("AU", " ".join(name.split())) for name in cited.people or (cited.author,)),
-        ("TI", one_line),
+        ("TI", " ".join(cited.title.split())),
         ("PY", str(cited.on.year)),
         ("DA", f"{cited.on:%Y/%m/%d}/"),
         ("ET", str(cited.number)),
@@ -252,6 +258,7 @@ def ris(cited: Cited) -> str:
         ("N1", f"sha256:{cited.sha256}"),
         ("ER", ""),
     ]
+
     return "".join(f"{name}  - {text}\r\n" for name, text in rows)
 
 
@@ -278,8 +285,10 @@ def _csl_name(name: str) -> dict[str, str]:
 
 
 def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
-    """Return the metadata of an RO-Crate 1.1 with these files. It has to say something of a licence: without one, whom
-    to ask."""
+    """Return the metadata of an RO-Crate 1.1 with these files.
+
+    RO-Crate requires a licence: without one, the metadata says whom to ask.
+    """
     parts = [
         {
             "@id": name,
@@ -290,6 +299,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         }
         for name, content in files.items()
     ]
+
     authors = [
         {
             "@id": f"#author-{place}",
@@ -307,7 +317,9 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         "@id": "./",
         "@type": "Dataset",
         "name": cited.title,
-        "description": f"Results of campaign {cited.campaign}, snapshot {cited.number}, sha256:{cited.sha256}",
+        "description": (
+            f"Results of campaign {cited.campaign}, snapshot {cited.number}, sha256:{cited.sha256}"
+        ),
         "datePublished": cited.on.date().isoformat(),
         "version": str(cited.number),
         "identifier": cited.address,
@@ -321,6 +333,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
         **({"copyrightNotice": cited.rights} if cited.rights else {}),
         "hasPart": [{"@id": part["@id"]} for part in parts],
     }
+
     descriptor = {
         "@id": "ro-crate-metadata.json",
         "@type": "CreativeWork",
@@ -333,7 +346,7 @@ def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
     return _json_text({"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph})
 
 
-# The ending of an address: what makes the text, and its content type.
+# By the ending of an address: the function that writes the text, and its content type.
 FORMS: dict[str, tuple[Callable[[Cited], str], str]] = {
     "bib": (bibtex, "application/x-bibtex"),
     "ris": (ris, "application/x-research-info-systems"),
@@ -349,8 +362,8 @@ def _related_url(address: str, relation: str) -> dict[str, str]:
 
 
 def _media_type(name: str) -> str:
-    kinds = {"json": "application/json", "tsv": "text/tab-separated-values"}
-    return kinds.get(name.rpartition(".")[2], "text/plain")
+    types = {"json": "application/json", "tsv": "text/tab-separated-values"}
+    return types.get(name.rpartition(".")[2], "text/plain")
 
 
 def _json_text(value: Any) -> str:

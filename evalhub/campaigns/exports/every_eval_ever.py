@@ -1,4 +1,4 @@
-"""The entries of a snapshot as records of Every Eval Ever, an exchange format for results of evaluations.
+"""Entries of a snapshot as records of Every Eval Ever, an exchange format for evaluations.
 
 Source: https://github.com/evaleval/every_eval_ever, eval.schema.json, version 0.2.1.
 """
@@ -31,7 +31,8 @@ def every_eval_ever(manifest: Mapping[str, Any], cited: Cited) -> str:
 def _record(
     manifest: Mapping[str, Any], phase: Mapping[str, Any], entry: Mapping[str, Any], cited: Cited
 ) -> dict[str, Any]:
-    campaign, team, timestamp = manifest["campaign"], entry["team"], str(int(cited.on.timestamp()))
+    campaign, team = manifest["campaign"], entry["team"]
+    timestamp = str(int(cited.on.timestamp()))
     developer = team or campaign["organiser"]
     model = f"{developer['slug']}/{entry['tag']}"
     details = {
@@ -74,6 +75,7 @@ def _results(
         "qrels_version": str(collection["qrels"]["version"]),
         "qrels_sha256": collection["qrels"]["sha256"],
     }
+
     for name in phase["measures"]:
         mean = entry["means"][name]
         if mean["mean"] is None:
@@ -81,6 +83,8 @@ def _results(
 
         measure = parse_measure(name, collection["documents"])
         low, high = measure.definition.bounds
+        summary = measure.definition.sections()["summary"]
+
         uncertainty: dict[str, Any] = {"num_samples": mean["topics"]}
         if mean["low"] is not None:
             uncertainty["confidence_interval"] = {
@@ -90,9 +94,11 @@ def _results(
                 "method": statistics["intervals"],
             }
 
+        # Entries are ranked by the primary measure alone.
         ranking = (
             {"rank": entry["rank"], "tier": entry["tier"]} if name == phase["measures"][0] else {}
         )
+
         yield {
             "evaluation_name": f"{phase['name']}: {name}",
             "source_data": {
@@ -102,7 +108,7 @@ def _results(
                 "additional_details": judgements,
             },
             "metric_config": {
-                "evaluation_description": f"{name}, mean over topics: {measure.definition.sections()['summary']}",
+                "evaluation_description": f"{name}, mean over topics: {summary}",
                 "lower_is_better": measure.lower_is_better,
                 # The schema asks for both ends.
                 "score_type": "continuous",

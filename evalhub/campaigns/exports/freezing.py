@@ -1,4 +1,4 @@
-"""Make a snapshot: read the results of phases as of one moment, and store them with their archive."""
+"""Make snapshots: read the results of phases as of one moment, and store them with an archive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from runs.services.audit.trail import SYSTEM, Origin
 
 @dataclass(frozen=True)
 class FrozenResults:
-    """Results as they were at one moment, of one phase or with None of all: the bytes of their manifest and files."""
+    """The manifest and the files of results at one moment, of one phase, or with None of all."""
 
     campaign: Campaign
     phase: Phase | None
@@ -60,20 +60,23 @@ def freeze_results(
 def keep_results(
     frozen: FrozenResults, *, user: User, site: str, origin: Origin = SYSTEM
 ) -> tuple[Snapshot, bool]:
-    """Store a snapshot of these results, whose citations have addresses of this site. Return it, and whether it is new:
-    the same results are one snapshot. Raise Conflict if the campaign has too many."""
+    """Store a snapshot of these results, with addresses of this site in its citations.
 
-    def archive(snapshot: Snapshot) -> bytes:
+    Return it, and whether it is new: the same results are one snapshot. Raise Conflict if the
+    campaign has too many.
+    """
+
+    def make_archive(snapshot: Snapshot) -> bytes:
         return archive_of(frozen.manifest, frozen.files, cited_of(snapshot, site))
 
-    results: dict[str, Any] = {
-        "campaign": frozen.campaign,
-        "phase": frozen.phase,
-        "label": frozen.label,
-    }
-
     return keep_snapshot(
-        **results, manifest=frozen.manifest, archive=archive, user=user, origin=origin
+        campaign=frozen.campaign,
+        phase=frozen.phase,
+        label=frozen.label,
+        manifest=frozen.manifest,
+        archive=make_archive,
+        user=user,
+        origin=origin,
     )
 
 
@@ -86,7 +89,10 @@ def _read_phases(
         if not can_see_scores(user, phase.collection):
             raise Blind
         if clock.database_now() < last_closing_time(phase):
-            message = f"phase {phase.slug} is not over; a snapshot has its results when every team is done"
+            message = (
+                f"phase {phase.slug} is not over; "
+                "a snapshot has its results when every team is done"
+            )
             raise Conflict(message, code="phase_not_over", pointer="/phase")
 
         release = latest_release(phase)

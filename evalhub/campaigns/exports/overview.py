@@ -17,10 +17,10 @@ _ROLES = {Entry.Role.BASELINE: "baseline", Entry.Role.OUT_OF_COMPETITION: "out o
 
 
 def overview_table(edition: Edition, values: EntryValues, reader: Participation) -> Table:
-    """Return the official runs, best first by the primary measure, with baselines at their places without a rank.
+    """Return the official runs, best first by the primary measure; baselines have no rank.
 
-    Names of other teams than the reader's are those of the moment of the edition: a packet stays as
-    it was made.
+    Other teams have the names that they had at the time of the edition: a packet stays as it was
+    made.
     """
     phase = edition.phase
     teams = phase.campaign.participations.select_related("team", "campaign")
@@ -28,13 +28,17 @@ def overview_table(edition: Edition, values: EntryValues, reader: Participation)
     places = placed_entries(values, edition.official)
     tiers = tiers_of(values, places)
     can_be_best = {row for row, tested_tier in tiers.items() if tested_tier.in_best_set}
-    best = {
-        measure.name: next(
-            iter(sorted(_means(values, measure.name, places), reverse=not measure.lower_is_better)),
-            None,
-        )
-        for measure in values.measures
-    }
+
+    # The best mean of the ranked runs by each measure.
+    best: dict[str, float | None] = {}
+    for measure in values.measures:
+        means = [
+            values.means[measure.name][values.evaluations[row]][0] for row, rank in places if rank
+        ]
+        defined = [mean for mean in means if mean is not None]
+        ordered = sorted(defined, reverse=not measure.lower_is_better)
+        best[measure.name] = ordered[0] if ordered else None
+
     rows, best_names = [], []
 
     for row, rank in places:
@@ -42,9 +46,10 @@ def overview_table(edition: Edition, values: EntryValues, reader: Participation)
         for measure in values.measures:
             mean = values.means[measure.name][values.evaluations[row]]
             best_mean = best[measure.name]
-            to_reach = (
-                (figure(measure, best_mean), mean[1]) if rank and best_mean is not None else None
-            )
+            to_reach = None
+            if rank and best_mean is not None:
+                to_reach = (figure(measure, best_mean), mean[1])
+
             cells.append(mean_cell(measure, mean, values.qrels.topics, to_reach))
 
         name = names_of[entry.participation_id] if entry.participation_id else None
@@ -60,9 +65,10 @@ def overview_table(edition: Edition, values: EntryValues, reader: Participation)
     primary = values.measures[0]
     ranked = sum(rank is not None for _, rank in places)
     caption = [
-        f"{phase.campaign.name}, {phase.name}: means of {ranked} official runs on {values.qrels.topics} topics (qrels "
-        f"version {edition.qrels.version}).",
-        f"Ranked by {primary.name}, {'lowest' if primary.lower_is_better else 'highest'} first; equal means share one.",
+        f"{phase.campaign.name}, {phase.name}: means of {ranked} official runs on "
+        f"{values.qrels.topics} topics (qrels version {edition.qrels.version}).",
+        f"Ranked by {primary.name}, {'lowest' if primary.lower_is_better else 'highest'} first; "
+        "equal means share one.",
         "Baselines, runs out of competition and runs whose mean covers fewer topics have no rank.",
         "The best of each column is bold.",
     ]
@@ -71,8 +77,8 @@ def overview_table(edition: Edition, values: EntryValues, reader: Participation)
 
     if tiers:
         caption.append(
-            f"Runs of a tier do not differ significantly from its best one by {primary.name}; those of different tiers "
-            f"may not either ({TEST_NAMES[USUAL_TEST]}, alpha = {USUAL_RULE.alpha:g})."
+            f"Runs of a tier do not differ significantly from its best one by {primary.name}; "
+            f"those of different tiers may not either ({TEST_NAMES[USUAL_TEST]}, alpha = {USUAL_RULE.alpha:g})."
         )
 
     columns = [
@@ -84,8 +90,3 @@ def overview_table(edition: Edition, values: EntryValues, reader: Participation)
     ]
 
     return Table(f"{phase.campaign.slug}-{phase.slug}", columns, rows, caption)
-
-
-def _means(values: EntryValues, name: str, places: list[tuple[int, int | None]]) -> list[float]:
-    means = [values.means[name][values.evaluations[row]][0] for row, rank in places if rank]
-    return [mean for mean in means if mean is not None]

@@ -1,6 +1,6 @@
-"""The packet of a team: everything that it is told of its runs in a phase, as one zip file.
+"""The packet of a team: all results of its runs in a phase, as one zip file.
 
-The same results give the same bytes: files stand in a fixed order and have the time of the release.
+The same results give the same bytes: files have a fixed order and the time of the release.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from metrics.services.boards.mean_intervals import MEAN_INTERVAL_METHOD
 from metrics.services.values.values import RunValues
 
 UPPER_MEDIAN = (
-    "median: the mean of the two middle values where their number is even; median_upper: the (floor(n/2)+1)-th "
-    "smallest value, which TREC calls the median"
+    "median: the mean of the two middle values where their number is even; "
+    "median_upper: the (floor(n/2)+1)-th smallest value, which TREC calls the median"
 )
-# No file is younger than the format of zip files.
+# The zip format has no earlier times.
 _EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
 
 
@@ -55,8 +55,10 @@ class Packet:
 
 
 def make_packet(edition: Edition, results: OwnResults) -> Packet:
-    """Return the packet of the results of a team in an edition of a phase. Overviews are in it where its team may see
-    the results of others."""
+    """Return the packet of a team's results in an edition of a phase.
+
+    It has overviews if the team may see the results of others.
+    """
     phase, team = edition.phase, results.participation.team.slug
     name = f"{phase.campaign.slug}-{phase.slug}-{team}"
 
@@ -66,18 +68,17 @@ def make_packet(edition: Edition, results: OwnResults) -> Packet:
 
 
 def zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
-    """Return a zip file whose bytes depend on nothing but its files, their order, and this time."""
+    """Return a zip file; its bytes depend only on the files, their order, and this time."""
     buffer = io.BytesIO()
     moment = max(at, _EARLIEST).astimezone(UTC)
 
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in files.items():
             info = zipfile.ZipInfo(name, moment.timetuple()[:6])
-            info.compress_type, info.create_system, info.external_attr = (
-                zipfile.ZIP_DEFLATED,
-                3,
-                0o100644 << 16,
-            )
+            info.compress_type = zipfile.ZIP_DEFLATED
+            # Unix, and a file that its owner may write.
+            info.create_system = 3
+            info.external_attr = 0o100644 << 16
             archive.writestr(info, content, compresslevel=9)
 
     return buffer.getvalue()
@@ -113,7 +114,7 @@ def _tab_separated(table: Table) -> bytes:
 
 def _summary(results: OwnResults) -> Table:
     names = [measure.name for measure in results.read.measures]
-    each = [f"{name}{end}" for name in names for end in ("", " low", " high", " topics")]
+    mean_columns = [f"{name}{end}" for name in names for end in ("", " low", " high", " topics")]
     columns = [
         "tag",
         "number",
@@ -124,7 +125,7 @@ def _summary(results: OwnResults) -> Table:
         "pooled",
         "judged@10",
         "judged_depth",
-        *each,
+        *mean_columns,
     ]
     rows = []
 
@@ -145,9 +146,12 @@ def _summary(results: OwnResults) -> Table:
 
 
 def _topics(results: OwnResults) -> Table:
-    columns = ["run_type", "topic", "measure", "n", "min", "q1", "median", "median_upper", "q3", "max",
-               "best_tag_is_yours"]  # fmt: skip
+    columns = [
+        *("run_type", "topic", "measure", "n", "min", "q1", "median", "median_upper", "q3", "max"),
+        "best_tag_is_yours",
+    ]
     rows = []
+
     for place, reference_set in enumerate(results.sets):
         own_rows = [entry.row for entry in results.entries if entry.of == place and entry.counts]
         for measure in results.read.by_topic:
@@ -159,12 +163,11 @@ def _topics(results: OwnResults) -> Table:
                 else np.zeros(len(best), bool)
             )
             flags = [np.isfinite(best).tolist(), own_is_best.tolist()]
-            figure_columns = [figures.n, *_six_figures(figures)]
 
             for topic, has_values, is_own, *cells in zip(
                 results.read.qrels.topic_ids,
                 *flags,
-                *(column.tolist() for column in figure_columns),
+                *(column.tolist() for column in figure_columns(figures)),
                 strict=True,
             ):
                 rows.append(
@@ -182,11 +185,21 @@ def _topics(results: OwnResults) -> Table:
     return Table.of_values("topics", columns, rows, notes)
 
 
-def _six_figures(figures: TopicFigures) -> list[np.ndarray]:
-    return [figures.low, figures.q1, figures.median, figures.median_upper, figures.q3, figures.high]
+def figure_columns(figures: TopicFigures) -> list[np.ndarray]:
+    """Return n and the six figures from the lowest to the highest, each for all topics."""
+    return [
+        figures.n,
+        figures.low,
+        figures.q1,
+        figures.median,
+        figures.median_upper,
+        figures.q3,
+        figures.high,
+    ]
 
 
 def describe_set(reference_set: ReferenceSet) -> str:
+    """Return the note of a table about a reference set."""
     kind = f" of type {reference_set.run_type}" if reference_set.run_type else ""
     withheld = "; numbers of few runs are withheld" if reference_set.withheld else ""
     return f"reference set: {len(reference_set.rows)} runs{kind} that compete, were in time and take part{withheld}"
@@ -211,15 +224,8 @@ def _own_topics(results: OwnResults, own: OwnEntry) -> Table:
             ranks.tolist(),
             strict=True,
         ):
-            rows.append(
-                [
-                    topic,
-                    measure.name,
-                    value,
-                    value - median,
-                    int(rank) if math.isfinite(rank) else None,
-                ]
-            )
+            whole_rank = int(rank) if math.isfinite(rank) else None
+            rows.append([topic, measure.name, value, value - median, whole_rank])
 
     rank_note = "rank: 1 and the number of better runs of the reference set"
     comments = [
@@ -238,24 +244,24 @@ def _trec_eval(results: OwnResults, own: OwnEntry, evaluation: Evaluation) -> by
 
 
 def _difference_picture(results: OwnResults, own: OwnEntry) -> bytes | None:
-    """Return the picture of the first measure with values of topics, if its medians are told."""
+    """Return the picture of the first measure with values of topics, if it has medians."""
     if own.of is None or not results.read.by_topic:
         return None
 
     measure = results.read.by_topic[0]
-    figures, own_values = (
-        results.sets[own.of].by_topic[measure.name],
-        results.read.values[measure.name][own.row],
-    )
-    columns = (own_values, figures.low, figures.median, figures.high)
-    rows = zip(results.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
-    topics = [TopicDifference(*row) for row in rows]
+    reference_set = results.sets[own.of]
+    figures = reference_set.by_topic[measure.name]
     if not np.isfinite(figures.median).any():
         return None
 
-    reference = f"{len(results.sets[own.of].rows)} runs"
+    own_values = results.read.values[measure.name][own.row]
+    columns = (own_values, figures.low, figures.median, figures.high)
+    rows = zip(results.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
     figure = median_difference_figure(
-        topics, measure=measure.name, run=own.entry.run.tag, reference=reference
+        [TopicDifference(*row) for row in rows],
+        measure=measure.name,
+        run=own.entry.run.tag,
+        reference=f"{len(reference_set.rows)} runs",
     )
 
     return render(figure, Look(), "svg")
@@ -275,13 +281,25 @@ def _significance(results: OwnResults) -> Table:
         "significant",
     ]
     rows = [
-        [pair.measure.name, pair.own.entry.run.tag, pair.against, pair.topics, pair.difference, pair.low, pair.high, pair.p,
-         pair.corrected, pair.significant]
+        [
+            pair.measure.name,
+            pair.own.entry.run.tag,
+            pair.against,
+            pair.topics,
+            pair.difference,
+            pair.low,
+            pair.high,
+            pair.p,
+            pair.corrected,
+            pair.significant,
+        ]
         for pair in tested_entries(results)
-    ]  # fmt: skip
+    ]
     comments = [
-        f"test: {TEST}, two-sided; 95% intervals of each pair; p_corrected: Holm, over your runs against the same one",
-        "significant: p_corrected below 0.05. The median run has the median of the reference set on every topic",
+        f"test: {TEST}, two-sided; 95% intervals of each pair; "
+        "p_corrected: Holm, over your runs against the same one",
+        "significant: p_corrected below 0.05. "
+        "The median run has the median of the reference set on every topic",
         f"engine {ENGINE_VERSION}",
     ]
 

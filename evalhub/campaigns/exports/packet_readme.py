@@ -1,4 +1,4 @@
-"""What the files of a packet are, and what its numbers were made from."""
+"""The README of a packet: what its files are, and how its numbers were computed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from runs.services.collections.reduced_qrels import reasons_of_exclusion
 _WIDTH = 100
 _FILES = {
     "README.txt": "this text",
-    "summary.tsv": "a line for each run: how it was entered, its judged depth, and the mean of each measure with its "
-    "95% interval and the number of topics",
-    "topics.tsv": "for each topic and measure: minimum, quartiles, both medians and maximum over the reference set",
-    "significance.tsv": "your runs against the median run and against each baseline: difference, interval, p",
+    "summary.tsv": "a line for each run: how it was entered, its judged depth, "
+    "and the mean of each measure with its 95% interval and the number of topics",
+    "topics.tsv": "for each topic and measure: "
+    "minimum, quartiles, both medians and maximum over the reference set",
+    "significance.tsv": "your runs against the median run and against each baseline: "
+    "difference, interval, p",
     "overview.tex": "the runs of the phase as a table for a paper, for LaTeX",
     "overview.md": "the same in Markdown",
 }
 _ENDINGS = {
-    ".trec_eval": "values of each topic and means in the form of trec_eval -q, with four digits; topics that a run "
-    "does not answer count, as with -c",
-    ".topics.tsv": "for each topic and measure: value, difference from the median, rank among the reference set",
+    ".trec_eval": "values of each topic and means in the form of trec_eval -q, with four digits; "
+    "topics that a run does not answer count, as with -c",
+    ".topics.tsv": "for each topic and measure: "
+    "value, difference from the median, rank among the reference set",
     ".difference.svg": "the primary measure minus the median, a bar for each topic",
 }
 
@@ -51,8 +54,9 @@ def _head(edition: Edition, results: OwnResults) -> Iterator[str]:
         f"Campaign {phase.campaign.slug}, phase {phase.slug}, team {participation.team.slug}."
     )
     yield from _wrap_text(
-        f"Collection {collection.slug}: {edition.qrels.topics} judged topics. EvalHub engine {ENGINE_VERSION}; scores "
-        f"are compared as {collection.scores}, and documents with equal scores stand in descending order of their ids."
+        f"Collection {collection.slug}: {edition.qrels.topics} judged topics. "
+        f"EvalHub engine {ENGINE_VERSION}; scores are compared as {collection.scores}, "
+        "and documents with equal scores stand in descending order of their ids."
     )
 
     for topic, reason in reasons_of_exclusion(collection).items():
@@ -65,16 +69,16 @@ def _head(edition: Edition, results: OwnResults) -> Iterator[str]:
         yield from _wrap_text(f"The reference set{kind} has {len(reference_set.rows)} runs.")
 
     yield from _wrap_text(
-        "In a reference set are the runs that compete, came in time, and were neither withdrawn nor disqualified; no "
-        "baseline, no late run. The median is the mean of the two middle values where their number is even; "
-        "median_upper is the (floor(n/2)+1)-th smallest value, which TREC calls the median. Quartiles are interpolated "
-        "linearly (type 7 of R)."
+        "In a reference set are the runs that compete, came in time, and were neither withdrawn nor "
+        "disqualified; no baseline, no late run. The median is the mean of the two middle values "
+        "where their number is even; median_upper is the (floor(n/2)+1)-th smallest value, which "
+        "TREC calls the median. Quartiles are interpolated linearly (type 7 of R)."
     )
     if not results.sees_all:
         yield from _wrap_text(
-            f"Topics with fewer than {MIN_RUNS} runs have no median, minimum and maximum, and those with fewer than "
-            f"{MIN_RUNS_OF_QUARTILES} no quartiles, because they would give the values of other teams away. Ranks come "
-            "with the release to participants."
+            f"Topics with fewer than {MIN_RUNS} runs have no median, minimum and maximum, and those "
+            f"with fewer than {MIN_RUNS_OF_QUARTILES} no quartiles, because they would give the "
+            "values of other teams away. Ranks come with the release to participants."
         )
 
     yield ""

@@ -1,8 +1,8 @@
-"""A snapshot as files: its manifest, the tables that it names, how it is cited, and all of them in one archive.
+"""A snapshot as files: its manifest, tables and citations, and all of them in one archive.
 
 The manifest names every table with its SHA-256, and the SHA-256 of the manifest is the snapshot's.
-Files that name its address, number or day in turn (how it is cited) stand beside it; SHA256SUMS has
-the digests of all files of the archive.
+The files of its citations, which name its address, number or day, are not in the manifest.
+SHA256SUMS has the digests of all files of the archive.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ _LEVEL = 10
 
 
 def files_of(frozen: FrozenPhase) -> dict[str, bytes]:
-    """Return the files of a phase by their names, which begin with the phase's: its tables and judgements, and where
-    everybody may have them its runs. Who sees the results may read the judgements as well."""
+    """Return the files of a phase by name, each in a folder named after the phase.
+
+    They are its tables, its judgements, and if everybody may have them its runs. Everybody who
+    sees the results may read the judgements.
+    """
     tables = (_board(frozen), _topics(frozen), _values(frozen))
     files = {f"{table.name}.tsv": FORMATS["tsv"].content(table) for table in tables}
     # As they were sent: their digests are those of the entries and of the judgements.
@@ -60,7 +63,10 @@ def sealed(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
 
 
 def archive_of(manifest: bytes, files: Mapping[str, bytes], cited: Cited) -> bytes:
-    """Return a tar file compressed by Zstandard: names in order, the time of the snapshot, nobody's user."""
+    """Return a tar file, compressed by Zstandard, that depends only on the snapshot.
+
+    Files are in the order of their names, with the time of the snapshot and without a user.
+    """
     contents = {"manifest.json": manifest, **files}
     contents |= {
         "CITATION.cff": citation_cff(cited).encode(),
@@ -91,14 +97,17 @@ def _tar(files: Mapping[str, bytes], at: datetime) -> bytes:
 
 def _board(frozen: FrozenPhase) -> Table:
     names = [measure.name for measure in frozen.read.measures]
-    columns = ["rank", "tier", "in_best_set", "number", "team", "tag", "role", "run_type", "late", "judged@10", "judged_depth",
-               *(f"{name}{end}" for name in names for end in ("", " low", " high", " topics"))]  # fmt: skip
+    columns = [
+        *("rank", "tier", "in_best_set", "number", "team", "tag", "role", "run_type", "late"),
+        *("judged@10", "judged_depth"),
+        *(f"{name}{end}" for name in names for end in ("", " low", " high", " topics")),
+    ]
     by_row = {described.row: described for described in frozen.described}
     official_rows = [row for row, _ in frozen.places]
     ranks = dict(frozen.places)
     rows = []
 
-    # Late runs stand below the official ones.
+    # Late runs are below the official ones.
     for row in [*official_rows, *(row for row in by_row if row not in ranks)]:
         described, entry = by_row[row], frozen.read.entries[row]
         team = entry.participation.name if entry.participation else ""
