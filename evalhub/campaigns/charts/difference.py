@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import altair as alt
 
+from evalhub.campaigns.services.reference_runs import TopicComparison
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, layered_chart, marks
 from metrics.charts.text import shortened_names
@@ -17,18 +18,8 @@ _LETTERS, _LETTER_ROW, _ID_ROOM = 9, 10.5, 60
 _MOST_ROWS = 1000
 
 
-class TopicDifference(NamedTuple):
-    """A topic: the run's value, and the lowest, the median and the highest of the reference set."""
-
-    topic: str
-    value: float
-    low: float
-    median: float
-    high: float
-
-
 def median_difference_figure(
-    topics: Sequence[TopicDifference], *, measure: str, run: str, reference: str
+    topics: Sequence[TopicComparison], *, measure: str, run: str, reference: str
 ) -> Figure:
     """Draw a bar for each topic: the value minus the median, largest difference first.
 
@@ -59,7 +50,7 @@ def median_difference_figure(
     )
 
 
-def _layers(ordered: list[TopicDifference], look: Look) -> list[Any]:
+def _layers(ordered: list[TopicComparison], look: Look) -> list[Any]:
     rows: list[dict[str, Any]] = [
         {"place": place, "topic": topic.topic, "value": topic.value - topic.median,
          "low": topic.low - topic.median, "high": topic.high - topic.median}

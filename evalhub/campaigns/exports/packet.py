@@ -16,9 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
-from evalhub.campaigns.charts.difference import TopicDifference, median_difference_figure
+from evalhub.campaigns.charts.difference import median_difference_figure
 from evalhub.campaigns.exports.overview import overview_table
 from evalhub.campaigns.exports.packet_readme import readme
+from evalhub.campaigns.services.reference_runs import TopicComparison
 from evalhub.campaigns.services.reference_sets import ReferenceSet
 from evalhub.campaigns.services.results import OwnEntry, OwnResults
 from evalhub.campaigns.services.significance import TEST, tested_entries
@@ -258,7 +259,7 @@ def _difference_picture(results: OwnResults, own: OwnEntry) -> bytes | None:
     columns = (own_values, figures.low, figures.median, figures.high)
     rows = zip(results.read.qrels.topic_ids, *(column.tolist() for column in columns), strict=True)
     figure = median_difference_figure(
-        [TopicDifference(*row) for row in rows],
+        [TopicComparison(*row) for row in rows],
         measure=measure.name,
         run=own.entry.run.tag,
         reference=f"{len(reference_set.rows)} runs",

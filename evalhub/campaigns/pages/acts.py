@@ -19,7 +19,7 @@ from evalhub.campaigns.pages.act import ENTERED, Act, Target, many, people
 from evalhub.campaigns.pages.desk_pages import answer
 from evalhub.campaigns.pages.inputs import ZONES, time_in, zone_shown
 from evalhub.campaigns.pages.phase_counts import hidden_collections
-from evalhub.campaigns.pages.phase_words import shown_phase, shown_time
+from evalhub.campaigns.pages.phase_words import local_time, summarise_phase
 from evalhub.campaigns.pages.release_acts import RELEASE_ACTS
 from evalhub.campaigns.questions.lookup import (
     visible_campaign,
@@ -104,8 +104,8 @@ def _delete(target: Target) -> str:
 
 
 def _closes(target: Target, team: Participation | None = None) -> str:
-    time = shown_phase(target.of_phase, team, clock.database_now()).closes
-    return f"{time.meant} ({time.utc})"
+    time = summarise_phase(target.of_phase, team, clock.database_now()).closes
+    return f"{time.local} ({time.utc})"
 
 
 def _says_extend(target: Target) -> list[str]:
@@ -153,19 +153,19 @@ def _extend(target: Target) -> str:
         origin=target.origin,
     )
 
-    time = shown_time(until, phase.zone, ends=True)
+    time = local_time(until, phase.zone, ends=True)
     addressees = f"team {target.team.name}" if target.team else "all teams"
 
-    return f"Phase {phase.name} closes for {addressees} at {time.meant} ({time.utc})."
+    return f"Phase {phase.name} closes for {addressees} at {time.local} ({time.utc})."
 
 
 def _says_cancel_extension(target: Target) -> list[str]:
     phase, extension = target.of_phase, target.of_extension
     addressees = f"team {target.team.name} alone" if target.team else people(target)
-    old, new = (shown_time(at, phase.zone, ends=True) for at in (extension.old, extension.new))
+    old, new = (local_time(at, phase.zone, ends=True) for at in (extension.old, extension.new))
 
     return [
-        f"Phase {phase.name} closes for {addressees} at {old.meant} ({old.utc}) instead of {new.meant} ({new.utc}).",
+        f"Phase {phase.name} closes for {addressees} at {old.local} ({old.utc}) instead of {new.local} ({new.utc}).",
         "They read your reason. Once the old end has passed, the extension stays.",
     ]
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from evalhub.campaigns.pages.desk_pages import DeskPage
 from evalhub.campaigns.pages.phase_counts import PhaseCounts, phase_counts, with_problem
-from evalhub.campaigns.pages.phase_words import shown_time, time_line
+from evalhub.campaigns.pages.phase_words import local_time, time_line
 from evalhub.campaigns.services.checks import topics_without_relevant
 from evalhub.campaigns.services.phase_times import PhaseState
 from metrics.services.queue.status import statuses
@@ -52,12 +52,12 @@ class OverviewPage(DeskPage):
         for counts in phases:
             _add_barren_topics(request, campaign, counts)
 
-        lanes, place = time_line([counts.shown for counts in phases], now)
+        lanes, place = time_line([counts.summary for counts in phases], now)
         waiting = campaign.participations.filter(state=_STATE.REQUESTED).count()
 
         return {
             "phases": phases,
-            "boards": boards_seen(request.user, [counts.shown.phase for counts in phases]),
+            "boards": boards_seen(request.user, [counts.summary.phase for counts in phases]),
             "lanes": lanes,
             "place": place,
             "waiting": waiting,
@@ -70,7 +70,7 @@ def _add_barren_topics(request: Request, campaign: Campaign, counts: PhaseCounts
 
     Every run has the same value on such a topic.
     """
-    phase = counts.shown.phase
+    phase = counts.summary.phase
     if phase.collection.disclosure != Disclosure.ORGANISERS or not can_see_scores(
         request.user, phase.collection
     ):
@@ -157,8 +157,8 @@ def _steps(
 
 def _after_the_end(counts: PhaseCounts) -> list[tuple[str, str, str]]:
     """Return what is next once a phase is closed: upload judgements, or release results."""
-    phase = counts.shown.phase
-    if counts.shown.state != PhaseState.CLOSED or phase.kind != Phase.Kind.EVALUATION:
+    phase = counts.summary.phase
+    if counts.summary.state != PhaseState.CLOSED or phase.kind != Phase.Kind.EVALUATION:
         return []
 
     if phase.collection.active_qrels is None:
@@ -256,7 +256,7 @@ class EntriesPage(DeskPage):
                 (
                     entry,
                     run_statuses[str(entry.run_id)],
-                    shown_time(entry.arrived_at, entry.phase.zone),
+                    local_time(entry.arrived_at, entry.phase.zone),
                 )
                 for entry in page
             ],

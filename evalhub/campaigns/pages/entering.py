@@ -21,7 +21,7 @@ from evalhub.campaigns.api.inputs import (
 from evalhub.campaigns.pages.desk_pages import answer, frame
 from evalhub.campaigns.pages.entry_picture import draw_entry
 from evalhub.campaigns.pages.inputs import answer_rows, answers_in
-from evalhub.campaigns.pages.phase_words import shown_phase, shown_time
+from evalhub.campaigns.pages.phase_words import local_time, summarise_phase
 from evalhub.campaigns.questions.lookup import (
     organised_campaign,
     organised_phase,
@@ -190,12 +190,12 @@ class EnterPage(_EntryForm):
 
     def about(self, request: Request, phase: Phase) -> dict[str, Any]:
         own, now = own_participation(request, phase.campaign), clock.database_now()
-        shown = shown_phase(phase, own, now)
+        summary = summarise_phase(phase, own, now)
         return {
             "own": own,
-            "shown": shown,
-            "left": allowance(phase, own, now),
-            "taking": shown.state in (PhaseState.OPEN, PhaseState.LATE),
+            "summary": summary,
+            "allowance": allowance(phase, own, now),
+            "taking": summary.state in (PhaseState.OPEN, PhaseState.LATE),
             "unsigned": _unsigned(request, phase.campaign, own),
             "runs": _offered(phase, own.team_id),
         }
@@ -265,7 +265,7 @@ class OwnEntryPage(_EntryForm):
             "phases": list(phase.campaign.phases.all()),
             "accepted": list(accepted),
             "roles": _ROLES,
-            "shown": shown_phase(phase, None, clock.database_now()),
+            "summary": summarise_phase(phase, None, clock.database_now()),
             "runs": _offered(phase, phase.campaign.team_id),
         }
 
@@ -420,7 +420,7 @@ class EntryPage(FormPage):
 
     def _page(self, request: Request, entry: Entry, refused: Refusal | None = None) -> HttpResponse:
         phase, own, now = entry.phase, entry.participation, clock.database_now()
-        shown = shown_phase(phase, own, now)
+        summary = summarise_phase(phase, own, now)
         organiser = is_organiser(phase.campaign, request.user)
         mine = participation_of(request.user, phase.campaign) == own and (
             own is not None or organiser
@@ -430,12 +430,12 @@ class EntryPage(FormPage):
         context = {
             "campaign": phase.campaign,
             "entry": entry,
-            "shown": shown,
+            "summary": summary,
             "now": now,
             "status": statuses([entry.run], request.user)[str(entry.run_id)],
-            "arrived": shown_time(entry.arrived_at, phase.zone),
-            "left": allowance(phase, own, now)
-            if own and shown.state != PhaseState.CLOSED
+            "arrived": local_time(entry.arrived_at, phase.zone),
+            "allowance": allowance(phase, own, now)
+            if own and summary.state != PhaseState.CLOSED
             else None,
             "answers": answer_rows(phase.form, answers),
             "given": request.data
@@ -445,7 +445,7 @@ class EntryPage(FormPage):
             "phase": phase,
             "organiser": organiser,
             "changing": mine
-            and shown.state == PhaseState.OPEN
+            and summary.state == PhaseState.OPEN
             and entry.state == Entry.State.ENTERED
             and bool(phase.form or phase.run_types or choosing),
             "entered": entry.state == Entry.State.ENTERED,

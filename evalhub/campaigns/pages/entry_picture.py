@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evalhub.campaigns.services.reference_runs import Beside, TopicBeside, read_beside
+from evalhub.campaigns.services.reference_runs import (
+    EntryComparison,
+    TopicComparison,
+    compare_entry,
+)
 from runs.models import Entry
 
 WIDTH, HEIGHT = 1_000.0, 200.0
@@ -16,7 +20,7 @@ _LISTED = 200
 class Bar(NamedTuple):
     """The coordinates of a topic: a bar from median to value, and a line over the range."""
 
-    topic: TopicBeside
+    topic: TopicComparison
     left: float
     width: float
     top: float
@@ -30,15 +34,15 @@ class Bar(NamedTuple):
 class EntryPicture:
     """The bars, where the median is, and the rows of a table."""
 
-    comparison: Beside
+    comparison: EntryComparison
     bars: list[Bar]
     zero: float
-    listed: list[TopicBeside]
+    listed: list[TopicComparison]
 
 
 def draw_entry(entry: Entry) -> EntryPicture | None:
     """Return the picture of an entry; None if its team does not see medians."""
-    comparison = read_beside(entry)
+    comparison = compare_entry(entry)
     if comparison is None:
         return None
 

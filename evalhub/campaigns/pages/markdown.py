@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-# CommonMark with tables. HTML in a text is shown as text, links to scripts are none, and pictures,
+# CommonMark with tables. HTML in a text is summary as text, links to scripts are none, and pictures,
 # which would tell another server who reads the page, are not drawn.
 _READER = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from evalhub.campaigns.exports.freezing import freeze_results, keep_results
 from evalhub.campaigns.pages.act import many
 from evalhub.campaigns.pages.desk_pages import ChangingDeskPage
-from evalhub.campaigns.pages.phase_words import shown_time
+from evalhub.campaigns.pages.phase_words import local_time
 from evalhub.campaigns.questions.snapshots import SnapshotSerializer, site_of
 from evalhub.campaigns.services.manifest import INCLUDED, NOT_RELEASED, TOO_LARGE, planned_run_files
 from evalhub.campaigns.services.phase_times import last_closing_time
@@ -67,7 +67,7 @@ def _says(request: Request, phase: Phase) -> list[str]:
     entered = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED).count()
     sentences, end = [many(entered, "entry", "entries")], last_closing_time(phase)
     if clock.database_now() < end:
-        sentences.append(f"not over before {shown_time(end, phase.zone, ends=True).meant}")
+        sentences.append(f"not over before {local_time(end, phase.zone, ends=True).local}")
     if not can_see_scores(request.user, phase.collection):
         return [*sentences, "you do not see its results"]
 

@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, F, OuterRef
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from evalhub.campaigns.pages.phase_words import ShownPhase, shown_phases, shown_time
+from evalhub.campaigns.pages.phase_words import PhaseSummary, local_time, summarise_phases
 from evalhub.campaigns.services.phase_times import PhaseState
 from evalhub.campaigns.services.releasing import waits_for
 from metrics.services.queue.status import with_states
@@ -40,7 +40,7 @@ class PhaseCounts:
     to, with the address of the act.
     """
 
-    shown: ShownPhase
+    summary: PhaseSummary
     accepted: int
     with_entries: int = 0
     late: int = 0
@@ -62,7 +62,7 @@ class PhaseCounts:
         """Return the label of each type of runs, with how many compete."""
         return [
             (run_type["label"], self.types[run_type["key"]])
-            for run_type in self.shown.phase.run_types
+            for run_type in self.summary.phase.run_types
         ]
 
     @property
@@ -74,8 +74,8 @@ def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
     """Return what the desk says of every phase of a campaign."""
     accepted = campaign.participations.filter(state=Participation.State.ACCEPTED).count()
     counts_by_phase = {
-        shown.phase.pk: PhaseCounts(shown, accepted)
-        for shown in shown_phases(campaign, None, now, organiser=True)
+        summary.phase.pk: PhaseCounts(summary, accepted)
+        for summary in summarise_phases(campaign, None, now, organiser=True)
     }
     entries = Entry.objects.filter(phase__campaign=campaign).order_by()
     numbers = entries.values("phase", "state", "role", "run_type", "late").annotate(n=Count("pk"))
@@ -107,7 +107,7 @@ def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
     _add_problems(campaign, entered, counts_by_phase)
 
     for counts in counts_by_phase.values():
-        counts.acts = _acts(campaign, counts.shown)
+        counts.acts = _acts(campaign, counts.summary)
 
     _add_releases(campaign, counts_by_phase, now)
 
@@ -123,15 +123,15 @@ def _add_releases(
         "audience", "created_at"
     ):
         counts = counts_by_phase[release.phase_id]
-        zone = counts.shown.phase.zone
+        zone = counts.summary.phase.zone
         if release.done_at:
-            state = f"done {shown_time(release.done_at, zone).meant}, {len(release.official)} official runs"
+            state = f"done {local_time(release.done_at, zone).local}, {len(release.official)} official runs"
             counts.releases.append(ShownRelease(release, state))
             continue
 
         waits, running = waits_for(release, now)
         state = (
-            f"planned for {shown_time(release.planned_at, zone).meant}"
+            f"planned for {local_time(release.planned_at, zone).local}"
             if release.planned_at
             else "planned"
         )
@@ -146,7 +146,7 @@ def _add_releases(
         )
 
     for counts in counts_by_phase.values():
-        phase, releases = counts.shown.phase, [release.release for release in counts.releases]
+        phase, releases = counts.summary.phase, [release.release for release in counts.releases]
         # The last one to the largest audience.
         last = max(
             releases,
@@ -184,14 +184,12 @@ def _add_problems(
     address = reverse("campaign-entries-page", args=[campaign.slug])
 
     def listed(phase: int, **filters: str) -> str:
-        return (
-            f"{address}?{urlencode({'phase': counts_by_phase[phase].shown.phase.slug, **filters})}"
-        )
+        return f"{address}?{urlencode({'phase': counts_by_phase[phase].summary.phase.slug, **filters})}"
 
     hidden = {collection.pk for collection in hidden_collections(campaign)}
 
     for pk, counts in counts_by_phase.items():
-        collection = counts.shown.phase.collection
+        collection = counts.summary.phase.collection
         if collection.pk in hidden:
             message = f"collection {collection.name} is not public: other teams do not see it and cannot enter runs"
             counts.problems.append((message, reverse("manage-page", args=[collection.slug])))
@@ -248,20 +246,20 @@ def _add_problems(
         )
 
 
-def _acts(campaign: Campaign, shown: ShownPhase) -> list[tuple[str, str, str]]:
+def _acts(campaign: Campaign, summary: PhaseSummary) -> list[tuple[str, str, str]]:
     """Return the next acts on a phase: the words of a button, its address, and what it does."""
     if campaign.state != Campaign.State.PUBLISHED:
         return []
 
     def address(act: str) -> str:
-        return f"{reverse('campaign-act-page', args=[campaign.slug, act])}?{urlencode({'phase': shown.phase.slug})}"
+        return f"{reverse('campaign-act-page', args=[campaign.slug, act])}?{urlencode({'phase': summary.phase.slug})}"
 
     acts = []
-    if shown.state != PhaseState.CLOSED:
+    if summary.state != PhaseState.CLOSED:
         acts.append(("Extend", address("extend"), "a later end for all teams"))
-    if shown.state == PhaseState.OPEN:
+    if summary.state == PhaseState.OPEN:
         acts.append(("Pause", address("pause"), "take no runs for now"))
-    if shown.phase.paused_at is not None:
+    if summary.phase.paused_at is not None:
         acts.append(("Resume", address("resume"), "take runs again"))
 
     return acts

@@ -18,53 +18,53 @@ _NEXT = {PhaseState.PLANNED: "opens in", PhaseState.OPEN: "closes in", PhaseStat
 
 
 @dataclass(frozen=True)
-class ShownTime:
+class LocalTime:
     """An instant in words: in the zone in which it was meant, and in UTC."""
 
     at: datetime
-    meant: str
+    local: str
     utc: str
 
 
 @dataclass(frozen=True)
-class ShownPhase:
+class PhaseSummary:
     """A phase as the team of the reader sees it.
 
-    `until` is when its state changes by the clock, `next` what happens then, and `left` in how
+    `until` is when its state changes by the clock, `next` what happens then, and `time_left` in how
     long; all are empty where nothing will happen. Each extension has its old and new time, its
     notice, and its team, which is empty for all teams.
     """
 
     phase: Phase
     state: PhaseState
-    opens: ShownTime
-    closes: ShownTime
-    late: ShownTime | None
+    opens: LocalTime
+    closes: LocalTime
+    late: LocalTime | None
     extended: bool
     until: datetime | None
     next: str
-    left: str
-    extensions: list[tuple[Extension, ShownTime, ShownTime, str, str]]
+    time_left: str
+    extensions: list[tuple[Extension, LocalTime, LocalTime, str, str]]
 
 
-def shown_time(at: datetime, zone: str, *, ends: bool = False) -> ShownTime:
+def local_time(at: datetime, zone: str, *, ends: bool = False) -> LocalTime:
     """Return an instant in words. Where it is midnight, an end is that of the day before."""
     local = at.astimezone(ZoneInfo(zone))
     place = "anywhere on earth" if zone == ANYWHERE else zone.replace("_", " ")
     if ends and local.time() == time():
-        meant = f"end of {formats.date_format(local - timedelta(days=1), 'j M Y')}"
+        text = f"end of {formats.date_format(local - timedelta(days=1), 'j M Y')}"
     elif local.time() == time():
-        meant = f"start of {formats.date_format(local, 'j M Y')}"
+        text = f"start of {formats.date_format(local, 'j M Y')}"
     else:
-        meant = formats.date_format(local, "j M Y, H:i:s" if local.second else "j M Y, H:i")
+        text = formats.date_format(local, "j M Y, H:i:s" if local.second else "j M Y, H:i")
 
-    return ShownTime(at, f"{meant}, {place}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
+    return LocalTime(at, f"{text}, {place}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
-def shown_phase(
+def summarise_phase(
     phase: Phase, own: Participation | None, now: datetime, *, organiser: bool = False
-) -> ShownPhase:
-    """Return what is shown of a phase, which is fetched as for `visible_extensions`."""
+) -> PhaseSummary:
+    """Return what is summary of a phase, which is fetched as for `visible_extensions`."""
     state, closes_at = phase_state(phase, own, now), closing_time(phase, own)
     until = {
         PhaseState.PLANNED: phase.opens_at, PhaseState.OPEN: closes_at, PhaseState.PAUSED: closes_at,
@@ -73,33 +73,33 @@ def shown_phase(
     extensions = []
 
     for extension, team in visible_extensions(phase, own, organiser):
-        old, new = (shown_time(at, phase.zone, ends=True) for at in (extension.old, extension.new))
+        old, new = (local_time(at, phase.zone, ends=True) for at in (extension.old, extension.new))
         extensions.append((extension, old, new, late_notice(extension), team.name if team else ""))
 
-    return ShownPhase(
+    return PhaseSummary(
         phase=phase,
         state=state,
-        opens=shown_time(phase.opens_at, phase.zone),
-        closes=shown_time(closes_at, phase.zone, ends=True),
-        late=shown_time(phase.late_closes_at, phase.zone, ends=True)
+        opens=local_time(phase.opens_at, phase.zone),
+        closes=local_time(closes_at, phase.zone, ends=True),
+        late=local_time(phase.late_closes_at, phase.zone, ends=True)
         if phase.late_closes_at
         else None,
         extended=closes_at > phase.closes_at,
         until=until,
         next=_NEXT.get(state, ""),
-        left=length_of(until - now) if until else "",
+        time_left=length_of(until - now) if until else "",
         extensions=extensions,
     )
 
 
-def shown_phases(
+def summarise_phases(
     campaign: Campaign, own: Participation | None, now: datetime, *, organiser: bool = False
-) -> list[ShownPhase]:
-    """Return what is shown of the phases of a campaign, in two queries."""
+) -> list[PhaseSummary]:
+    """Return what is summary of the phases of a campaign, in two queries."""
     rows = campaign.phases.select_related("collection", "campaign").prefetch_related(
         "extensions__participation__team"
     )
-    return [shown_phase(phase, own, now, organiser=organiser) for phase in rows]
+    return [summarise_phase(phase, own, now, organiser=organiser) for phase in rows]
 
 
 def length_of(span: timedelta) -> str:
@@ -123,7 +123,7 @@ def length_of(span: timedelta) -> str:
 class Lane:
     """A phase on a time line of width 1000: where it opens, closes and ends for late runs."""
 
-    shown: ShownPhase
+    summary: PhaseSummary
     left: float
     width: float
     late: float
@@ -133,22 +133,22 @@ class Lane:
         return round(self.left + self.width, 1)
 
 
-def time_line(phases: Sequence[ShownPhase], now: datetime) -> tuple[list[Lane], float]:
+def time_line(phases: Sequence[PhaseSummary], now: datetime) -> tuple[list[Lane], float]:
     """Return the lanes of a time line and the place of now on it."""
     if not phases:
         return [], 0.0
 
-    ends = [shown.late.at if shown.late else shown.closes.at for shown in phases]
-    first, last = min([now, *(shown.opens.at for shown in phases)]), max([now, *ends])
+    ends = [summary.late.at if summary.late else summary.closes.at for summary in phases]
+    first, last = min([now, *(summary.opens.at for summary in phases)]), max([now, *ends])
     seconds = (last - first).total_seconds() or 1.0
 
     def place(at: datetime) -> float:
         return round(1000 * (at - first).total_seconds() / seconds, 1)
 
     lanes = [
-        Lane(shown, place(shown.opens.at), max(2.0, round(place(shown.closes.at) - place(shown.opens.at), 1)),
-             round(place(shown.late.at) - place(shown.closes.at), 1) if shown.late else 0.0)
-        for shown in phases
+        Lane(summary, place(summary.opens.at), max(2.0, round(place(summary.closes.at) - place(summary.opens.at), 1)),
+             round(place(summary.late.at) - place(summary.closes.at), 1) if summary.late else 0.0)
+        for summary in phases
     ]  # fmt: skip
 
     return lanes, place(now)

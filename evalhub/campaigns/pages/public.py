@@ -14,7 +14,12 @@ from django.utils.http import urlencode
 from evalhub.campaigns.api.notices import notices_seen_by
 from evalhub.campaigns.pages.markdown import rendered
 from evalhub.campaigns.pages.notices import shown_notices
-from evalhub.campaigns.pages.phase_words import ShownPhase, shown_phase, shown_phases, shown_time
+from evalhub.campaigns.pages.phase_words import (
+    PhaseSummary,
+    local_time,
+    summarise_phase,
+    summarise_phases,
+)
 from evalhub.campaigns.questions.lookup import participation_of, visible_campaign
 from evalhub.campaigns.services.campaigns import is_organiser
 from evalhub.campaigns.services.phase_times import PhaseState, last_closing_time
@@ -47,15 +52,15 @@ def campaigns_page(request: HttpRequest) -> HttpResponse:
     campaigns = visible.prefetch_related(
         "phases__collection", "phases__extensions__participation__team"
     )
-    shown = Paginator(campaigns.order_by("-created_at", "slug"), _CAMPAIGNS_OF_A_PAGE).get_page(
-        request.GET.get("page")
-    )
+    campaigns_page = Paginator(
+        campaigns.order_by("-created_at", "slug"), _CAMPAIGNS_OF_A_PAGE
+    ).get_page(request.GET.get("page"))
     now = clock.database_now()
     context = {
-        "page": shown,
+        "page": campaigns_page,
         "campaigns": [
-            (campaign, [shown_phase(phase, None, now) for phase in campaign.phases.all()])
-            for campaign in shown
+            (campaign, [summarise_phase(phase, None, now) for phase in campaign.phases.all()])
+            for campaign in campaigns_page
         ],
         "leads": Team.objects.led_by(request.user).exists(),
         "now": now,
@@ -73,7 +78,7 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         is_organiser(shown_campaign, request.user),
     )
     now = clock.database_now()
-    phases = shown_phases(shown_campaign, own, now, organiser=organiser)
+    phases = summarise_phases(shown_campaign, own, now, organiser=organiser)
     accepted = (
         shown_campaign.participations.filter(state=Participation.State.ACCEPTED).count()
         if own or organiser
@@ -91,9 +96,9 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "own": own,
         "organiser": organiser,
         "accepted": accepted,
-        "teams": _teams(shown_campaign, own, organiser, [shown.phase for shown in phases], now),
+        "teams": _teams(shown_campaign, own, organiser, [summary.phase for summary in phases], now),
         "seen_collections": set(collections.values_list("pk", flat=True)),
-        "registration_closes": shown_time(closes, "UTC", ends=True) if closes else None,
+        "registration_closes": local_time(closes, "UTC", ends=True) if closes else None,
         "takes_registrations": not why_no_registrations(shown_campaign, now),
         "notices": shown_notices(notices_seen_by(request.user, shown_campaign)),
         "snapshots": list(
@@ -101,7 +106,7 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
             .filter(campaign=shown_campaign)
             .defer("archive", "manifest")
         ),
-        "boards": boards_seen(request.user, [shown.phase for shown in phases]),
+        "boards": boards_seen(request.user, [summary.phase for summary in phases]),
         "scored": set(collections.scored_for(request.user).values_list("pk", flat=True)),
         "agreements": [
             (agreement, rendered(agreement.text, 4))
@@ -156,7 +161,7 @@ def _next_steps(
     campaign: Campaign,
     own: Participation | None,
     organiser: bool,
-    phases: list[ShownPhase],
+    phases: list[PhaseSummary],
     now: datetime,
 ) -> list[Step]:
     team = reverse("campaign-team-page", args=[campaign.slug])
@@ -167,9 +172,9 @@ def _next_steps(
     if own:
         steps = [Step(f"The desk of {own.name}", team, "your entries, members and what is due")]
         with_results = [
-            shown.phase
-            for shown in phases
-            if shown.state == PhaseState.CLOSED and sees_own_results(request.user, shown.phase)
+            summary.phase
+            for summary in phases
+            if summary.state == PhaseState.CLOSED and sees_own_results(request.user, summary.phase)
         ]
         with_entries = (
             set(own.entries.filter(phase__in=with_results).values_list("phase", flat=True))
@@ -188,12 +193,12 @@ def _next_steps(
         if own.state == Participation.State.ACCEPTED:
             steps += [
                 Step(
-                    f"Enter a run into {shown.phase.name}",
-                    reverse("campaign-enter-page", args=[campaign.slug, shown.phase.slug]),
-                    f"{shown.next} {shown.left}",
+                    f"Enter a run into {summary.phase.name}",
+                    reverse("campaign-enter-page", args=[campaign.slug, summary.phase.slug]),
+                    f"{summary.next} {summary.time_left}",
                 )
-                for shown in phases
-                if shown.state in _OPEN
+                for summary in phases
+                if summary.state in _OPEN
             ]
 
         return steps

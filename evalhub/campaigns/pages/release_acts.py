@@ -9,7 +9,7 @@ from django.db import transaction
 
 from evalhub.campaigns.pages.act import ENTERED, Act, Target, many, people
 from evalhub.campaigns.pages.inputs import time_in
-from evalhub.campaigns.pages.phase_words import shown_time
+from evalhub.campaigns.pages.phase_words import local_time
 from evalhub.campaigns.services.phase_times import last_closing_time, read_time, read_zone
 from evalhub.campaigns.services.releases import cancel_release, plan_release
 from evalhub.campaigns.services.releasing import count_running, release_now
@@ -52,7 +52,7 @@ def _says_release(audience: int) -> Callable[[Target], list[str]]:
 
         if clock.database_now() < end:
             sentences.append(
-                f"The phase is not over before {shown_time(end, phase.zone, ends=True).meant}."
+                f"The phase is not over before {local_time(end, phase.zone, ends=True).local}."
             )
 
         return [
@@ -92,10 +92,10 @@ def _release(audience: int) -> Callable[[Target], str]:
                 release_now(release=planned, force=force, reason=reason, **author)
                 return f"Results of phase {phase.name} released to {label}."
 
-        time = shown_time(at, phase.zone)
+        time = local_time(at, phase.zone)
 
         return (
-            f"Results of phase {phase.name} are released to {label} at {time.meant} ({time.utc})."
+            f"Results of phase {phase.name} are released to {label} at {time.local} ({time.utc})."
         )
 
     return release
@@ -104,7 +104,7 @@ def _release(audience: int) -> Callable[[Target], str]:
 def _says_cancel(target: Target) -> list[str]:
     release = target.of_release
     time = (
-        shown_time(release.planned_at, release.phase.zone).meant
+        local_time(release.planned_at, release.phase.zone).local
         if release.planned_at
         else "an organiser does it"
     )

@@ -30,7 +30,7 @@ from runs.models import Snapshot
 from runs.web.views import page
 
 # Rows of a table on the page; the archive has all of them.
-_SHOWN = 200
+_MOST_ROWS = 200
 _MANIFEST = "json"
 
 
@@ -58,7 +58,7 @@ FILES: Mapping[str, tuple[Callable[[Snapshot, str], bytes], str]] = {
 
 
 @dataclass(frozen=True)
-class ShownEntry:
+class SnapshotRow:
     """A row of a table: an entry, and its means as texts with the names of their measures."""
 
     rank: str
@@ -70,7 +70,7 @@ class ShownEntry:
 
 
 @dataclass(frozen=True)
-class ShownPhase:
+class SnapshotPhase:
     """A phase of a snapshot as its page shows it.
 
     `best` says which entries can be the best, `more` counts the rows that are left out, and `times`
@@ -78,7 +78,7 @@ class ShownPhase:
     """
 
     content: Mapping[str, Any]
-    rows: list[ShownEntry]
+    rows: list[SnapshotRow]
     best: str
     more: int
     times: list[str]
@@ -103,7 +103,8 @@ def snapshot_page(request: HttpRequest, snapshot: str) -> HttpResponse:
             "counts": counts_of(manifest),
             "manifest": manifest,
             "phases": [
-                _shown(phase, manifest["statistics"]["alpha"]) for phase in manifest["phases"]
+                _snapshot_phase(phase, manifest["statistics"]["alpha"])
+                for phase in manifest["phases"]
             ],
             "forms": list(FORMS),
         }
@@ -128,7 +129,7 @@ def _file(request: HttpRequest, snapshot: Snapshot, form: str) -> HttpResponse:
     return response
 
 
-def _shown(phase: Mapping[str, Any], alpha: float) -> ShownPhase:
+def _snapshot_phase(phase: Mapping[str, Any], alpha: float) -> SnapshotPhase:
     evaluated = [entry for entry in phase["entries"] if "means" in entry]
     primary = phase["measures"][0]
     ranked = [entry for entry in evaluated if entry["rank"] is not None]
@@ -140,10 +141,12 @@ def _shown(phase: Mapping[str, Any], alpha: float) -> ShownPhase:
     # Snapshots of earlier versions do not have it.
     best_names = [entry["tag"] for entry in best if entry.get("in_best_set")]
     marks = 0 < len(best_names) < len(ranked)
-    shown_rows = [_row(entry, phase["measures"], marks) for entry in rows[:_SHOWN]]
+    table_rows = [_row(entry, phase["measures"], marks) for entry in rows[:_MOST_ROWS]]
     sentence = best_of_runs(best_names, len(ranked), alpha) if best_names else ""
 
-    return ShownPhase(phase, shown_rows, sentence, max(0, len(rows) - _SHOWN), list(_times(phase)))
+    return SnapshotPhase(
+        phase, table_rows, sentence, max(0, len(rows) - _MOST_ROWS), list(_times(phase))
+    )
 
 
 def _times(phase: Mapping[str, Any]) -> Iterator[str]:
@@ -167,12 +170,12 @@ def _times(phase: Mapping[str, Any]) -> Iterator[str]:
         yield f"Paused from {time_text(datetime.fromisoformat(change['from']))}{until}: {change['reason']}"
 
 
-def _row(entry: Mapping[str, Any], measures: list[str], marks: bool) -> ShownEntry:
+def _row(entry: Mapping[str, Any], measures: list[str], marks: bool) -> SnapshotRow:
     role = "" if entry["role"] == "competing" else entry["label"] or entry["role"].replace("_", " ")
     note = ", ".join(part for part in (role, "late" if entry["late"] else "") if part)
     means = [(name, entry["means"][name]["mean"]) for name in measures]
 
-    return ShownEntry(
+    return SnapshotRow(
         str(entry["rank"] or "–"),
         marks and bool(entry.get("in_best_set")),
         entry["team"]["name"] if entry["team"] else "",

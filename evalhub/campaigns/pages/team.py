@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
 
@@ -22,7 +23,12 @@ from evalhub.campaigns.api.inputs import (
 from evalhub.campaigns.pages.desk_pages import answer
 from evalhub.campaigns.pages.inputs import time_in
 from evalhub.campaigns.pages.markdown import rendered
-from evalhub.campaigns.pages.phase_words import ShownPhase, shown_phases, shown_time
+from evalhub.campaigns.pages.phase_words import (
+    LocalTime,
+    PhaseSummary,
+    local_time,
+    summarise_phases,
+)
 from evalhub.campaigns.questions.lookup import (
     own_participation,
     participation_of,
@@ -126,6 +132,22 @@ class TeamDeskPage(FormPage):
         return answer(request, "campaigns/team.html", context, refused)
 
 
+@dataclass(frozen=True, kw_only=True)
+class TeamPhase:
+    """A phase as a member of a team sees it on the team's desk.
+
+    `rows` has each entry with the status of its run and the time of its arrival, `entered` the
+    number of those that count, and `due` says in a sentence what the team may still do.
+    """
+
+    summary: PhaseSummary
+    allowance: Allowance | None
+    rows: list[tuple[Entry, Any, LocalTime]]
+    entered: int
+    due: str
+    has_results: bool
+
+
 def _of_others(request: Request, campaign: Campaign) -> dict[str, Any]:
     """Return what somebody reads who takes part with no team yet."""
     mine = Team.objects.of(request.user)
@@ -148,34 +170,45 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
     run_statuses = statuses([entry.run for entry in entries], request.user)
     phases = []
 
-    for shown in shown_phases(campaign, own, now):
-        phase_entries = [entry for entry in entries if entry.phase_id == shown.phase.pk]
+    for summary in summarise_phases(campaign, own, now):
+        phase_entries = [entry for entry in entries if entry.phase_id == summary.phase.pk]
         rows = [
-            (entry, run_statuses[str(entry.run_id)], shown_time(entry.arrived_at, shown.phase.zone))
+            (
+                entry,
+                run_statuses[str(entry.run_id)],
+                local_time(entry.arrived_at, summary.phase.zone),
+            )
             for entry in phase_entries
         ]
-        entered = [entry for entry in phase_entries if entry.state == Entry.State.ENTERED]
-        remaining = (
-            allowance(shown.phase, own, now)
-            if shown.state not in (PhaseState.CLOSED, PhaseState.PLANNED)
-            else None
-        )
-        results = sees_own_results(request.user, shown.phase)
+        entered = sum(entry.state == Entry.State.ENTERED for entry in phase_entries)
+        remaining = None
+        if summary.state not in (PhaseState.CLOSED, PhaseState.PLANNED):
+            remaining = allowance(summary.phase, own, now)
+
         phases.append(
-            (shown, remaining, rows, len(entered), _due(shown, remaining, len(entered)), results)
+            TeamPhase(
+                summary=summary,
+                allowance=remaining,
+                rows=rows,
+                entered=entered,
+                due=_due(summary, remaining, entered),
+                has_results=sees_own_results(request.user, summary.phase),
+            )
         )
 
     until = hidden_until(own)
     hidden = any(
-        shown.phase.collection.disclosure < Disclosure.PARTICIPANTS for shown, *_ in phases
+        phase.summary.phase.collection.disclosure < Disclosure.PARTICIPANTS for phase in phases
     )
     leads = Team.objects.led_by(request.user).filter(pk=own.team_id).exists()
     roster = roster_closes_at(campaign)
 
     return {
         "phases": phases,
-        "boards": boards_seen(request.user, [shown.phase for shown, *_ in phases]),
-        "staying": {shown.phase.pk for shown, *_ in phases if results_stay(shown.phase)},
+        "boards": boards_seen(request.user, [phase.summary.phase for phase in phases]),
+        "staying": {
+            phase.summary.phase.pk for phase in phases if results_stay(phase.summary.phase)
+        },
         "members": list(own.members.select_related("user")),
         "leads": leads,
         "days": DAYS,
@@ -183,21 +216,21 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
             own.invitations.select_related("user", "invited_by").order_by("user__username")
         ),
         "links": list(own.links.select_related("created_by").filter(expires_at__gt=timezone.now())),
-        "hidden_until": shown_time(until, "UTC", ends=True) if until and now < until else None,
+        "hidden_until": local_time(until, "UTC", ends=True) if until and now < until else None,
         "hidden_by_release": hidden and campaign.names == Campaign.Names.HIDDEN_UNTIL_RELEASE,
-        "roster_closes": shown_time(roster, "UTC", ends=True) if roster else None,
+        "roster_closes": local_time(roster, "UTC", ends=True) if roster else None,
         "accepted": own.state == Participation.State.ACCEPTED,
         "published": campaign.state == Campaign.State.PUBLISHED,
     }
 
 
-def _due(shown: ShownPhase, remaining: Allowance | None, entered: int) -> str:
+def _due(summary: PhaseSummary, remaining: Allowance | None, entered: int) -> str:
     """Return what a team may still do in a phase, in a sentence."""
-    if shown.state not in _TAKING or remaining is None:
+    if summary.state not in _TAKING or remaining is None:
         return {
             PhaseState.PLANNED: "not open yet",
             PhaseState.PAUSED: "paused: no runs are taken",
-        }.get(shown.state, "closed")
+        }.get(summary.state, "closed")
 
     if remaining.attempts_left == 0:
         return "all attempts are used"
@@ -205,7 +238,7 @@ def _due(shown: ShownPhase, remaining: Allowance | None, entered: int) -> str:
         return "all attempts of today are used; they reset at midnight UTC"
     if remaining.slots_left == 0:
         return "all places are taken; withdraw an entry to enter another"
-    if shown.state == PhaseState.LATE:
+    if summary.state == PhaseState.LATE:
         return "late runs are taken, and marked as late"
 
     return "no run entered yet" if not entered else "more runs can be entered"
@@ -320,7 +353,7 @@ def _show_name(request: Request, campaign: Campaign) -> str:
         participation=own, until=until, user=cast(User, request.user), origin=origin_of(request)
     )
 
-    return f"The name of {own.name} is hidden until {shown_time(until, 'UTC', ends=True).meant}."
+    return f"The name of {own.name} is hidden until {local_time(until, 'UTC', ends=True).local}."
 
 
 def _order(request: Request, campaign: Campaign) -> str:

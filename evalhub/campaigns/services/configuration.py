@@ -192,24 +192,28 @@ def _add_agreements(
 
     for index, fields in enumerate(agreements):
         path = f"agreements[{index}]"
-        kept = existing.pop((fields["title"], fields["text"]), None)
-        if kept is None:
+        same_text = existing.pop((fields["title"], fields["text"]), None)
+        if same_text is None:
             refused = _attempt(partial(add_agreement, campaign=campaign, **fields, origin=origin))
             changes.append(Change(path, None, dict(fields), refused))
-        elif kept.required_of != fields["required_of"]:
+        elif same_text.required_of != fields["required_of"]:
             refused = Conflict(
                 "agreements are never changed; a changed text is another one", code="conflict"
             )
             changes.append(
-                Change(f"{path}.required_of", kept.required_of, fields["required_of"], refused)
+                Change(f"{path}.required_of", same_text.required_of, fields["required_of"], refused)
             )
 
-    for kept in existing.values():
+    for agreement in existing.values():
         message = (
-            f"the agreement {kept.title!r} is not in the file; agreements stay, because they "
+            f"the agreement {agreement.title!r} is not in the file; agreements stay, because they "
             "are signed"
         )
-        before = {"title": kept.title, "text": kept.text, "required_of": kept.required_of}
+        before = {
+            "title": agreement.title,
+            "text": agreement.text,
+            "required_of": agreement.required_of,
+        }
         changes.append(Change("agreements", before, None, Conflict(message, code="conflict")))
 
     return changes

@@ -80,35 +80,35 @@ def read_form(content: Any) -> list[dict[str, Any]]:
     return fields
 
 
-def read_run_types(given: Any) -> list[dict[str, str]]:
+def read_run_types(data: Any) -> list[dict[str, str]]:
     """Return the types of runs that an entry chooses from.
 
     Raise InvalidInput for the first wrong type.
     """
-    read: list[dict[str, str]] = []
-    for place, one in enumerate(_list(given, "/run_types", 20)):
-        where = f"/run_types/{place}"
-        if not isinstance(one, dict) or set(one) - {"key", "label"}:
-            raise InvalidInput("a type of runs has a key and a label", pointer=where)
+    run_types: list[dict[str, str]] = []
+    for place, item in enumerate(_list(data, "/run_types", 20)):
+        pointer = f"/run_types/{place}"
+        if not isinstance(item, dict) or set(item) - {"key", "label"}:
+            raise InvalidInput("a type of runs has a key and a label", pointer=pointer)
 
-        read.append({"key": _key(one, where, read), "label": _label(one, where)})
+        run_types.append({"key": _key(item, pointer, run_types), "label": _label(item, pointer)})
 
-    return read
+    return run_types
 
 
-def read_answers(form: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_answers(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answers to a form.
 
     Raise Unprocessable for an unknown field, a missing answer and a wrong one.
     """
     fields = {field["key"]: field for field in form}
-    if unknown := [key for key in given if key not in fields]:
+    if unknown := [key for key in values if key not in fields]:
         raise _bad(
             unknown[0],
             f"the form has no field {unknown[0][:40]!r}; it has {', '.join(fields) or 'none'}",
         )
 
-    answers = {key: value for key, value in given.items() if value is not None and value != ""}
+    answers = {key: value for key, value in values.items() if value is not None and value != ""}
 
     for key, field in fields.items():
         if key in answers:
@@ -119,14 +119,14 @@ def read_answers(form: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) ->
     return answers
 
 
-def read_run_type(run_types: Sequence[Mapping[str, str]], given: str) -> str:
+def read_run_type(run_types: Sequence[Mapping[str, str]], run_type: str) -> str:
     """Return the key of a run type.
 
     Raise Unprocessable unless the phase has this type, or has no types.
     """
-    keys = [one["key"] for one in run_types]
-    if given in keys or (not keys and not given):
-        return given
+    keys = [item["key"] for item in run_types]
+    if run_type in keys or (not keys and not run_type):
+        return run_type
 
     say = (
         f"the type of the run is one of {', '.join(keys)}"
@@ -181,10 +181,10 @@ def _bad(key: str, message: str) -> Unprocessable:
     return Unprocessable(message, code="bad_answer", pointer=f"/answers/{key[:60]}")
 
 
-def _list(given: Any, pointer: str, most: int) -> list[Any]:
-    if not isinstance(given, list) or len(given) > most:
+def _list(data: Any, pointer: str, most: int) -> list[Any]:
+    if not isinstance(data, list) or len(data) > most:
         raise InvalidInput(f"{pointer[1:]} is a list of at most {most}", pointer=pointer)
-    return given
+    return data
 
 
 def _key(one: Mapping[str, Any], where: str, before: Sequence[Mapping[str, Any]]) -> str:

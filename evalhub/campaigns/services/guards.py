@@ -104,9 +104,9 @@ def check_file_released(run: Run, user: Any) -> None:
     phases = [entry.phase for entry in entries if entry.state == _ENTERED]
 
     for phase in phases:
-        given = Release.objects.filter(phase=phase, with_run_files=True).exclude(done_at=None)
-        public = given.filter(audience=Release.Audience.PUBLIC)
-        participants = given.filter(audience=Release.Audience.PARTICIPANTS)
+        releases = Release.objects.filter(phase=phase, with_run_files=True).exclude(done_at=None)
+        public = releases.filter(audience=Release.Audience.PUBLIC)
+        participants = releases.filter(audience=Release.Audience.PARTICIPANTS)
         if public.exists() or (participants.exists() and is_participant(user, phase)):
             return
 

@@ -82,16 +82,16 @@ def notify(
     announce_of_campaign(event, teams=hooked, path=path, about={"campaign": campaign.slug, **about})
 
 
-def notify_received(entry: Entry, left: Any) -> None:
-    """Notify a team of its entry: the receipt. `left` is its allowance."""
+def notify_received(entry: Entry, allowance: Any) -> None:
+    """Notify a team of its entry, with its allowance: the receipt."""
     phase, run, team = entry.phase, entry.run, entry.participation
     if team is None:
         return
 
-    kept = (
-        ("slots", left.slots_left),
-        ("attempts today", left.attempts_left_today),
-        ("attempts", left.attempts_left),
+    limits = (
+        ("slots", allowance.slots_left),
+        ("attempts today", allowance.attempts_left_today),
+        ("attempts", allowance.attempts_left),
     )
     lines = [
         f"The run {run.tag} of team {team.name} was entered into phase {phase.name} of "
@@ -101,7 +101,7 @@ def notify_received(entry: Entry, left: Any) -> None:
         f"Arrived:  {entry.arrived_at:%Y-%m-%d %H:%M:%S.%f} UTC, the last byte",
         f"SHA-256:  {run.sha256}",
         f"Priority: {entry.priority if entry.priority is not None else 'none'}",
-        *[f"Left:     {count} {what}" for what, count in kept if count is not None],
+        *[f"Left:     {count} {limit}" for limit, count in limits if count is not None],
         "",
         "This is the receipt; keep it.",
     ]

@@ -48,7 +48,7 @@ def placed_entries(
     else:
         competing = [row for row, entry in enumerate(read.entries) if str(entry.pk) in stood]
 
-    beside = [
+    unranked_roles = [
         row
         for row, entry in enumerate(read.entries)
         if entry.role != Entry.Role.COMPETING and not entry.late
@@ -59,7 +59,7 @@ def placed_entries(
         return -read.primary(row), ranks.get(row, 0), read.entries[row].number
 
     below = sorted((row for row in competing if row not in ranks), key=place)
-    ordered = sorted([*ranks, *beside], key=place)
+    ordered = sorted([*ranks, *unranked_roles], key=place)
 
     return [(row, ranks.get(row)) for row in [*ordered, *below]]
 

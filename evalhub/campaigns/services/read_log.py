@@ -63,8 +63,8 @@ def _not_noted(phases: Sequence[Phase], origin: Origin) -> list[Phase]:
 def _note(phases: Sequence[Phase], collection: Collection, origin: Origin) -> None:
     with transaction.atomic():
         # If two requests come at once, the second one finds what the first one wrote.
-        held = Phase.objects.select_for_update(of=("self",)).filter(
-            pk__in=[one.pk for one in phases]
+        locked = Phase.objects.select_for_update(of=("self",)).filter(
+            pk__in=[phase.pk for phase in phases]
         )
-        for phase in _not_noted(list(held.select_related("campaign").order_by("pk")), origin):
+        for phase in _not_noted(list(locked.select_related("campaign").order_by("pk")), origin):
             record(origin, _READ, phase, collection=collection, after={"at": clock.database_now()})

@@ -13,7 +13,7 @@ from metrics.services.snapshots import read_in_snapshot
 from runs.models import Entry
 
 
-class TopicBeside(NamedTuple):
+class TopicComparison(NamedTuple):
     """A topic with the value of the entry, and with three values of the reference set."""
 
     topic: str
@@ -28,7 +28,7 @@ class TopicBeside(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Beside:
+class EntryComparison:
     """The topics by the primary measure, largest difference from the median first.
 
     `runs` is the size of the reference set.
@@ -36,7 +36,7 @@ class Beside:
 
     measure: str
     runs: int
-    topics: list[TopicBeside]
+    topics: list[TopicComparison]
     lower_is_better: bool
 
     @property
@@ -48,7 +48,7 @@ class Beside:
         return sum(one.difference < 0 for one in self.topics)
 
 
-def read_beside(entry: Entry) -> Beside | None:
+def compare_entry(entry: Entry) -> EntryComparison | None:
     """Compare an evaluated entry with the medians that its team sees in its results.
 
     Return None if there are no medians: before the evaluation, for a measure without values of
@@ -72,10 +72,10 @@ def read_beside(entry: Entry) -> Beside | None:
         # Too much to be read for a page: the packet has it.
         return None
 
-    return _beside(results, entry)
+    return _comparison_of(results, entry)
 
 
-def _beside(results: OwnResults, entry: Entry) -> Beside | None:
+def _comparison_of(results: OwnResults, entry: Entry) -> EntryComparison | None:
     own = next((topic for topic in results.entries if topic.entry.pk == entry.pk), None)
     if own is None or own.of is None or not results.read.by_topic:
         return None
@@ -92,11 +92,11 @@ def _beside(results: OwnResults, entry: Entry) -> Beside | None:
     topics = [
         topic
         for row in rows
-        if math.isfinite((topic := TopicBeside(*row)).value) and math.isfinite(topic.median)
+        if math.isfinite((topic := TopicComparison(*row)).value) and math.isfinite(topic.median)
     ]
     if not topics:
         return None
 
     ordered = sorted(topics, key=lambda topic: (-topic.difference, topic.topic))
 
-    return Beside(measure.name, len(reference_set.rows), ordered, measure.lower_is_better)
+    return EntryComparison(measure.name, len(reference_set.rows), ordered, measure.lower_is_better)

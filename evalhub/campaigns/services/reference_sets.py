@@ -157,10 +157,10 @@ def reference_sets(
             rows = _best_of_teams(read, rows)
 
         figures = {name: topic_figures(values[rows]) for name, values in read.values.items()}
-        kept = figures if sees_all else {name: _safe(one) for name, one in figures.items()}
+        visible = figures if sees_all else {name: _safe(one) for name, one in figures.items()}
         sets.append(
             ReferenceSet(
-                run_type, rows, kept, withheld=not sees_all and len(rows) < MIN_RUNS_OF_QUARTILES
+                run_type, rows, visible, withheld=not sees_all and len(rows) < MIN_RUNS_OF_QUARTILES
             )
         )
 

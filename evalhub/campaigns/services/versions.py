@@ -73,8 +73,8 @@ def edition_of(phase: Phase, active: Qrels, *, sees_all: bool) -> Edition:
     """
     audience, released = phase.collection.disclosure, latest_release(phase)
     if audience == Disclosure.ORGANISERS or clock.database_now() < last_closing_time(phase):
-        shown = Disclosure.PARTICIPANTS if sees_all else Disclosure.TEAMS
-        return Edition(phase, active, shown, active.created_at, "")
+        readers = Disclosure.PARTICIPANTS if sees_all else Disclosure.TEAMS
+        return Edition(phase, active, readers, active.created_at, "")
     if released and released.audience >= audience:
         return released
 

@@ -67,8 +67,8 @@ def eligible(phase: Phase) -> list[Eligible]:
     rows = Entry.objects.filter(
         phase=phase, state=Entry.State.ENTERED, role=Entry.Role.COMPETING, late=False
     )
-    found = rows.order_by("participation", "number").values_list(*Eligible._fields)
-    return [Eligible(*row) for row in found]
+    values = rows.order_by("participation", "number").values_list(*Eligible._fields)
+    return [Eligible(*row) for row in values]
 
 
 def official(phase: Phase, means: Means) -> list[Eligible]:
