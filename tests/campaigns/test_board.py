@@ -18,8 +18,9 @@ from rest_framework.test import APIClient
 
 from evalhub.campaigns.services.integrity import find_in_campaigns
 from metrics.services.answer_store import forget_all
-from runs.models import AuditEvent, Campaign, Collection, Disclosure, Participation, User
+from runs.models import Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections.collections import disclose
+from tests.campaigns.shared_data import clock, module_clock, module_data, people
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
@@ -27,6 +28,7 @@ from tests.campaigns.worlds import (
     OPENS,
     PHASE,
     TICK,
+    Clients,
     Clock,
     code_of,
     enter,
@@ -39,8 +41,8 @@ from tests.kept import recalled_answers
 from tests.web.test_pages import page, text_of
 from tests.web.worlds import body_of
 
-pytestmark = pytest.mark.sqlite
-Clients = dict[str, APIClient]
+__all__ = ["clock", "module_clock", "module_data", "people"]
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 BOARD = f"{PHASE}board/"
 GENERAL = "/api/v1/collections/dark/leaderboard/"
 PAGE = "/campaigns/cup/phases/task/"
@@ -48,8 +50,8 @@ LIFTED = LATE + timedelta(days=30)
 _OF_ENTRY = ("entry", "team_name", "role", "label", "run_type", "late", "priority", "entry_state")
 
 
-@pytest.fixture
-def held(people: Clients, clock: Clock) -> Clients:
+@pytest.fixture(scope="module")
+def world(people: Clients, module_clock: Clock) -> Clients:
     """The campaign after its end: two equal runs, a poor one, a baseline, and a late one."""
     make_campaign(
         people["olga"],
@@ -57,7 +59,7 @@ def held(people: Clients, clock: Clock) -> Clients:
     )
     for name, team in (("ann", "apples"), ("ben", "berries")):
         register(people[name], team)
-    clock.now = OPENS
+    module_clock.now = OPENS
     for who, tag, kind, content in (
         ("ann", "a1", "manual", POOR.replace("poor", "a1")),
         ("ann", "a2", "automatic", run_of("a2")),
@@ -65,11 +67,16 @@ def held(people: Clients, clock: Clock) -> Clients:
     ):
         assert enter(people[who], tag, content, run_type=kind).status_code == 201
     assert enter(people["olga"], "bm25", role="baseline", label="BM25").status_code == 201
-    clock.now = CLOSES
+    module_clock.now = CLOSES
     assert enter(people["ben"], "late", run_type="manual").json()["late"]
     evaluate_all()
-    clock.now = LATE
     return people
+
+
+@pytest.fixture
+def held(world: Clients, clock: Clock) -> Clients:
+    clock.now = LATE
+    return world
 
 
 def rows(client: APIClient, query: str = "") -> list[tuple[Any, str, str | None]]:
@@ -258,34 +265,6 @@ def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held
         ranks[sha256] = {one["tag"]: one.get("rank") for one in phase["entries"] if one["team"]}
     assert (ranks[frozen]["a2"], ranks[frozen]["a1"]) == (1, 2)
     assert (ranks[again]["a2"], ranks[again]["a1"]) == (None, 1)
-
-
-def test_nothing_takes_the_place_of_an_official_entry_that_is_disqualified(
-    people: Clients, clock: Clock
-) -> None:
-    """The leaderboard and a snapshot made afterwards have the list of the release, without it."""
-    olga, ann = people["olga"], people["ann"]
-    make_campaign(olga, selection="latest")
-    register(ann, "apples")
-    clock.now = OPENS
-    for tag in ("a1", "a2"):
-        made = enter(ann, tag).json()
-        clock.now += TICK
-    clock.now = LATE
-    evaluate_all()
-    planned = olga.post(f"{PHASE}releases/", {"audience": "public"}, format="json").json()
-    assert olga.post(f"{planned['url']}now/").status_code == 200
-    assert rows(olga) == [(1, "a2", "apples")]
-    assert (
-        olga.post(f"{made['url']}disqualify/", {"reason": "by hand"}, format="json").status_code
-        == 200
-    )
-    assert rows(olga) == [(None, "a2", "apples")]
-    frozen = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()["sha256"]
-    (phase,) = olga.get(f"/api/v1/snapshots/{frozen}/").json()["manifest"]["phases"]
-    assert {one["tag"]: (one["state"], one.get("rank")) for one in phase["entries"]} == {
-        "a1": ("entered", None), "a2": ("disqualified", None),
-    }  # fmt: skip
 
 
 def test_packets_have_the_names_of_their_release(held: Clients, clock: Clock) -> None:
@@ -575,50 +554,6 @@ def test_a_name_that_changes_after_results_were_disclosed_has_the_former_one_bes
     assert rename("Pears") == ""
     assert "Pears" in {name for _, _, name in rows(eve)}
     assert not list(find_in_campaigns())
-
-
-def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, clock: Clock) -> None:
-    olga, ann, ben = people["olga"], people["ann"], people["ben"]
-    frozen = CLOSES - timedelta(days=3)
-    make_campaign(
-        olga,
-        kind="development",
-        feedback="board",
-        selection="latest",
-        freeze_board_at=frozen.isoformat(),
-    )
-    assert olga.get(PHASE).json()["freeze_board_at"] == frozen.isoformat().replace("+00:00", "Z")
-    for client, team in ((ann, "apples"), (ben, "berries")):
-        register(client, team)
-    for clock.now, tag in ((OPENS, "early"), (frozen - TICK, "before"), (frozen, "after")):
-        assert enter(ann, tag).status_code == 201
-    evaluate_all()
-    ann_seen, ben_seen, olga_seen = (
-        [[tag for _, tag, _ in rows(one, query)] for query in ("", "?view=all")]
-        for one in (ann, ben, olga)
-    )
-    assert ann_seen == olga_seen
-    # Teams read what they may: only organisers are on record.
-    read_by = AuditEvent.objects.filter(action="values.read").values_list("actor", "object_id")
-    assert list(read_by) == [("olga", "cup/task")]
-    assert ann_seen[0] == ["after"]
-    assert ben_seen[0] == ["before"]
-    assert sorted(ben_seen[1]) == ["before", "early"]
-    # Who tries often finds a run that was lucky.
-    attempts = {
-        row["run"]["tag"]: row["attempts"]
-        for one in (ann, ben)
-        for row in one.get(BOARD).json()["results"]
-    }
-    assert attempts == {"after": 3, "before": 2}
-    html = page(browser("ben"), PAGE)
-    assert "2 attempts" in text_of(html)
-    assert "Of many tries one is lucky" in text_of(html)
-    assert "attempts" in ben.get(f"{BOARD}export/csv/").content.decode().splitlines()[0]
-    tag = ben.get(BOARD)["ETag"]
-    clock.now = frozen - TICK
-    assert ben.get(BOARD, headers={"If-None-Match": tag}).status_code == 200
-    assert code_of(olga.patch(PHASE, {"feedback": "own"}, format="json"))[0] == 400
 
 
 def test_rows_are_filtered_for_those_who_see_the_runs(held: Clients) -> None:

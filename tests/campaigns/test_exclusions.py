@@ -12,13 +12,13 @@ from rest_framework.test import APIClient
 from evalhub.campaigns.services.integrity import find_in_campaigns
 from runs.models import AuditEvent, Collection, Disclosure, Qrels
 from runs.services.collections.collections import disclose
-from tests.campaigns.conftest import Clients
 from tests.campaigns.test_pages import ACTS, browser, send
 from tests.campaigns.worlds import (
     CAMPAIGN,
     LATE,
     OPENS,
     PHASE,
+    Clients,
     Clock,
     code_of,
     enter,

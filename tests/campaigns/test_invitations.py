@@ -9,12 +9,12 @@ import pytest
 from django.test import Client
 
 from runs.models import CampaignMember, InvitationLink, Membership, User
-from tests.campaigns.conftest import Clients
 from tests.campaigns.test_pages import TEAM, browser, send
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
     OPENS,
+    Clients,
     Clock,
     campaign,
     code_of,

@@ -13,11 +13,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, Release, User
-from tests.campaigns.conftest import Clients
 from tests.campaigns.worlds import (
     CLOSES,
     LATE,
     OPENS,
+    Clients,
     Clock,
     campaign,
     enter,

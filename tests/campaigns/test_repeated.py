@@ -10,13 +10,13 @@ import pytest
 from django.test import Client
 
 from runs.models import CampaignNotice, Entry, Extension, Mail, Membership, Release, Team, User
-from tests.campaigns.conftest import Clients
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
     LATE,
     OPENS,
     PHASE,
+    Clients,
     Clock,
     code_of,
     enter,

@@ -11,12 +11,16 @@ import pytest
 from rest_framework.test import APIClient
 
 from metrics.services.boards.official_entries import official
-from runs.models import Collection, Entry, Phase, User, sees_board, sees_own_results
+from runs.models import AuditEvent, Collection, Entry, Phase, User, sees_board, sees_own_results
+from tests.campaigns.test_board import BOARD, PAGE, browser, rows
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
+    LATE,
     OPENS,
     PHASE,
+    TICK,
+    Clients,
     Clock,
     code_of,
     enter,
@@ -24,9 +28,9 @@ from tests.campaigns.worlds import (
     register,
 )
 from tests.conftest import QRELS, evaluate_all, upload
+from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.sqlite
-Clients = dict[str, APIClient]
 TIMES = {"opens_at": OPENS.isoformat(), "closes_at": CLOSES.isoformat()}
 
 
@@ -235,3 +239,75 @@ def test_the_best_of_a_team_that_cannot_be_ranked_is_its_latest_entry(
         overview = files.read("overview.md").decode()
     lines = re.findall(r"^\| +(\S+) +\| \S+: (\w+)", overview, re.MULTILINE)
     assert lines == [("1", "whole"), ("–", "some")]
+
+
+def test_nothing_takes_the_place_of_an_official_entry_that_is_disqualified(
+    people: Clients, clock: Clock
+) -> None:
+    """The leaderboard and a snapshot made afterwards have the list of the release, without it."""
+    olga, ann = people["olga"], people["ann"]
+    make_campaign(olga, selection="latest")
+    register(ann, "apples")
+    clock.now = OPENS
+    for tag in ("a1", "a2"):
+        made = enter(ann, tag).json()
+        clock.now += TICK
+    clock.now = LATE
+    evaluate_all()
+    planned = olga.post(f"{PHASE}releases/", {"audience": "public"}, format="json").json()
+    assert olga.post(f"{planned['url']}now/").status_code == 200
+    assert rows(olga) == [(1, "a2", "apples")]
+    assert (
+        olga.post(f"{made['url']}disqualify/", {"reason": "by hand"}, format="json").status_code
+        == 200
+    )
+    assert rows(olga) == [(None, "a2", "apples")]
+    frozen = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()["sha256"]
+    (phase,) = olga.get(f"/api/v1/snapshots/{frozen}/").json()["manifest"]["phases"]
+    assert {one["tag"]: (one["state"], one.get("rank")) for one in phase["entries"]} == {
+        "a1": ("entered", None), "a2": ("disqualified", None),
+    }  # fmt: skip
+
+
+def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, clock: Clock) -> None:
+    olga, ann, ben = people["olga"], people["ann"], people["ben"]
+    frozen = CLOSES - timedelta(days=3)
+    make_campaign(
+        olga,
+        kind="development",
+        feedback="board",
+        selection="latest",
+        freeze_board_at=frozen.isoformat(),
+    )
+    assert olga.get(PHASE).json()["freeze_board_at"] == frozen.isoformat().replace("+00:00", "Z")
+    for client, team in ((ann, "apples"), (ben, "berries")):
+        register(client, team)
+    for clock.now, tag in ((OPENS, "early"), (frozen - TICK, "before"), (frozen, "after")):
+        assert enter(ann, tag).status_code == 201
+    evaluate_all()
+    ann_seen, ben_seen, olga_seen = (
+        [[tag for _, tag, _ in rows(one, query)] for query in ("", "?view=all")]
+        for one in (ann, ben, olga)
+    )
+    assert ann_seen == olga_seen
+    # Teams read what they may: only organisers are on record.
+    read_by = AuditEvent.objects.filter(action="values.read").values_list("actor", "object_id")
+    assert list(read_by) == [("olga", "cup/task")]
+    assert ann_seen[0] == ["after"]
+    assert ben_seen[0] == ["before"]
+    assert sorted(ben_seen[1]) == ["before", "early"]
+    # Who tries often finds a run that was lucky.
+    attempts = {
+        row["run"]["tag"]: row["attempts"]
+        for one in (ann, ben)
+        for row in one.get(BOARD).json()["results"]
+    }
+    assert attempts == {"after": 3, "before": 2}
+    html = page(browser("ben"), PAGE)
+    assert "2 attempts" in text_of(html)
+    assert "Of many tries one is lucky" in text_of(html)
+    assert "attempts" in ben.get(f"{BOARD}export/csv/").content.decode().splitlines()[0]
+    tag = ben.get(BOARD)["ETag"]
+    clock.now = frozen - TICK
+    assert ben.get(BOARD, headers={"If-None-Match": tag}).status_code == 200
+    assert code_of(olga.patch(PHASE, {"feedback": "own"}, format="json"))[0] == 400

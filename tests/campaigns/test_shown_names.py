@@ -10,9 +10,17 @@ import pytest
 
 from runs.models import Campaign, Collection, Disclosure, Participation
 from runs.services.collections.collections import disclose
-from tests.campaigns.conftest import Clients
 from tests.campaigns.test_pages import DESK, TEAM, browser, send
-from tests.campaigns.worlds import CLOSES, LATE, OPENS, Clock, campaign, make_campaign, register
+from tests.campaigns.worlds import (
+    CLOSES,
+    LATE,
+    OPENS,
+    Clients,
+    Clock,
+    campaign,
+    make_campaign,
+    register,
+)
 from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.words

@@ -16,7 +16,6 @@ from metrics.services.answer_store import forget_all
 from metrics.services.queue.lifecycle import claim, fail
 from runs.models import Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections.collections import disclose
-from tests.campaigns.conftest import Clients
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
@@ -24,6 +23,7 @@ from tests.campaigns.worlds import (
     OPENS,
     PHASE,
     TICK,
+    Clients,
     Clock,
     enter,
     make_campaign,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
@@ -20,6 +21,8 @@ OPENS, CLOSES, LATE = (
 TICK = timedelta(microseconds=1)
 CAMPAIGN = "/api/v1/campaigns/cup/"
 PHASE = f"{CAMPAIGN}phases/task/"
+# The names of the people in these tests, with a client of each.
+Clients = dict[str, APIClient]
 
 
 class Clock:
@@ -32,7 +35,15 @@ class Clock:
         return self.now
 
 
-def make_team(slug: str, owner: str, *members: str) -> dict[str, APIClient]:
+def stop_clock(patch: pytest.MonkeyPatch) -> Clock:
+    """Stop the clock of the database at the start; return it."""
+    clock = Clock()
+    patch.setattr("runs.services.clock.database_now", clock)
+    patch.setattr("runs.models.collections.disclosure.now", clock)
+    return clock
+
+
+def make_team(slug: str, owner: str, *members: str) -> Clients:
     """A team with its owner and members, and a client of each."""
     team = Team.objects.create(slug=slug, name=slug)
     clients = {}
@@ -41,6 +52,16 @@ def make_team(slug: str, owner: str, *members: str) -> dict[str, APIClient]:
         Membership.objects.create(team=team, user=user, role="member" if place else "owner")
         clients[name] = client_of(user)
     return clients
+
+
+def make_people() -> Clients:
+    """Olga organises for the lab; Ann and Abe are in team apples, Ben in team berries, Eve in none."""
+    return {
+        **make_team("lab", "olga"),
+        **make_team("apples", "ann", "abe"),
+        **make_team("berries", "ben"),
+        **make_team("eves", "eve"),
+    }
 
 
 def make_campaign(organiser: APIClient, *, publish: bool = True, **phase: Any) -> None:
