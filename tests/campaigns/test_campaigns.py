@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 
 from evalhub.campaigns.services.integrity import find_in_campaigns
 from runs.models import AuditEvent, CampaignMember, Extension, Membership, Phase, Team, User
+from tests.campaigns.test_pages import browser
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
@@ -22,9 +23,12 @@ from tests.campaigns.worlds import (
     Clock,
     campaign,
     code_of,
+    enter,
     make_campaign,
     register,
 )
+from tests.conftest import evaluate_all
+from tests.web.test_pages import text_of
 
 pytestmark = pytest.mark.words
 
@@ -353,3 +357,34 @@ def test_a_slip_of_the_year_on_the_pages(people: Clients, clock: Clock) -> None:
         assert desk.post(act, {"reason": "a slip"}).status_code in (302, 303)
         assert not Extension.objects.exists()
     assert desk.get("/campaigns/cup/acts/cancel-extension/?phase=task").status_code == 404
+
+
+def test_extensions_and_pauses_are_in_a_snapshot_and_on_its_page(
+    people: Clients, clock: Clock
+) -> None:
+    olga = people["olga"]
+    make_campaign(olga, kind="development", feedback="own")
+    clock.now = OPENS
+    assert olga.post(f"{PHASE}pause/", {"reason": "a flood"}, format="json").status_code == 200
+    clock.now += timedelta(hours=3)
+    assert olga.post(f"{PHASE}resume/").status_code == 200
+    clock.now = CLOSES - timedelta(hours=5)
+    later = {"closes_at": (CLOSES + timedelta(days=1)).isoformat(), "reason": "power cut in Pisa"}
+    assert olga.post(f"{PHASE}extend/", later, format="json").status_code in (200, 201)
+    assert enter(olga, "bm25", role="baseline", label="BM25").status_code == 201
+    evaluate_all()
+    clock.now = CLOSES + timedelta(days=9)
+    made = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json")
+    assert made.status_code == 201, made.content
+    (phase,) = olga.get(f"/api/v1/snapshots/{made.json()['sha256']}/").json()["manifest"]["phases"]
+    assert phase["feedback"] == "own"
+    assert phase["pauses"] == [
+        {
+            "from": "2027-04-02T12:00:00.000000Z",
+            "to": "2027-04-02T15:00:00.000000Z",
+            "reason": "a flood",
+        }
+    ]
+    said = text_of(browser("olga").get(f"/s/{made.json()['code']}/").content.decode())
+    assert "to 2027-05-03 12:00:00 UTC, announced 5 hours before the end: power cut in Pisa" in said
+    assert "Paused from 2027-04-02 12:00:00 UTC to 2027-04-02 15:00:00 UTC: a flood" in said

@@ -14,12 +14,13 @@ from rest_framework.test import APIClient
 
 from runs.models import AuditEvent, Entry, Run, User
 from runs.services.submissions.sweeping import is_named
+from tests.campaigns.shared_data import clock, module_clock, module_data, people
 from tests.campaigns.worlds import (
     CLOSES,
     LATE,
     OPENS,
     PHASE,
-    TICK,
+    Clients,
     Clock,
     code_of,
     enter,
@@ -29,9 +30,9 @@ from tests.campaigns.worlds import (
 )
 from tests.conftest import GOOD, evaluate_all, upload
 
-Clients = dict[str, APIClient]
+__all__ = ["clock", "module_clock", "module_data", "people"]
+pytestmark = pytest.mark.django_db
 BOARD = "/api/v1/collections/dark/leaderboard/"
-OUTSIDE = "/api/v1/collections/dark/runs/"
 
 
 def statuses(client: APIClient, **parameters: Any) -> dict[str, tuple[str, int | None]]:
@@ -60,8 +61,8 @@ def entry_of(tag: str) -> Entry:
     return Entry.objects.get(run__tag=tag)
 
 
-@pytest.fixture
-def world(people: Clients, clock: Clock) -> Clients:
+@pytest.fixture(scope="module")
+def ended(people: Clients, module_clock: Clock) -> Clients:
     """A phase that is over and public, with an entry of each kind; the best file is that of a copy."""
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     make_campaign(olga, feedback="none")
@@ -69,7 +70,7 @@ def world(people: Clients, clock: Clock) -> Clients:
     assert stray.status_code == 202
     for who, team in ((ann, "apples"), (ben, "berries")):
         assert register(who, team).status_code == 201
-    clock.now = OPENS
+    module_clock.now = OPENS
     for who, tag in ((ann, "first"), (ann, "gone"), (ben, "second"), (ben, "copy")):
         content = GOOD.replace("good", tag) if tag == "copy" else run_of(tag)
         assert enter(who, tag, content).status_code == 201
@@ -86,11 +87,16 @@ def world(people: Clients, clock: Clock) -> Clients:
         f"/api/v1/entries/{entry_of('copy').pk}/disqualify/", {"reason": "a copy"}, format="json"
     )
     assert barred.status_code == 200, barred.content
-    clock.now = CLOSES + timedelta(hours=1)
+    module_clock.now = CLOSES + timedelta(hours=1)
     assert enter(ann, "tardy").status_code == 201
-    clock.now = LATE
     evaluate_all()
     return people
+
+
+@pytest.fixture
+def world(ended: Clients, clock: Clock) -> Clients:
+    clock.now = LATE
+    return ended
 
 
 def release(people: Clients, **fields: Any) -> None:
@@ -199,28 +205,6 @@ def test_files_of_withdrawn_and_disqualified_entries_stay_closed(world: Clients)
     assert (file_status(world["ann"], gone), file_status(world["olga"], gone)) == (200, 200)
 
 
-@pytest.mark.parametrize("rule", ["best", "latest", "chosen"])
-def test_the_rule_of_the_phase_selects_official_entries(
-    people: Clients, clock: Clock, rule: str
-) -> None:
-    make_campaign(people["olga"], selection=rule)
-    register(people["ann"], "apples")
-    clock.now = OPENS
-    for tag, content in (("a1", GOOD.replace("good", "a1")), ("a2", "1 Q0 z 1 1 a2\n")):
-        assert enter(people["ann"], tag, content).status_code == 201
-    clock.now = LATE
-    evaluate_all()
-    expected = {"best": "a1", "latest": "a2", "chosen": "a2"}[rule]
-    for step in ("organisers", "public"):
-        if step == "public":
-            release(people)
-        shown = statuses(people["olga"])
-        assert shown == {expected: ("official", 1)}
-        assert list(shown) == [tag for tag, _ in official(people["olga"])]
-    other = {"a1", "a2"} - {expected}
-    assert statuses(people["olga"], entries="all")[other.pop()][0] == "not_selected"
-
-
 def test_organisers_take_a_run_out_and_put_it_back(world: Clients) -> None:
     release(world)
     olga, eve, nobody = world["olga"], world["eve"], APIClient()
@@ -275,19 +259,3 @@ def test_organisers_take_a_run_out_on_a_page(world: Clients) -> None:
     assert desk.post(address, {"kind": "run", "id": str(stray.pk)}).status_code in (302, 303)
     stray.refresh_from_db()
     assert (stray.deleted_at, stray.removal_reason) == (None, "")
-
-
-def test_strangers_cannot_fill_the_collection_of_an_open_phase(
-    people: Clients, clock: Clock
-) -> None:
-    make_campaign(people["olga"])
-    clock.now = OPENS - TICK
-    assert upload(people["eve"], OUTSIDE[8:], run_of("early"), tag="early").status_code == 202
-    for now in (OPENS, CLOSES, LATE - TICK):
-        clock.now = now
-        refused = upload(people["eve"], OUTSIDE[8:], run_of("e"), tag="e")
-        assert code_of(refused) == (409, "enter_through_phase")
-        assert "enter the run into the phase" in refused.json()["detail"]
-    assert upload(people["olga"], OUTSIDE[8:], run_of("o"), tag="o").status_code == 202
-    clock.now = LATE
-    assert upload(people["eve"], OUTSIDE[8:], run_of("e"), tag="e").status_code == 202

@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
 from runs.models import AuditEvent, Entry, Membership, Run, Team, User
+from tests.campaigns.shared_data import clock, module_clock, module_data, people
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
@@ -18,6 +19,7 @@ from tests.campaigns.worlds import (
     OPENS,
     PHASE,
     TICK,
+    Clients,
     Clock,
     code_of,
     enter,
@@ -27,17 +29,23 @@ from tests.campaigns.worlds import (
 )
 from tests.conftest import GOOD, upload
 
-Clients = dict[str, APIClient]
+__all__ = ["clock", "module_clock", "module_data", "people"]
+pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def cup(people: Clients, clock: Clock) -> Clients:
+@pytest.fixture(scope="module")
+def open_cup(people: Clients, module_clock: Clock) -> Clients:
     """The campaign with two teams, and three slots for each; the phase is open."""
     make_campaign(people["olga"], slots=3)
     register(people["ann"], "apples")
     register(people["ben"], "berries")
-    clock.now = OPENS
     return people
+
+
+@pytest.fixture
+def cup(open_cup: Clients, clock: Clock) -> Clients:
+    clock.now = OPENS
+    return open_cup
 
 
 def priorities(client: APIClient) -> dict[str, int | None]:
@@ -336,6 +344,22 @@ def test_runs_do_not_go_past_an_open_phase(cup: Clients, clock: Clock) -> None:
     assert upload(cup["ann"], dark, GOOD, team="apples").status_code == 202
     clock.now = LATE
     assert cup["olga"].post("/api/v1/collections/dark/release/").status_code == 200
+
+
+def test_strangers_cannot_fill_the_collection_of_an_open_phase(cup: Clients, clock: Clock) -> None:
+    clock.now = OPENS - TICK
+    assert (
+        upload(cup["eve"], "collections/dark/runs/", run_of("early"), tag="early").status_code
+        == 202
+    )
+    for now in (OPENS, CLOSES, LATE - TICK):
+        clock.now = now
+        refused = upload(cup["eve"], "collections/dark/runs/", run_of("e"), tag="e")
+        assert code_of(refused) == (409, "enter_through_phase")
+        assert "enter the run into the phase" in refused.json()["detail"]
+    assert upload(cup["olga"], "collections/dark/runs/", run_of("o"), tag="o").status_code == 202
+    clock.now = LATE
+    assert upload(cup["eve"], "collections/dark/runs/", run_of("e"), tag="e").status_code == 202
 
 
 def test_the_quota_of_the_collection_is_none_of_entries(cup: Clients) -> None:

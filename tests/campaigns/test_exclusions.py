@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from evalhub.campaigns.services.integrity import find_in_campaigns
 from runs.models import AuditEvent, Collection, Disclosure, Qrels
 from runs.services.collections.collections import disclose
+from tests.campaigns.shared_data import clock, module_clock, module_data, people
 from tests.campaigns.test_pages import ACTS, browser, send
 from tests.campaigns.worlds import (
     CAMPAIGN,
@@ -29,18 +30,25 @@ from tests.conftest import QRELS, evaluate_all, upload
 from tests.web.test_pages import page, text_of
 from tests.web.worlds import body_of
 
+__all__ = ["clock", "module_clock", "module_data", "people"]
+pytestmark = pytest.mark.django_db
 BOARD = f"{PHASE}board/"
 
 
-@pytest.fixture
-def held(people: Clients, clock: Clock) -> Clients:
+@pytest.fixture(scope="module")
+def world(people: Clients, module_clock: Clock) -> Clients:
     make_campaign(people["olga"], measures=["nDCG@10", "P@1"])
     register(people["ann"], "apples")
-    clock.now = OPENS
+    module_clock.now = OPENS
     assert enter(people["ann"], "a1").status_code == 201
-    clock.now = LATE
     evaluate_all()
     return people
+
+
+@pytest.fixture
+def held(world: Clients, clock: Clock) -> Clients:
+    clock.now = LATE
+    return world
 
 
 def exclude(client: APIClient, *topics: str, reason: str = "ambiguous") -> Any:

@@ -37,6 +37,7 @@ from runs.models import (
 from runs.services.mail import sending
 from runs.services.mail.outbox import claim_next, reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender, send_due
+from tests.campaigns.shared_data import clock, module_clock, module_data, people
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
@@ -44,6 +45,7 @@ from tests.campaigns.worlds import (
     OPENS,
     PHASE,
     TICK,
+    Clients,
     Clock,
     enter,
     make_campaign,
@@ -53,18 +55,13 @@ from tests.conftest import QRELS, evaluate_all, upload
 from tests.metrics.webhooks import events as events_of
 from tests.metrics.webhooks import make_webhook
 
-pytestmark = pytest.mark.sqlite
-Clients = dict[str, APIClient]
+__all__ = ["clock", "module_clock", "module_data", "people"]
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 
 
-@pytest.fixture
-def cup(people: Clients, settings: Any) -> Clients:
-    """A campaign in which Ann and Abe of the apples and Ben of the berries take part; mail is set up."""
-    settings.EVALHUB_MAIL_URL, settings.DEFAULT_FROM_EMAIL = (
-        "smtp://mail.example.org",
-        "evalhub@example.org",
-    )
-    settings.EVALHUB_URL = "https://eval.example.org"
+@pytest.fixture(scope="module")
+def world(people: Clients) -> Clients:
+    """A campaign in which Ann and Abe of the apples and Ben of the berries take part."""
     User.objects.update(email="")
     for name in ("olga", "ann", "ben", "eve"):
         User.objects.filter(username=name).update(email=f"{name}@example.org")
@@ -74,6 +71,17 @@ def cup(people: Clients, settings: Any) -> Clients:
     people["abe"].post(f"{CAMPAIGN}teams/apples/members/")
     Mail.objects.all().delete()
     return people
+
+
+@pytest.fixture
+def cup(world: Clients, clock: Clock, settings: Any) -> Clients:
+    """The campaign; mail is set up."""
+    settings.EVALHUB_MAIL_URL, settings.DEFAULT_FROM_EMAIL = (
+        "smtp://mail.example.org",
+        "evalhub@example.org",
+    )
+    settings.EVALHUB_URL = "https://eval.example.org"
+    return world
 
 
 def send() -> int:

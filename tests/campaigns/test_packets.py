@@ -10,16 +10,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from rest_framework.test import APIClient
 
 from evalhub.local import verify_snapshot
 from runs.models import Collection, Disclosure, Packet, Snapshot
 from runs.services.collections.collections import disclose
+from tests.campaigns.shared_data import clock, module_clock, module_data, people
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
     OPENS,
     PHASE,
+    Clients,
     Clock,
     enter,
     make_campaign,
@@ -27,8 +28,8 @@ from tests.campaigns.worlds import (
 )
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 
-pytestmark = pytest.mark.sqlite
-Clients = dict[str, APIClient]
+__all__ = ["clock", "module_clock", "module_data", "people"]
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 
 
 def table(packet: zipfile.ZipFile, name: str) -> list[dict[str, str]]:
@@ -42,13 +43,13 @@ def opened(answer: Any) -> zipfile.ZipFile:
     return zipfile.ZipFile(io.BytesIO(answer.content))
 
 
-@pytest.fixture
-def held(people: Clients, clock: Clock) -> Clients:
+@pytest.fixture(scope="module")
+def world(people: Clients, module_clock: Clock) -> Clients:
     """Six runs of two teams and a baseline, evaluated, the phase over."""
     make_campaign(people["olga"], measures=["nDCG@10", "AP", "NumRet"])
     for name, team in (("ann", "apples"), ("ben", "berries")):
         register(people[name], team)
-    clock.now = OPENS
+    module_clock.now = OPENS
     for number in range(3):
         for name, text in (("ann", GOOD), ("ben", POOR)):
             tag = f"{name}{number}"
@@ -58,9 +59,14 @@ def held(people: Clients, clock: Clock) -> Clients:
             assert enter(people[name], tag, content).status_code == 201
     content = POOR.replace("poor", "bm25") + "3 Q0 z 1 1.0 bm25\n"
     assert enter(people["olga"], "bm25", content, role="baseline", label="BM25").status_code == 201
-    clock.now = CLOSES + timedelta(days=8)
     evaluate_all()
     return people
+
+
+@pytest.fixture
+def held(world: Clients, clock: Clock) -> Clients:
+    clock.now = CLOSES + timedelta(days=8)
+    return world
 
 
 def test_a_packet_has_the_numbers_of_the_api(held: Clients) -> None:
@@ -154,26 +160,6 @@ def test_the_same_results_give_the_same_bytes(held: Clients) -> None:
     first = held["ben"].get(f"{PHASE}packet/")
     Packet.objects.all().delete()
     assert held["ben"].get(f"{PHASE}packet/").content == first.content
-
-
-def test_feedback_shows_no_overview(people: Clients, clock: Clock) -> None:
-    """A team that sees its own values at once gets a draft of its own, which is not kept."""
-    make_campaign(people["olga"], kind="development", feedback="own")
-    for name, team in (("ann", "apples"), ("ben", "berries")):
-        register(people[name], team)
-    clock.now = OPENS
-    for name in ("ann", "ben"):
-        assert enter(people[name], f"{name}0", GOOD.replace("good", f"{name}0")).status_code == 201
-    assert people["ann"].get(f"{PHASE}packet/").json()["code"] == "evaluations_running"
-    evaluate_all()
-    draft = opened(people["ann"].get(f"{PHASE}packet/"))
-    assert b"ben" not in b"".join(draft.read(name) for name in draft.namelist())
-    assert "overview.md" not in draft.namelist()
-    # Numbers over all runs would change with every run of others, and tell its values and that it
-    # came.
-    (told,) = people["ann"].get(f"{PHASE}results/").json()["reference_sets"]
-    assert (told["runs"], told["withheld"], set(told["by_topic"]["nDCG@10"]["n"])) == (0, True, {0})
-    assert not Packet.objects.exists()
 
 
 def test_a_release_decides_what_a_team_is_told(held: Clients, clock: Clock) -> None:

@@ -8,11 +8,23 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
+from django.db import transaction
 from rest_framework.test import APIClient
 
 from metrics.services.boards.official_entries import official
-from runs.models import AuditEvent, Collection, Entry, Phase, User, sees_board, sees_own_results
+from runs.models import (
+    AuditEvent,
+    Collection,
+    Entry,
+    Packet,
+    Phase,
+    User,
+    sees_board,
+    sees_own_results,
+)
 from tests.campaigns.test_board import BOARD, PAGE, browser, rows
+from tests.campaigns.test_collection_board import release, statuses
+from tests.campaigns.test_packets import opened
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
@@ -311,3 +323,51 @@ def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, cl
     clock.now = frozen - TICK
     assert ben.get(BOARD, headers={"If-None-Match": tag}).status_code == 200
     assert code_of(olga.patch(PHASE, {"feedback": "own"}, format="json"))[0] == 400
+
+
+def test_feedback_shows_no_overview(people: Clients, clock: Clock) -> None:
+    """A team that sees its own values at once gets a draft of its own, which is not kept."""
+    make_campaign(people["olga"], kind="development", feedback="own")
+    for name, team in (("ann", "apples"), ("ben", "berries")):
+        register(people[name], team)
+    clock.now = OPENS
+    for name in ("ann", "ben"):
+        assert enter(people[name], f"{name}0").status_code == 201
+    assert people["ann"].get(f"{PHASE}packet/").json()["code"] == "evaluations_running"
+    evaluate_all()
+    draft = opened(people["ann"].get(f"{PHASE}packet/"))
+    assert b"ben" not in b"".join(draft.read(name) for name in draft.namelist())
+    assert "overview.md" not in draft.namelist()
+    # Numbers over all runs would change with every run of others, and tell its values and that it
+    # came.
+    (told,) = people["ann"].get(f"{PHASE}results/").json()["reference_sets"]
+    assert (told["runs"], told["withheld"], set(told["by_topic"]["nDCG@10"]["n"])) == (0, True, {0})
+    assert not Packet.objects.exists()
+
+
+def test_the_leaderboard_of_the_collection_has_what_the_rule_of_the_phase_selects(
+    people: Clients, clock: Clock
+) -> None:
+    olga = people["olga"]
+    make_campaign(olga)
+    register(people["ann"], "apples")
+    clock.now = OPENS
+    for tag, content in (("a1", None), ("a2", "1 Q0 z 1 1 a2\n")):
+        assert enter(people["ann"], tag, content).status_code == 201
+    clock.now = LATE
+    evaluate_all()
+    for rule, expected, other in (
+        ("best", "a1", "a2"),
+        ("latest", "a2", "a1"),
+        ("chosen", "a2", "a1"),
+    ):
+        with transaction.atomic():
+            Phase.objects.update(selection=rule)
+            for step in ("organisers", "public"):
+                if step == "public":
+                    release(people)
+                shown = statuses(olga)
+                assert shown == {expected: ("official", 1)}, (rule, step)
+                assert [tag for rank, tag, _ in rows(olga) if rank] == [expected], (rule, step)
+            assert statuses(olga, entries="all")[other][0] == "not_selected"
+            transaction.set_rollback(True)

@@ -19,12 +19,14 @@ from evalhub.campaigns.exports.citations import Cited, ro_crate
 from evalhub.local import verify_snapshot
 from runs.models import AuditEvent, Collection, Disclosure, Snapshot
 from runs.services.collections.collections import disclose
+from tests.campaigns.shared_data import clock, module_clock, module_data, people
 from tests.campaigns.test_pages import browser, send
 from tests.campaigns.worlds import (
     CAMPAIGN,
     CLOSES,
     OPENS,
     PHASE,
+    Clients,
     Clock,
     code_of,
     enter,
@@ -34,7 +36,8 @@ from tests.campaigns.worlds import (
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all
 from tests.web.test_pages import page, text_of
 
-Clients = dict[str, APIClient]
+__all__ = ["clock", "module_clock", "module_data", "people"]
+pytestmark = pytest.mark.django_db
 SNAPSHOTS = f"{CAMPAIGN}snapshots/"
 # Of the manifest of the world below, on either database. It changes with the schema, the engine and
 # these entries.
@@ -46,8 +49,8 @@ FORM = [
 ]
 
 
-@pytest.fixture
-def held(people: Clients, clock: Clock) -> Clients:
+@pytest.fixture(scope="module")
+def world(people: Clients, module_clock: Clock) -> Clients:
     """Two teams' runs, a baseline, a withdrawn and a late one, evaluated; the phase over, nothing disclosed."""
     olga, ann, ben = people["olga"], people["ann"], people["ben"]
     make_campaign(olga, measures=["P@2", "AP"], form=FORM)
@@ -62,7 +65,7 @@ def held(people: Clients, clock: Clock) -> Clients:
             {"typed_name": "typed by ann"},
             format="json",
         )
-    clock.now = OPENS
+    module_clock.now = OPENS
     answers = json.dumps({"stage": "BM25", "hidden": "our secret sauce"})
     for client, tag, text in (
         (ann, "a1", GOOD),
@@ -77,10 +80,15 @@ def held(people: Clients, clock: Clock) -> Clients:
         enter(olga, "bm25", GOOD.replace("good", "bm25"), role="baseline", label="BM25").status_code
         == 201
     )
-    clock.now = CLOSES
+    module_clock.now = CLOSES
     assert enter(ben, "b3", GOOD.replace("good", "b3")).json()["late"]
-    clock.now = CLOSES + timedelta(days=8)
     return people
+
+
+@pytest.fixture
+def held(world: Clients, clock: Clock) -> Clients:
+    clock.now = CLOSES + timedelta(days=8)
+    return world
 
 
 def make(client: APIClient, **fields: Any) -> Any:
@@ -315,36 +323,6 @@ def test_citations_name_the_authors_the_paper_and_the_judgements(held: Clients) 
     assert "Lima, Ana; The Lab (" in web.get(page).content.decode()
 
 
-@pytest.mark.sqlite
-def test_extensions_and_pauses_are_in_it_and_on_its_page(people: Clients, clock: Clock) -> None:
-    olga = people["olga"]
-    make_campaign(olga, kind="development", feedback="own")
-    clock.now = OPENS
-    assert olga.post(f"{PHASE}pause/", {"reason": "a flood"}, format="json").status_code == 200
-    clock.now += timedelta(hours=3)
-    assert olga.post(f"{PHASE}resume/").status_code == 200
-    clock.now = CLOSES - timedelta(hours=5)
-    later = {"closes_at": (CLOSES + timedelta(days=1)).isoformat(), "reason": "power cut in Pisa"}
-    assert olga.post(f"{PHASE}extend/", later, format="json").status_code in (200, 201)
-    assert enter(olga, "bm25", role="baseline", label="BM25").status_code == 201
-    evaluate_all()
-    clock.now = CLOSES + timedelta(days=9)
-    made = make(olga)
-    assert made.status_code == 201, made.content
-    (phase,) = olga.get(f"/api/v1/snapshots/{made.json()['sha256']}/").json()["manifest"]["phases"]
-    assert phase["feedback"] == "own"
-    assert phase["pauses"] == [
-        {
-            "from": "2027-04-02T12:00:00.000000Z",
-            "to": "2027-04-02T15:00:00.000000Z",
-            "reason": "a flood",
-        }
-    ]
-    said = text_of(browser("olga").get(f"/s/{made.json()['code']}/").content.decode())
-    assert "to 2027-05-03 12:00:00 UTC, announced 5 hours before the end: power cut in Pisa" in said
-    assert "Paused from 2027-04-02 12:00:00 UTC to 2027-04-02 15:00:00 UTC: a flood" in said
-
-
 @pytest.mark.parametrize("licence", ["CC-BY-4.0", ""])
 def test_an_ro_crate_describes_its_licence(licence: str) -> None:
     site, at = "https://hub.example/", datetime(2027, 6, 1, tzinfo=UTC)
@@ -465,24 +443,6 @@ def test_runs_come_with_it_where_everybody_has_them_and_judgements_always(
     assert Snapshot.objects.count() == 2
 
 
-def test_runs_are_counted_as_they_are_stored(people: Clients, clock: Clock, settings: Any) -> None:
-    make_campaign(people["olga"])
-    register(people["ann"], "apples")
-    clock.now = OPENS
-    content = "".join(f"1 Q0 d{n} 1 {9999 - n} long\n" for n in range(5000))
-    file = SimpleUploadedFile("run.gz", gzip.compress(content.encode()))
-    sent = people["ann"].post(f"{PHASE}entries/", {"file": file, "tag": "long"}, format="multipart")
-    assert sent.status_code == 201, sent.content
-    clock.now = CLOSES + timedelta(days=8)
-    evaluate_all()
-    release = {"audience": "public", "with_run_files": True}
-    planned = people["olga"].post(f"{PHASE}releases/", release, format="json").json()
-    assert people["olga"].post(f"{planned['url']}now/", {}, format="json").status_code == 200
-    settings.EVALHUB_SNAPSHOT_RUN_BYTES = len(content) // 2
-    told = make(people["olga"], dry_run=True).json()
-    assert told["phases"][0]["run_files"] == "included"
-
-
 def test_who_sees_a_board_with_pseudonyms_sees_its_snapshot(held: Clients) -> None:
     olga, nobody = held["olga"], APIClient()
     until = {"anonymous_until": "2028-01-01T00:00:00Z"}
@@ -527,3 +487,18 @@ def test_organisers_make_one_on_the_desk(held: Clients) -> None:
     # What the API makes of the same results.
     assert Snapshot.objects.get().sha256 == EXPECTED
     assert "Snapshot 1 has the same results already." in send(olga, path, **wanted)
+
+
+def test_runs_are_counted_as_they_are_stored(held: Clients, settings: Any) -> None:
+    content = "".join(f"1 Q0 d{n} 1 {9999 - n} long\n" for n in range(5000))
+    file = SimpleUploadedFile("run.gz", gzip.compress(content.encode()))
+    baseline = {"file": file, "tag": "long", "role": "baseline", "label": "Long"}
+    sent = held["olga"].post(f"{PHASE}entries/", baseline, format="multipart")
+    assert sent.status_code == 201, sent.content
+    evaluate_all()
+    release = {"audience": "public", "with_run_files": True}
+    planned = held["olga"].post(f"{PHASE}releases/", release, format="json").json()
+    assert held["olga"].post(f"{planned['url']}now/", {}, format="json").status_code == 200
+    settings.EVALHUB_SNAPSHOT_RUN_BYTES = len(content) // 2
+    told = make(held["olga"], dry_run=True).json()
+    assert told["phases"][0]["run_files"] == "included"
