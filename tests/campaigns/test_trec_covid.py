@@ -17,9 +17,11 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from runs.models import User
+from tests.campaigns.shared_data import clock, module_clock, module_data
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, make_team, register
 from tests.conftest import client_of, evaluate_all, upload
 
+__all__ = ["clock", "module_clock", "module_data"]
 pytestmark = [pytest.mark.real_data, pytest.mark.django_db, pytest.mark.sqlite]
 HALF_A_DIGIT = 0.00005 + 1e-12
 # Columns of the published leaderboard.
@@ -104,8 +106,21 @@ def ranks_of(rows: list[dict[str, Any]]) -> dict[str, tuple[int, float]]:
     }  # fmt: skip
 
 
-def test_both_leaderboards_agree_at_every_step_of_disclosure(real_data: Path, clock: Clock) -> None:
-    olga, published = replay(real_data / "trec-covid-round1", clock)
+@pytest.fixture(scope="module")
+def world(real_data: Path, module_data: Path, module_clock: Clock) -> tuple[Any, Published]:
+    return replay(real_data / "trec-covid-round1", module_clock)
+
+
+@pytest.fixture
+def replayed(world: tuple[Any, Published], clock: Clock) -> tuple[Any, Published]:
+    clock.now = CLOSES
+    return world
+
+
+def test_both_leaderboards_agree_at_every_step_of_disclosure(
+    real_data: Path, replayed: tuple[Any, Published]
+) -> None:
+    olga, published = replayed
     entries = {
         row["tag"]: row["id"] for row in olga.get(f"{PHASE}entries/?limit=200").json()["results"]
     }
@@ -152,15 +167,17 @@ def test_both_leaderboards_agree_at_every_step_of_disclosure(real_data: Path, cl
         }
 
 
-def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: Clock) -> None:
-    olga, published = replay(real_data / "trec-covid-round1", clock)
+def test_the_results_of_round_1_are_the_published_ones(replayed: tuple[Any, Published]) -> None:
+    olga, published = replayed
     release = olga.post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
     done = olga.post(f"{release['url']}now/", {}, format="json")
     assert (done.status_code, done.json()["entries"]) == (200, 40), done.content
     teams = [row["team"] for row in olga.get(f"{CAMPAIGN}teams/?limit=200").json()["results"]]
     entries = []
-    for team in teams:
+    # A packet has charts of each run, which take long; the means of all runs are compared below.
+    for team in teams[::6]:
         overview = check_packet(olga, team, published)
+    for team in teams:
         answer = olga.get(f"{PHASE}results/", {"team": team})
         assert answer.status_code == 200, answer.content
         entries += answer.json()["entries"]
