@@ -26,17 +26,24 @@ from metrics.services.values import evaluate as evaluate_module
 from metrics.services.values.evaluate import evaluate, evaluate_batch
 from runs.models import Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data
 
-pytestmark = pytest.mark.slow
+__all__ = ["alice", "api", "collection", "module_data"]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 RUNS = "collections/small/runs/"
 TORN = "run-7"
 
 
-@pytest.fixture
-def queue(api: APIClient, collection: str) -> list[int]:
-    """As many queued evaluations as a batch has, oldest first."""
+@pytest.fixture(scope="module")
+def uploaded(api: APIClient, collection: str) -> None:
+    """As many runs as a batch has evaluations."""
     for number in range(TOGETHER):
         upload(api, RUNS, GOOD if number % 2 else POOR, tag=f"run-{number}")
+
+
+@pytest.fixture
+def queue(uploaded: None) -> list[int]:
+    """Their queued evaluations, oldest first."""
     return pks_in("queued")
 
 
