@@ -21,15 +21,18 @@ from metrics.services.values.evaluate import evaluate
 from runs.models import Run, Team, User
 from tests.conftest import GOOD, evaluate_all, upload
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, api, collection, module_data, submit
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 SMALL = "/api/v1/collections/small/comparison/"
 SCORED = "/api/v1/collections/scored/comparison/"
+OTHER = "/api/v1/collections/other/comparison/"
 RUNS, TOPICS = 6, 30
 B = 2_000
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def team(alice: User) -> Team:
     return Team.objects.get(personal_of=alice)
 
@@ -38,7 +41,7 @@ def sorted_values(values: Matrix) -> Matrix:
     return values[np.argsort(-values.mean(axis=1), kind="stable")]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def values(team: Team) -> Matrix:
     """Of the runs of the collection `scored`, best first."""
     drawn = simulated(RUNS, TOPICS)
@@ -228,8 +231,8 @@ def test_topics_without_a_value_of_every_run_are_left_out_and_counted(
 ) -> None:
     values = simulated(3, 12)
     values[0, 4] = values[1, 4] = values[2, 9] = np.nan
-    make_scored("scored", team, values)
-    (measure,) = ask(api)["measures"]
+    make_scored("other", team, values)
+    (measure,) = ask(api, OTHER)["measures"]
     assert measure["topics"] == {
         "used": 10, "left_out": 2,
         "reasons": [{"topic_id": "5", "runs_without_value": 2}, {"topic_id": "10", "runs_without_value": 1}],
@@ -243,22 +246,22 @@ def test_topics_without_a_value_of_every_run_are_left_out_and_counted(
 def test_fewer_than_two_common_topics_are_refused(api: APIClient, team: Team) -> None:
     values = simulated(2, 3)
     values[0, 0] = values[1, 1] = np.nan
-    make_scored("scored", team, values)
-    answer = api.get(SCORED)
+    make_scored("other", team, values)
+    answer = api.get(OTHER)
     assert (answer.status_code, answer.json()["code"]) == (400, "too_few_topics")
     assert "AP: a comparison needs at least 2 topics" in answer.json()["detail"]
 
 
 def test_several_measures_each_have_an_order_of_their_own(api: APIClient, team: Team) -> None:
     values = np.stack([simulated(4, 30), simulated(4, 30, seed=8)])
-    make_scored("scored", team, values, ["AP", "RR"])
-    answer = ask(api, measures="RR,AP")
+    make_scored("other", team, values, ["AP", "RR"])
+    answer = ask(api, OTHER, measures="RR,AP")
     assert [measure["measure"] for measure in answer["measures"]] == ["RR", "AP"]
     for measure, expected in zip(answer["measures"], values[::-1], strict=True):
         assert [entry["mean"] for entry in measure["means"]] == sorted_values(expected).mean(
             axis=1
         ).tolist()
-    assert answer["measures"][0] == ask(api, measure="RR")["measures"][0]
+    assert answer["measures"][0] == ask(api, OTHER, measure="RR")["measures"][0]
 
 
 def bool_sum_ssyn() -> Matrix:
@@ -275,8 +278,8 @@ def bool_sum_ssyn() -> Matrix:
 
 def test_tests_side_by_side_say_where_their_verdicts_part(api: APIClient, team: Team) -> None:
     values = bool_sum_ssyn()
-    ids = make_scored("scored", team, values)
-    (measure,) = ask(api, tests="paired_t,wilcoxon,sign")["measures"]
+    ids = make_scored("other", team, values)
+    (measure,) = ask(api, OTHER, tests="paired_t,wilcoxon,sign")["measures"]
     assert {name: family["about"] for name, family in measure["tests"].items()} == {
         "paired_t": "means", "wilcoxon": "ranks", "sign": "ranks",
     }  # fmt: skip
@@ -310,7 +313,7 @@ def test_tests_side_by_side_say_where_their_verdicts_part(api: APIClient, team: 
         "other_direction",
     )
     assert (
-        ask(api, tests="paired_t,randomisation", resamples=B)["measures"][0]["disagreements"]
+        ask(api, OTHER, tests="paired_t,randomisation", resamples=B)["measures"][0]["disagreements"]
         is None
     )
 

@@ -13,17 +13,24 @@ from scipy import stats
 from metrics.questions import values as questions
 from runs.models import Run
 from tests.conftest import GOOD, POOR, upload
+from tests.shared_data import alice, api, collection, module_data, submit
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 
-@pytest.fixture
-def ask(anonymous: APIClient, submit: Callable[..., Run]) -> Callable[..., Any]:
+@pytest.fixture(scope="module")
+def pair(submit: Callable[..., Run]) -> tuple[Run, Run]:
+    return submit(GOOD), submit(POOR)
+
+
+@pytest.fixture(scope="module")
+def ask(pair: tuple[Run, Run]) -> Callable[..., Any]:
     """Ask for the curves of POOR: of three topics it finds c of the first and x of the second."""
-    run = submit(POOR)
+    run = pair[1]
 
     def get(kind: str = "curve", **query: str) -> Any:
-        return anonymous.get(f"/api/v1/runs/{run.pk}/{kind}/", query)
+        return APIClient().get(f"/api/v1/runs/{run.pk}/{kind}/", query)
 
     return get
 
@@ -231,19 +238,19 @@ def test_too_many_values_of_single_topics_are_refused(
 def test_a_run_that_is_not_evaluated_has_no_curves(
     api: APIClient, collection: str, kind: str
 ) -> None:
-    run = upload(api, "collections/small/runs/", GOOD).json()["id"]
+    run = upload(api, "collections/small/runs/", GOOD, tag="queued").json()["id"]
     answer = api.get(f"/api/v1/runs/{run}/{kind}/")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_evaluated")
 
 
-@pytest.fixture
-def together(anonymous: APIClient, submit: Callable[..., Run]) -> Callable[..., Any]:
+@pytest.fixture(scope="module")
+def together(pair: tuple[Run, Run]) -> Callable[..., Any]:
     """Ask for the curves of GOOD and POOR in one answer; `{0}` and `{1}` stand for their ids."""
-    runs = [str(submit(GOOD).pk), str(submit(POOR).pk)]
+    runs = [str(run.pk) for run in pair]
 
     def get(kind: str = "curves", **query: str) -> Any:
         query = {name: text.format(*runs) for name, text in query.items()}
-        return anonymous.get(f"/api/v1/collections/small/{kind}/", query)
+        return APIClient().get(f"/api/v1/collections/small/{kind}/", query)
 
     return get
 

@@ -41,10 +41,15 @@ from metrics.services.values.judged_views import depths_of, load_view, vectors_o
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Qrels, Run
 from runs.services.storage.stores.folder import stored_path
-from tests.conftest import GOOD, POOR, SESSIONS, evaluate_all, upload
+from tests.conftest import DRAWN_ANEW, GOOD, POOR, SESSIONS, evaluate_all, upload
 from tests.damage.flips import flipped
+from tests.shared_data import alice, api, collection, module_data, submit
 
-FLIPS = 1000
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = pytest.mark.django_db
+
+# More of them where properties have more examples.
+FLIPS = 1000 if DRAWN_ANEW else 300
 MEASURES = [parse_measure(name) for name in ("nDCG@10", "AP")]
 
 
@@ -138,7 +143,7 @@ KINDS = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module", autouse=True)
 def everything(api: APIClient, submit: Callable[..., Run]) -> None:
     for run in (GOOD, POOR):
         submit(run)
@@ -183,7 +188,7 @@ def unchecked_text() -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.sqlite("PostgreSQL takes no damaged JSON")
-def test_no_flipped_bit_becomes_a_number(everything: None, unchecked_text: None) -> None:
+def test_no_flipped_bit_becomes_a_number(unchecked_text: None) -> None:
     rng, shares = random.Random(2026), sum(kind.share for kind in KINDS)
     for kind in KINDS:
         right, rows, refused = kind.read(), column_of(kind), 0
@@ -220,7 +225,7 @@ def exchange(model: Any, *names: str) -> None:
         model.objects.filter(pk=second.pk).update(**{name: mine})
 
 
-def test_exchanged_vectors_and_means_are_computed_again(everything: None) -> None:
+def test_exchanged_vectors_and_means_are_computed_again() -> None:
     """Of two measures of one run: both are told apart by the measure they are bound to."""
     right, ranked = values(), board()
     exchange(MetricVector, "content", "digest", "mean", "topics", "mean_digest")
@@ -231,7 +236,7 @@ def test_exchanged_vectors_and_means_are_computed_again(everything: None) -> Non
     assert list(find_faults()) == []
 
 
-def test_exchanged_views_are_evaluated_again(everything: None) -> None:
+def test_exchanged_views_are_evaluated_again() -> None:
     right, ranked = views(), board()
     exchange(JudgedView, "content", "digest")
     assert [finding.code for finding in find_faults()] == ["view_unreadable"] * 2
@@ -263,7 +268,7 @@ RUN_OF_NOTHING = {
 }  # fmt: skip
 
 
-def test_exchanged_evaluations_are_made_again(api: APIClient, everything: None) -> None:
+def test_exchanged_evaluations_are_made_again(api: APIClient) -> None:
     """Nothing that is remembered of the old ones becomes the new ones'."""
     right = board()
     odd = {
@@ -289,7 +294,7 @@ def test_exchanged_evaluations_are_made_again(api: APIClient, everything: None) 
     assert list(find_faults()) == []
 
 
-def test_exchanged_evaluations_are_made_again_by_fsck(everything: None) -> None:
+def test_exchanged_evaluations_are_made_again_by_fsck() -> None:
     right = board()
     exchange_runs()
     for finding in find_faults():
@@ -299,9 +304,7 @@ def test_exchanged_evaluations_are_made_again_by_fsck(everything: None) -> None:
     assert (board(), list(find_faults())) == (right, [])
 
 
-def test_runs_that_name_each_others_files_are_shown_nowhere(
-    api: APIClient, everything: None
-) -> None:
+def test_runs_that_name_each_others_files_are_shown_nowhere(api: APIClient) -> None:
     run, other = board()
     exchange(Run, "sha256", "size", "lines", "documents", "topics")
     forget_all()
@@ -322,9 +325,7 @@ def test_runs_that_name_each_others_files_are_shown_nowhere(
 
 
 @pytest.mark.parametrize("name", Run.SEALED)
-def test_what_was_counted_of_a_run_is_compared_when_it_is_read(
-    api: APIClient, everything: None, name: str
-) -> None:
+def test_what_was_counted_of_a_run_is_compared_when_it_is_read(api: APIClient, name: str) -> None:
     run = Run.objects.first()
     assert run
     other: Any = (
@@ -340,7 +341,7 @@ def test_what_was_counted_of_a_run_is_compared_when_it_is_read(
     assert "run_altered" in {finding.code for finding in find_faults(fast=True)}
 
 
-def test_exchanged_topics_are_read_again_by_fsck(everything: None) -> None:
+def test_exchanged_topics_are_read_again_by_fsck() -> None:
     right = topic_ids()
     Qrels.objects.update(topic_ids=right[::-1])
     with pytest.raises(StoredValueCorrupt, match="fsck --repair"):
@@ -357,10 +358,8 @@ def test_exchanged_topics_are_read_again_by_fsck(everything: None) -> None:
     assert (topic_ids(), list(find_faults())) == (right, [])
 
 
-def test_a_run_without_sound_values_waits_below_the_others(
-    api: APIClient, submit: Callable[..., Run]
-) -> None:
-    good, poor = submit(GOOD), submit(POOR)
+def test_a_run_without_sound_values_waits_below_the_others(api: APIClient) -> None:
+    good, poor = Run.objects.get(tag="good"), Run.objects.get(tag="poor")
     path = "/api/v1/collections/small/leaderboard/?sort=AP"
     right = api.get(path).json()["results"]
     JudgedView.objects.filter(evaluation__run=good).update(content=b"damaged")
@@ -377,31 +376,31 @@ def test_a_run_without_sound_values_waits_below_the_others(
     ]
 
 
-def test_a_damaged_view_is_named_and_made_again(api: APIClient, submit: Callable[..., Run]) -> None:
-    path = f"/api/v1/runs/{submit(GOOD).pk}/curve/?measures=P"
+def test_a_damaged_view_is_named_and_made_again(api: APIClient) -> None:
+    good = Run.objects.get(tag="good")
+    path = f"/api/v1/runs/{good.pk}/curve/?measures=P"
     right = api.get(path).json()
-    JudgedView.objects.update(content=b"damaged")
+    JudgedView.objects.filter(evaluation__run=good).update(content=b"damaged")
     forget_all()
     refused = api.get(path)
     assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
     assert "judged view of run" in refused.json()["detail"]
-    assert Evaluation.objects.get().state == "queued"
+    assert Evaluation.objects.get(run=good).state == "queued"
     evaluate_all()
     forget_all()
     assert api.get(path).json() == right
 
 
-def test_what_another_engine_made_is_not_computed_by_this_one(submit: Callable[..., Run]) -> None:
-    submit(GOOD)
+def test_what_another_engine_made_is_not_computed_by_this_one() -> None:
     Evaluation.objects.update(engine_version="0.1")
-    MetricVector.objects.filter(measure="AP").update(mean=0.25)
+    MetricVector.objects.filter(measure="AP", evaluation__run__tag="good").update(mean=0.25)
     with pytest.raises(StoredValueCorrupt):
         values()
-    failed = Evaluation.objects.get()
+    failed = Evaluation.objects.get(run__tag="good")
     assert (failed.state, failed.error_code) == ("failed", "stored_value_corrupt")
 
 
-def test_damaged_means_of_sessions_are_computed_again(everything: None) -> None:
+def test_damaged_means_of_sessions_are_computed_again() -> None:
     right = session_board()
     means = SessionEvaluation.objects.get().means
     means["values"][default_measures()[0].name][0][0] += 0.125
@@ -413,11 +412,9 @@ def test_damaged_means_of_sessions_are_computed_again(everything: None) -> None:
 
 
 def test_a_damaged_comparison_is_made_again(
-    api: APIClient, submit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+    api: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
-    submit(GOOD)
-    submit(POOR)
     assert api.get("/api/v1/collections/small/comparison/").status_code == 202
     job = Comparison.objects.get()
     assert compare(comparison_id=str(job.pk))
@@ -430,7 +427,7 @@ def test_a_damaged_comparison_is_made_again(
     assert bytes(Comparison.objects.get().content or b"") == content
 
 
-def test_values_without_a_digest_count_until_fsck_gives_them_theirs(everything: None) -> None:
+def test_values_without_a_digest_count_until_fsck_gives_them_theirs() -> None:
     right = values(), board(), views(), session_board()
     JudgedView.objects.update(digest=None)
     MetricVector.objects.update(digest=None, mean_digest=None)
@@ -449,7 +446,7 @@ def test_values_without_a_digest_count_until_fsck_gives_them_theirs(everything: 
     assert {finding.code for finding in find_faults()} == {"vector_altered"}
 
 
-def test_what_lacks_its_judged_view_is_evaluated_again(api: APIClient, everything: None) -> None:
+def test_what_lacks_its_judged_view_is_evaluated_again(api: APIClient) -> None:
     run, log = Run.objects.first(), SessionEvaluation.objects.get().session_set_id
     assert run
     paths = [f"/api/v1/runs/{run.pk}/curve/?measures=P", f"/api/v1/session-sets/{log}/values/"]
@@ -468,7 +465,7 @@ def test_what_lacks_its_judged_view_is_evaluated_again(api: APIClient, everythin
 @pytest.mark.sqlite("PostgreSQL takes no damaged JSON")
 @pytest.mark.parametrize("damage", ["replace(query, '\"alpha\"', '\"beta\"')", "'['"])
 def test_a_comparison_whose_inputs_are_damaged_is_not_shown(
-    api: APIClient, everything: None, unchecked_text: None, damage: str
+    api: APIClient, unchecked_text: None, damage: str
 ) -> None:
     collection = Collection.objects.get()
     stored = queue_comparison(
@@ -482,10 +479,8 @@ def test_a_comparison_whose_inputs_are_damaged_is_not_shown(
     assert "comparison_digest" in {finding.code for finding in find_faults()}
 
 
-def test_a_run_whose_topics_are_no_longer_grouped_is_damaged(
-    api: APIClient, submit: Callable[..., Run]
-) -> None:
-    run = submit(GOOD)
+def test_a_run_whose_topics_are_no_longer_grouped_is_damaged(api: APIClient) -> None:
+    run = Run.objects.get(tag="good")
     path = stored_path(run.sha256)
     path.write_bytes(path.read_bytes().replace(b"1 Q0 c", b"3 Q0 c", 1))
     refused = api.get(f"/api/v1/runs/{run.pk}/ranking/?topic=1")
@@ -509,7 +504,7 @@ JSON_COLUMNS = {
 @pytest.mark.sqlite("PostgreSQL takes no damaged JSON")
 @pytest.mark.parametrize("column", JSON_COLUMNS)
 def test_what_is_no_json_any_more_is_named(
-    api: APIClient, everything: None, unchecked_text: None, column: str
+    api: APIClient, unchecked_text: None, column: str
 ) -> None:
     table, name = column.split(".")
     with connection.cursor() as cursor:
@@ -526,7 +521,7 @@ def test_what_is_no_json_any_more_is_named(
 
 @pytest.mark.sqlite("PostgreSQL takes no damaged JSON")
 def test_topic_ids_that_are_no_json_are_read_again_by_fsck(
-    api: APIClient, everything: None, unchecked_text: None
+    api: APIClient, unchecked_text: None
 ) -> None:
     path = f"/api/v1/runs/{Run.objects.values_list('pk', flat=True)[0]}/values/"
     right = api.get(path).json()

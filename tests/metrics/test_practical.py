@@ -22,17 +22,19 @@ from metrics.services.comparisons.stored import compare
 from runs.models import Run, Team, User
 from tests.metrics.scored import make_scored, simulated
 from tests.metrics.test_comparison import SCORED, ask, sorted_values
+from tests.shared_data import alice, api, module_data
 from tests.web.comparing import asked, browser, ids, many
 from tests.web.test_pages import page, text_of
 
 __all__ = ["browser", "many"]
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "module_data"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 RUNS, TOPICS, MARGIN = 6, 30, 0.08
 PAGE = "/collections/many/comparison/"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def values(alice: User) -> Matrix:
     """Of the runs of the collection `scored`, best first."""
     drawn = simulated(RUNS, TOPICS)

@@ -29,8 +29,10 @@ from runs.services.tracking.parameters import store_parameters
 from tests.conftest import GOOD, POOR
 from tests.metrics.drawings import lines, sides, words
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, api, collection, module_data, submit
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 Submit = Callable[..., Run]
 # The charts with a row for each run, and what each is asked for.
@@ -68,7 +70,7 @@ def make_explained(alice: User, runs: int) -> Collection:
     return collection
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pair(submit: Submit) -> list[Run]:
     return [submit(GOOD), submit(POOR)]
 

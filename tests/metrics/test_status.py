@@ -16,8 +16,10 @@ from metrics.models import DispatcherRound, Evaluation
 from metrics.services.queue import lifecycle
 from runs.models import Collection, User
 from tests.conftest import GOOD, POOR, client_of, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 
 def submit(api: APIClient, content: str, tag: str, collection: str = "small") -> str:
@@ -30,7 +32,7 @@ def queue_of(api: APIClient, run: str) -> Any:
     return api.get(f"/api/v1/runs/{run}/").json()["status"]["queue"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def three(api: APIClient, collection: str) -> list[str]:
     """Three queued runs in the order of submission, the last in a collection of its own."""
     api.post("/api/v1/collections/", {"slug": "other", "name": "Other"})

@@ -25,8 +25,10 @@ from runs.models import Run, User
 from runs.services.audit.slots import SLOTS, Slots
 from runs.services.storage.files import read_stored
 from tests.conftest import GOOD, POOR, client_of, upload
+from tests.shared_data import alice, api, collection, module_data, submit
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 SMALL = "/api/v1/collections/small"
 BOARD = f"{SMALL}/leaderboard/"
 # Measures that nothing stores.
@@ -34,7 +36,7 @@ ODD = ",".join(f"nDCG(dis='jk',b={base})@{base}" for base in range(3, 13))
 GONE = "waitress.client_disconnected"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def runs(submit: Callable[..., Run]) -> list[Run]:
     return [submit(GOOD), submit(POOR)]
 
@@ -292,10 +294,11 @@ def test_work_ends_at_its_time(anonymous: APIClient, runs: list[Run], settings: 
 def test_an_upload_is_read_no_further_when_its_client_has_left(
     api: APIClient, collection: str
 ) -> None:
-    answer = api.post(f"{SMALL}/runs/", GOOD, content_type="text/plain", **{GONE: lambda: True})
+    content = GOOD.replace("good", "left")
+    answer = api.post(f"{SMALL}/runs/", content, content_type="text/plain", **{GONE: lambda: True})
     assert problem(answer) == (408, "client_left")
-    assert not Run.objects.exists()
-    assert upload(api, "collections/small/runs/", GOOD).status_code == 202
+    assert not Run.objects.filter(tag="left").exists()
+    assert upload(api, "collections/small/runs/", content).status_code == 202
 
 
 def test_a_stored_file_is_not_taken_for_damaged_where_its_reader_leaves(runs: list[Run]) -> None:
