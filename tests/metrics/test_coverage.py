@@ -24,8 +24,10 @@ from metrics.services.values.coverage import percent
 from runs.models import Run, User
 from tests.client.inside import hub_inside
 from tests.conftest import evaluate_all, upload
+from tests.shared_data import alice, api, module_data
 from tests.web.test_pages import text_of
 
+__all__ = ["alice", "api", "module_data"]
 pytestmark = [pytest.mark.django_db, pytest.mark.words]
 TOPICS = range(1, 13)
 WHERE = "/api/v1/collections/pool/"
@@ -71,7 +73,7 @@ RUNS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pool(api: APIClient) -> dict[str, str]:
     """The runs of a collection by their tags."""
     fields = {"slug": "pool", "name": "Pool", "measures": ["nDCG@10", "AP", "Bpref", "Compat"]}
@@ -84,9 +86,11 @@ def pool(api: APIClient) -> dict[str, str]:
     return {run.tag: str(run.pk) for run in Run.objects.all()}
 
 
-def compared(api: APIClient, pool: dict[str, str], *tags: str, **query: str) -> Any:
+def compared(
+    api: APIClient, pool: dict[str, str], *tags: str, where: str = WHERE, **query: str
+) -> Any:
     runs = ",".join(pool[tag] for tag in tags)
-    answer = api.get(f"{WHERE}comparison/", {"runs": runs, "measures": "nDCG@10", **query})
+    answer = api.get(f"{where}comparison/", {"runs": runs, "measures": "nDCG@10", **query})
     assert answer.status_code == 200, answer.content
     return answer.json()
 
@@ -334,15 +338,17 @@ def test_a_share_is_whole_only_if_it_is(share: float, text: str) -> None:
 def test_two_runs_of_trec_covid(api: APIClient, real_data: Path) -> None:
     """Their difference is three times as large with the documents of the one that nobody judged."""
     folder = real_data / "trec-covid-round1"
-    fields = {"slug": "pool", "name": "Round 1", "measures": ["nDCG@10"]}
+    fields = {"slug": "covid", "name": "Round 1", "measures": ["nDCG@10"]}
     assert api.post("/api/v1/collections/", fields).status_code == 201
-    upload(api, "collections/pool/qrels/", (folder / "qrels/qrels-rnd1.txt").read_text())
+    upload(api, "collections/covid/qrels/", (folder / "qrels/qrels-rnd1.txt").read_text())
     for tag in ("BM25R2", "IRIT_marked_base"):
         content = gzip.decompress((folder / f"runs/{tag}.gz").read_bytes())
-        assert upload(api, "collections/pool/runs/", content, tag=tag).status_code == 202
+        assert upload(api, "collections/covid/runs/", content, tag=tag).status_code == 202
     evaluate_all()
-    runs = {run.tag: str(run.pk) for run in Run.objects.all()}
-    (measure,) = compared(api, runs, "IRIT_marked_base", "BM25R2")["measures"]
+    runs = {run.tag: str(run.pk) for run in Run.objects.filter(collection__slug="covid")}
+    (measure,) = compared(
+        api, runs, "IRIT_marked_base", "BM25R2", where="/api/v1/collections/covid/"
+    )["measures"]
     (pair,) = measure["pairs"]
     assert pair["difference"] == pytest.approx(0.2700, abs=5e-5)
     assert pair["tests"]["paired_t"]["withheld"] == "depends_on_judging"
@@ -358,18 +364,20 @@ def test_two_runs_of_trec_covid(api: APIClient, real_data: Path) -> None:
 @pytest.mark.real_data
 def test_an_arm_that_never_ran(api: APIClient, alice: User, real_data: Path) -> None:
     folder = real_data / "field-cases/04-arm-never-ran"
-    fields = {"slug": "pool", "name": "Arms", "measures": ["nDCG@10"]}
+    fields = {"slug": "arms", "name": "Arms", "measures": ["nDCG@10"]}
     assert api.post("/api/v1/collections/", fields).status_code == 201
-    upload(api, "collections/pool/qrels/", (folder / "qrels.txt").read_text())
+    upload(api, "collections/arms/qrels/", (folder / "qrels.txt").read_text())
     for tag in ("good", "fts5", "wrongids"):
         content = (folder / f"{tag}.run").read_text()
-        assert upload(api, "collections/pool/runs/", content, tag=tag).status_code == 202
+        assert upload(api, "collections/arms/runs/", content, tag=tag).status_code == 202
     evaluate_all()
-    runs = {run.tag: str(run.pk) for run in Run.objects.all()}
+    runs = {run.tag: str(run.pk) for run in Run.objects.filter(collection__slug="arms")}
     for other, reason in (("fts5", "few_topics_answered"), ("wrongids", "nothing_judged")):
-        (measure,) = compared(api, runs, "good", other)["measures"]
+        (measure,) = compared(api, runs, "good", other, where="/api/v1/collections/arms/")[
+            "measures"
+        ]
         assert measure["pairs"][0]["tests"]["paired_t"]["withheld"] == reason
         assert reason in codes_of(measure)
-        gate = hub_inside(alice).collection("pool").gate
+        gate = hub_inside(alice).collection("arms").gate
         assert gate("good", other, "nDCG@10 no-worse-than 0.01").undecided
         assert gate(other, "good", "nDCG@10 no-worse-than 0.01").undecided
