@@ -63,6 +63,9 @@ def test_every_chart_comes_in_every_format(
     for form, beginning in beginnings.items():
         answer = chart(anonymous, pair[0], f"{name}.{form}")
         assert answer.content.startswith(beginning), form
+        if form == "svg":
+            # No picture names another host.
+            assert not re.findall(r"https?://(?!www\.w3\.org/)", answer.content.decode())
         assert answer["Cache-Control"] == "private, max-age=600"
     specification = chart(anonymous, pair[0], f"{name}.json", live="true").json()
     assert specification["width"] == "container"
@@ -74,8 +77,9 @@ def test_a_chart_keeps_to_altairs_schema_in_every_look(pair: tuple[Run, Run], na
     asked = RunChartRequest(pair[0], find_evaluation(run=pair[0]), {"topic": "1"})
     figure = RUN_CHARTS[name](asked)
     for theme in PALETTES:
-        for size in SIZES:
-            assert figure.draw(Look(theme, size)).to_dict(validate=True)
+        assert figure.draw(Look(theme)).to_dict(validate=True)
+    for size in SIZES:
+        assert figure.draw(Look(size=size)).to_dict(validate=True)
     assert figure.draw(Look(live=True)).to_dict(validate=True)
 
 
@@ -84,7 +88,8 @@ def test_a_chart_keeps_to_altairs_schema_in_every_look(pair: tuple[Run, Run], na
 def test_every_picture_is_as_large_as_it_says(
     anonymous: APIClient, pair: tuple[Run, Run], name: str
 ) -> None:
-    for size, (width, height) in SIZES.items():
+    for size in SIZES if name == "curve" else ("narrow", "wide"):
+        width, height = SIZES[size]
         svg = ET.fromstring(chart(anonymous, pair[0], f"{name}.svg", size=size).content)
         assert (svg.get("width"), svg.get("height")) == (str(width), str(height)), size
 
@@ -108,12 +113,6 @@ def test_a_curve_is_a_picture_with_a_title(
     assert f"{measure.removesuffix('@10')} of run good" in told
     assert "the mean of 3 topics at ranks 1 to 20; dashed: the ideal rankings" in told
     assert {"good", "ideal"} <= set(told)
-
-
-def test_no_picture_names_another_host(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
-    for name in RUN_CHARTS:
-        svg = chart(anonymous, pair[0], f"{name}.svg").content.decode()
-        assert not re.findall(r"https?://(?!www\.w3\.org/)", svg), name
 
 
 @pytest.mark.parametrize(
