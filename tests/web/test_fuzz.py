@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tests.web.fuzzing import World
 
 # Of those made up, most are made on SQLite.
-CASES = int(os.environ.get("EVALHUB_TEST_API_CASES", "250"))
+CASES = int(os.environ.get("EVALHUB_TEST_API_CASES", "120"))
 ON_POSTGRESQL = CASES // 5
 SEED = int(os.environ.get("EVALHUB_TEST_API_SEED", "1"))
 
