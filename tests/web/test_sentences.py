@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import cache, wraps
 from html import unescape
 from inspect import CO_NEWLOCALS
 from pathlib import Path
@@ -343,9 +343,12 @@ def test_what_is_said_elsewhere_is_in_the_code_and_in_the_test_that_is_named(
     )
     pieces = [piece.strip() for piece in row["said"].split("\N{HORIZONTAL ELLIPSIS}")]
     assert (row["code"] or max(pieces, key=len)[:30]) in function
-    sources = sources_of("py", "html")
-    # A text goes on in the next line.
-    lines = " ".join(re.sub(r"\"\s*\n\s*f?\"", "", path.read_text()) for path in sources)
-    text = re.sub(r"\s+", " ", lines)
     for piece in pieces:
-        assert piece in text, piece
+        assert piece in text_of_sources(), piece
+
+
+@cache
+def text_of_sources() -> str:
+    # A text goes on in the next line.
+    lines = (re.sub(r"\"\s*\n\s*f?\"", "", path.read_text()) for path in sources_of("py", "html"))
+    return re.sub(r"\s+", " ", " ".join(lines))
