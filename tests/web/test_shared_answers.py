@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.words, pytest.mark.slow, pytest.mark.usefixtures("answ
 MEANT = {
     "baseline": "label:main",
     "family": "label:main",
-    "filter": "own",
+    "filter": "own:yes",
     "other": "label:main",
     "run": "label:main",
     "runs": "label:main,{run}",
@@ -56,7 +56,7 @@ def labelled(people: People, run: str) -> None:
     )
     evaluate_all()
     move_label(run=Run.objects.get(pk=late.json()["id"]), name="main", user=None)
-    query = "filter=own&baseline=label%3Amain"
+    query = "filter=own%3Ayes&baseline=label%3Amain"
     collection = Collection.objects.get(slug="one")
     View.objects.create(
         collection=collection, code="named", query=query, scope=View.Scope.COLLECTION
