@@ -46,10 +46,12 @@ class Rig:
         return dict(evaluation)
 
     def wait_for(self, run: str, state: str, seconds: float = 30.0) -> None:
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, 0.02
         while self.client.get(run).json()["status"]["state"] != state:
             assert time.monotonic() < deadline, self.evaluation(run)
-            time.sleep(0.05)
+            time.sleep(pause)
+            # A question costs processor time that what is waited for needs.
+            pause = min(pause * 1.2, 0.3)
 
     def ask_comparison(self, seed: int) -> str:
         """The address of a new comparison of all evaluated runs."""
@@ -62,13 +64,14 @@ class Rig:
     def wait_for_comparison(
         self, address: str, state: str, seconds: float = 30.0
     ) -> dict[str, Any]:
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, 0.02
         while True:
-            told = self.client.get(address).json()["comparison"]
-            if told["state"] == state:
-                return dict(told)
-            assert time.monotonic() < deadline, told
-            time.sleep(0.05)
+            comparison = self.client.get(address).json()["comparison"]
+            if comparison["state"] == state:
+                return dict(comparison)
+            assert time.monotonic() < deadline, comparison
+            time.sleep(pause)
+            pause = min(pause * 1.2, 0.3)
 
     @contextlib.contextmanager
     def worker(self, slow: float = 0.0, limit: str = "") -> Iterator[subprocess.Popen[bytes]]:
