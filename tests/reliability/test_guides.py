@@ -7,12 +7,14 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.reliability.servers import ROOT, Server, clean_environment, embedded_server
+from tests.reliability.servers import ROOT, START_SECONDS, Server, clean_environment, free_port
 
 GUIDES = [
     "compare-two-systems",
@@ -27,9 +29,14 @@ GUIDES = [
     "cost",
     "ci",
 ]
-USERS = (
-    "from runs.models import User; [User.objects.create_user(name) for name in ('bob', 'carol')]"
-)
+# Two users without rights; the last one's token is printed.
+USERS = """
+from django.core.management import call_command
+from runs.models import User
+for name in ("bob", "carol"):
+    User.objects.create_user(name)
+call_command("create_token", "carol")
+"""
 # What has no id, date or hash in it is printed to the letter.
 EXACT = (
     "| ",
@@ -49,49 +56,66 @@ EXACT = (
 EVH = f'evh() {{ {sys.executable} -m evalhub.client "$@"; }}\n'
 
 
+@dataclass
+class Site:
+    server: Server
+    # Of a user without rights.
+    participant: str
+
+    def run_script(self, script: str, folder: Path) -> str:
+        """Run a guide's commands with tokens and the address of this site; return what they print."""
+        script = script.replace("PARTICIPANT=evh_...", f"PARTICIPANT={self.participant}")
+        script = script.replace("evh_...", self.server.token)
+        script = script.replace("http://127.0.0.1:8000", self.server.url)
+        own = shlex.join(
+            f"{name}={value}"
+            for name, value in self.server.environment.items()
+            if name.startswith("EVALHUB_")
+        )
+        commands = EVH + f'evalhub() {{ env {own} {sys.executable} -m evalhub "$@"; }}\n'
+        command = ["bash", "-euo", "pipefail", "-c", commands + script]
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with the demo's collections, the README's `tiny`, and two users without rights."""
-    data = tmp_path_factory.mktemp("guides")
-    demo = [sys.executable, "-m", "evalhub", "demo", "--no-serve"]
-    subprocess.run(
-        demo, env=clean_environment(data), cwd=ROOT, check=True, capture_output=True, timeout=120
-    )
-    with embedded_server(data, EVALHUB_WEBHOOKS="on") as server:
-        server.manage("shell", "-c", USERS)
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The server of the demo with its collections, the README's `tiny`, and two users without rights."""
+    data, port = tmp_path_factory.mktemp("guides"), free_port()
+    environment = {**clean_environment(data), "EVALHUB_WEBHOOKS": "on", "PYTHONUNBUFFERED": "1"}
+    server, printed = Server(f"http://127.0.0.1:{port}", environment), data / "printed"
+    try:
+        server.prepare()
+        with printed.open("wb") as output:
+            command = [sys.executable, "-m", "evalhub", "demo", "--bind", f"127.0.0.1:{port}"]
+            server.processes.append(
+                subprocess.Popen(
+                    command, env=environment, cwd=ROOT, start_new_session=True, stdout=output
+                )
+            )
+        participant = re.findall(r"evh_\S+", server.manage("shell", "-v", "0", "-c", USERS))[-1]
+        deadline = time.monotonic() + START_SECONDS
+        while "A token to try the API with" not in printed.read_text():
+            assert time.monotonic() < deadline, printed.read_text()
+            time.sleep(0.2)
+        demo = Site(server, participant)
         readme = (ROOT / "README.md").read_text().partition("```sh\n")[2].partition("```")[0]
-        run_script(server, readme, data)
-        yield server
-
-
-def run_script(server: Server, script: str, folder: Path) -> str:
-    token = server.client().headers["Authorization"].removeprefix("Bearer ")
-    if "PARTICIPANT=evh_..." in script:
-        participant = re.findall(r"evh_\S+", server.manage("create_token", "carol"))[-1]
-        script = script.replace("PARTICIPANT=evh_...", f"PARTICIPANT={participant}")
-    script = script.replace("evh_...", token)
-    script = script.replace("http://127.0.0.1:8000", server.url)
-    own = shlex.join(
-        f"{name}={value}"
-        for name, value in server.environment.items()
-        if name.startswith("EVALHUB_")
-    )
-    commands = EVH + f'evalhub() {{ env {own} {sys.executable} -m evalhub "$@"; }}\n'
-    command = ["bash", "-euo", "pipefail", "-c", commands + script]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout
+        demo.run_script(readme, data)
+        yield demo
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("name", GUIDES)
-def test_every_line_of_a_guide_works(site: Server, tmp_path: Path, name: str) -> None:
+def test_every_line_of_a_guide_works(site: Site, tmp_path: Path, name: str) -> None:
     text = (ROOT / f"docs/how-to/{name}.md").read_text()
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     for script in (block for kind, block in blocks if kind == "bash"):
         (tmp_path / "evalhub-submit.sh").write_text(script)
-    printed = run_script(site, "".join(block for kind, block in blocks if kind == "sh"), tmp_path)
+    printed = site.run_script("".join(block for kind, block in blocks if kind == "sh"), tmp_path)
     said = [line for kind, block in blocks if not kind for line in block.splitlines()]
     exact = [line for line in said if line.startswith(EXACT) and "build-28" not in line]
     assert exact or name in ("sessions", "webhooks")
@@ -110,11 +134,11 @@ def numbers_in(answer: object, name: str = "") -> Iterator[tuple[str, float]]:
         yield name, float(answer)
 
 
-def test_the_example_of_a_comparison_is_an_answer(site: Server) -> None:
+def test_the_example_of_a_comparison_is_an_answer(site: Site) -> None:
     """The numbers of docs/api/comparisons.md are those that the demo's collection gives."""
     page = (ROOT / "docs/api/comparisons.md").read_text()
     example = page.partition("```json\n")[2].partition("```")[0]
-    with site.client() as api:
+    with site.server.client() as api:
         asked = "collections/simulated/comparison/?measures=nDCG@10&tests=paired_t,wilcoxon&limit=1"
         real = set(numbers_in(api.get(asked).raise_for_status().json()))
     said = [
