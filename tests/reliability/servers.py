@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -165,6 +166,45 @@ def clean_environment(data: Path) -> dict[str, str]:
         "EVALHUB_SECRET_KEY": SECRET_KEY,
         "EVALHUB_BOARD_SECONDS": "0",
     }
+
+
+# Each command as the console script runs it, with what it prints.
+_COMMANDS = """
+import io, json, sys
+from evalhub.cli import main
+
+real, done = sys.stdout, []
+sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+for arguments in json.loads(sys.argv[1]):
+    sys.argv, code = ["evalhub", *arguments], 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else bool(end.code)
+        if code is True:
+            sys.stderr.write(end.code)
+    done.append((code, sys.stdout.getvalue(), sys.stderr.getvalue()))
+    for stream in (sys.stdout, sys.stderr):
+        stream.seek(0)
+        stream.truncate()
+json.dump(done, real)
+"""
+
+
+def run_commands(
+    environment: dict[str, str], *commands: Sequence[str], within: Sequence[str] = ()
+) -> list[subprocess.CompletedProcess[str]]:
+    """Run several commands of EvalHub in one process, which takes as long to start as they take together; `within` is
+    the beginning of a command line that starts it."""
+    start = [*within, sys.executable, "-c", _COMMANDS, json.dumps(commands)]
+    done = subprocess.run(
+        start, env=environment, cwd=ROOT, check=False, capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return [
+        subprocess.CompletedProcess(command, *each)
+        for command, each in zip(commands, json.loads(done.stdout), strict=True)
+    ]
 
 
 @cache

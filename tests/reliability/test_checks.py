@@ -23,7 +23,7 @@ from evalhub.operating.checks import (
 )
 from evalhub.serving.worker import CheckStep
 from tests.reliability.rigs import OwnRedis, installed, own_redis
-from tests.reliability.servers import ROOT, clean_environment
+from tests.reliability.servers import ROOT, Server, clean_environment, run_commands
 
 
 def ids(messages: list[Any]) -> list[str]:
@@ -108,15 +108,11 @@ def test_a_lease_is_neither_too_short_nor_too_long(
     assert (check_lease() == []) == sound
 
 
-@pytest.mark.parametrize("command", [("serve", "--bind", "127.0.0.1:1"), ("worker",)])
-def test_commands_refuse_what_the_checks_refuse(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_commands_refuse_what_the_checks_refuse(tmp_path: Path) -> None:
     environment = {**clean_environment(tmp_path), "EVALHUB_LEASE_SECONDS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "evalhub", *command],
-        env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "evalhub.E004" in done.stderr
+    for done in run_commands(environment, ["serve", "--bind", "127.0.0.1:1"], ["worker"]):
+        assert done.returncode == 1, done
+        assert "evalhub.E004" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -133,6 +129,7 @@ def test_what_serves_no_page_loads_none(tmp_path: Path, started: str) -> None:
     left_out = {"metrics.urls", "redis"}
     code = f"import sys\ntry:\n    exec({started!r})\nfinally:\n    assert not {left_out} & sys.modules.keys()"
     environment = {**clean_environment(tmp_path), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
+    Server("", environment).prepare()
     subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, check=True, timeout=60)
 
 

@@ -29,21 +29,7 @@ from evalhub.serving.worker import CheckStep
 from runs.models import Install
 from runs.services.storage.installs import WrongPlace, settle
 from tests.reliability.rigs import OwnRedis, installed, own_redis
-from tests.reliability.servers import ROOT, clean_environment, free_port
-
-
-def evalhub(data: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    environment = {**clean_environment(data), **settings}
-    command = [sys.executable, "-m", "evalhub", *arguments]
-    return subprocess.run(
-        command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True, timeout=120
-    )
-
-
-def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
-    assert done.returncode == 1, done
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
+from tests.reliability.servers import ROOT, clean_environment, free_port, run_commands
 
 
 def in_store(data: Path, statement: str) -> str:
@@ -67,8 +53,11 @@ def test_a_lost_database_is_not_begun_anew(tmp_path: Path) -> None:
     data, upload, sha256 = tmp_path / "data", tmp_path / "upload", "ab" * 32
     upload.write_bytes(b"1 Q0 d 1 1.0 tag\n")
     in_store(data, f"store.add(Path({str(upload)!r}), {sha256!r})")
-    for command in (["migrate"], ["serve", "--bind", f"127.0.0.1:{free_port()}"], ["sweep"]):
-        refused(evalhub(data, *command), "there is no database")
+    commands = (["migrate"], ["serve", "--bind", f"127.0.0.1:{free_port()}"], ["sweep"])
+    for done in run_commands(clean_environment(data), *commands):
+        assert done.returncode == 1, done
+        assert "there is no database" in done.stderr
+        assert "Traceback" not in done.stderr
     assert in_store(data, f"print(store.has({sha256!r}))") == "True\n"
     assert not (data / "evalhub.sqlite3").exists()
 

@@ -18,7 +18,7 @@ import pytest
 from evalhub.serving import processes
 from evalhub.serving.processes import abandoned_folders
 from runs.services.submissions.sweeping import delete_uploads_left_behind
-from tests.reliability.servers import ROOT, Server, clean_environment, embedded_server, free_port
+from tests.reliability.servers import ROOT, Server, clean_environment, free_port, run_commands
 
 # A web server until it dies: its environment, then the process that it becomes.
 OWNER = """
@@ -74,23 +74,8 @@ def test_uploads_of_dead_requests_go_when_the_only_server_starts(
     assert list((tmp_path / "uploads").iterdir()) == []
 
 
-def test_a_server_clears_up_and_a_second_one_says_that_the_port_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "uploads").mkdir()
-    (tmp_path / "uploads" / "cut-off").touch()
-    with embedded_server(tmp_path) as server:
-        assert list((tmp_path / "uploads").iterdir()) == []
-        address = server.url.removeprefix("http://")
-        second = evalhub(tmp_path / "second", "serve", "--bind", address)
-        assert second.returncode == 1
-        assert f"cannot listen at {address}: another program is listening there" in second.stderr
-        assert "Traceback" not in second.stderr
-
-
-@pytest.mark.parametrize("command", ["serve", "fsck"])
 @pytest.mark.parametrize("damage", ["cut", "other", "schema"])
-def test_a_damaged_database_is_named_with_what_to_do(
-    tmp_path: Path, command: str, damage: str
-) -> None:
+def test_a_damaged_database_is_named_with_what_to_do(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "evalhub.sqlite3"
     if damage == "cut":
         prepare(tmp_path)
@@ -103,12 +88,12 @@ def test_a_damaged_database_is_named_with_what_to_do(
         path.write_bytes(content.replace(b"CREATE TABLE", b"CREATE TABME"))
     else:
         path.write_bytes(b"this was a database once. " * 1000)
-    arguments = ["--bind", f"127.0.0.1:{free_port()}"] if command == "serve" else []
-    done = evalhub(tmp_path, command, *arguments)
-    assert done.returncode == 1
-    assert f"the database {path} is damaged" in done.stderr
-    assert "evalhub restore" in done.stderr
-    assert "Traceback" not in done.stderr
+    commands = (["fsck"], ["serve", "--bind", f"127.0.0.1:{free_port()}"])
+    for done in run_commands(clean_environment(tmp_path), *commands):
+        assert done.returncode == 1, done
+        assert f"the database {path} is damaged" in done.stderr
+        assert "evalhub restore" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> None:
@@ -126,7 +111,7 @@ def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> 
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(bytes(size))
-    fast, whole = evalhub(tmp_path, "fsck", "--fast"), evalhub(tmp_path, "fsck")
+    fast, whole = run_commands(clean_environment(tmp_path), ["fsck", "--fast"], ["fsck"])
     gone = "wrong dangling_row: row 1 of django_admin_log names one of runs_user that is not there"
     assert (fast.returncode, gone in fast.stdout, "database_damaged" in fast.stdout) == (
         1,
@@ -143,31 +128,25 @@ def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("command", "url", "said"),
+    ("url", "commands", "said"),
     [
-        (["fsck"], "", "Run evalhub migrate first."),
-        (["backup", "b.tar"], "", "Run evalhub migrate first."),
-        (["sweep"], "", "Run evalhub migrate first."),
-        (["fsck"], "postgres://nobody:wrong@127.0.0.1:1/none", "Check EVALHUB_DATABASE_URL."),
-        (
-            ["backup", "b.tar"],
-            "postgres://nobody:wrong@127.0.0.1:1/none",
-            "Check EVALHUB_DATABASE_URL.",
-        ),
+        ("", ("fsck", "backup", "sweep"), "Run evalhub migrate first."),
+        ("postgres://nobody:wrong@127.0.0.1:1/none", ("fsck", "backup"), "Check EVALHUB_DATABASE_URL."),
     ],
-)
+    ids=["not migrated", "away"],
+)  # fmt: skip
 def test_a_database_that_is_not_ready_is_said_in_a_sentence(
-    tmp_path: Path, command: list[str], url: str, said: str
+    tmp_path: Path, url: str, commands: tuple[str, ...], said: str
 ) -> None:
-    arguments = [argument.replace("b.tar", str(tmp_path / "b.tar")) for argument in command]
+    backup = str(tmp_path / "b.tar")
+    lines = [[command, backup] if command == "backup" else [command] for command in commands]
     environment = clean_environment(tmp_path)
     if url:
         environment["EVALHUB_DATABASE_URL"] = url
-    done = run(["-m", "evalhub", *arguments], env=environment, cwd=ROOT)
-    assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (1, True, False), (
-        done
-    )
-    assert "wrong@" not in done.stderr
+    for done in run_commands(environment, *lines):
+        seen = (done.returncode, said in done.stderr, "Traceback" in done.stderr)
+        assert seen == (1, True, False), done
+        assert "wrong@" not in done.stderr
 
 
 @pytest.mark.parametrize("closed", [True, False], ids=["stopped", "killed"])
@@ -187,21 +166,16 @@ def test_backup_and_fsck_work_on_a_disk_that_became_read_only(tmp_path: Path, cl
         data, log = tmp_path / "killed", tmp_path / "killed" / log.name
     assert log.exists() != closed
     script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
-    environment = {**clean_environment(data), "PYTHONPATH": str(ROOT)}
+    environment = clean_environment(data)
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = ["unshare", "--mount", "sh", "-c", script, str(data), *arguments]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
-        )
-
-    if run("true").returncode:
+    within = ["unshare", "--mount", "sh", "-c", script, str(data)]
+    if subprocess.run([*within, "true"], check=False, capture_output=True).returncode:
         pytest.skip("only root mounts a folder read-only")
-    assert run("touch", str(data / "x")).returncode == 1
-    checked = run(sys.executable, "-m", "evalhub", "fsck")
+    touched = subprocess.run([*within, "touch", str(data / "x")], check=False, capture_output=True)
+    assert touched.returncode == 1
+    checked, made = run_commands(environment, ["fsck"], ["backup", str(backup)], within=within)
     assert (checked.returncode, checked.stderr) == (0, ""), checked
     assert "fsck: 0 faults" in checked.stdout
-    made = run(sys.executable, "-m", "evalhub", "backup", str(backup))
     assert (made.returncode, made.stderr) == (0, ""), made
     with tarfile.open(backup) as tar:
         assert b'"late"' in tar.extractfile("rows/runs.team.jsonl").read()  # type: ignore[union-attr]
@@ -226,10 +200,6 @@ def test_a_worker_of_a_user_without_a_name_starts_in_silence(tmp_path: Path) -> 
 def prepare(data: Path) -> None:
     """Put a migrated database there."""
     Server("", clean_environment(data)).prepare()
-
-
-def evalhub(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run(["-m", "evalhub", *arguments], env=clean_environment(data), cwd=ROOT)
 
 
 def run(arguments: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
