@@ -22,26 +22,16 @@ from tests.reliability.servers import (
     FILES_URL,
     Server,
     clean_environment,
-    embedded_server,
     free_port,
 )
 
 
-@pytest.fixture
-def web(tmp_path: Path) -> Iterator[Server]:
-    port = free_port()
-    server = Server(f"http://127.0.0.1:{port}", clean_environment(tmp_path))
-    try:
-        server.prepare()
-        server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "2")
-        server.wait()
-        yield server
-    finally:
-        server.stop()
-
-
 def children(server: Server) -> list[psutil.Process]:
     return psutil.Process(server.processes[0].pid).children()
+
+
+def address_of(server: Server) -> tuple[str, int]:
+    return "127.0.0.1", httpx.URL(server.url).port or 0
 
 
 def stays(server: Server, seconds: float) -> bool:
@@ -58,7 +48,39 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_processes_are_replaced_while_others_are_answered(web: Server) -> None:
+@contextlib.contextmanager
+def web_server(folder: Path, processes: int, **settings: str) -> Iterator[Server]:
+    port = free_port()
+    server = Server(f"http://127.0.0.1:{port}", {**clean_environment(folder), **settings})
+    try:
+        server.prepare()
+        server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", str(processes))
+        server.wait()
+        yield server
+    finally:
+        server.stop()
+
+
+def end(server: Server, number: signal.Signals) -> None:
+    """End the process that listens; no other one outlives it."""
+    processes = children(server)
+    server.processes[0].send_signal(number)
+    server.processes[0].wait(10)
+    until(lambda: not any(process.is_running() for process in processes))
+    with contextlib.suppress(httpx.TransportError):
+        httpx.get(f"{server.url}/healthz")
+        pytest.fail("nobody listens any more")
+
+
+def test_processes_are_replaced_while_others_are_answered_and_end_with_a_killed_one(
+    tmp_path: Path,
+) -> None:
+    with web_server(tmp_path, processes=2) as web:
+        replace_processes(web)
+        end(web, signal.SIGKILL)
+
+
+def replace_processes(web: Server) -> None:
     wrong: list[object] = []
     ended = threading.Event()
 
@@ -86,37 +108,28 @@ def test_processes_are_replaced_while_others_are_answered(web: Server) -> None:
     assert httpx.get(f"{web.url}/healthz").status_code == 200
 
 
-def test_a_web_server_that_was_forked_replaces_itself_by_its_own_command(tmp_path: Path) -> None:
-    with embedded_server(tmp_path) as server:
-        supervisor = psutil.Process(server.processes[0].pid)
-        assert sorted(part.name() for part in supervisor.children()) == [
-            "evalhub web",
-            "evalhub worker",
-        ]
-        (listening,) = (part for part in supervisor.children() if part.name() == "evalhub web")
-        first = listening.children()
-        listening.send_signal(signal.SIGHUP)
-        until(lambda: not set(first) & set(listening.children()) and len(listening.children()) == 2)
-        assert listening.cmdline()[1:4] == ["-m", "evalhub", "web"]
-        assert listening.name() == "evalhub web"
-        assert httpx.get(f"{server.url}/healthz").status_code == 200
-        left = supervisor.children(recursive=True)
-    until(lambda: not any(process.is_running() for process in left))
+def test_a_web_server_that_was_forked_replaces_itself_by_its_own_command(embedded: Server) -> None:
+    supervisor = psutil.Process(embedded.processes[0].pid)
+    assert sorted(part.name() for part in supervisor.children()) == [
+        "evalhub web",
+        "evalhub worker",
+    ]
+    (listening,) = (part for part in supervisor.children() if part.name() == "evalhub web")
+    first = listening.children()
+    listening.send_signal(signal.SIGHUP)
+    until(lambda: not set(first) & set(listening.children()) and len(listening.children()) == 2)
+    assert listening.cmdline()[1:4] == ["-m", "evalhub", "web"]
+    assert listening.name() == "evalhub web"
+    assert httpx.get(f"{embedded.url}/healthz").status_code == 200
 
 
 def test_a_process_that_keeps_much_memory_is_replaced_when_no_request_is_in_hand(
     tmp_path: Path,
 ) -> None:
-    port = free_port()
+    """And ends with the one that listens, which is told to."""
     # Every process has more than a megabyte from its start.
-    server = Server(
-        f"http://127.0.0.1:{port}", {**clean_environment(tmp_path), "EVALHUB_WEB_MEMORY_MB": "1"}
-    )
-    try:
-        server.prepare()
-        server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
-        server.wait()
-        with socket.create_connection(("127.0.0.1", port)) as sender:
+    with web_server(tmp_path, processes=1, EVALHUB_WEB_MEMORY_MB="1") as server:
+        with socket.create_connection(address_of(server)) as sender:
             sender.sendall(
                 b"POST /api/v1/collections/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{"
             )
@@ -127,21 +140,7 @@ def test_a_process_that_keeps_much_memory_is_replaced_when_no_request_is_in_hand
             assert sender.recv(1000).startswith(b"HTTP/1.1 401 ")
             until(lambda: first not in children(server) and len(children(server)) == 1)
         server.wait()
-    finally:
-        server.stop()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_no_process_outlives_the_one_that_listens(web: Server, number: signal.Signals) -> None:
-    with httpx.Client(base_url=web.url) as client:
-        assert client.get("/healthz").status_code == 200
-        processes = children(web)
-        web.processes[0].send_signal(number)
-        web.processes[0].wait(10)
-        until(lambda: not any(process.is_running() for process in processes))
-        with contextlib.suppress(httpx.TransportError):
-            client.get("/healthz")
-            pytest.fail("nobody listens any more")
+        end(server, signal.SIGTERM)
 
 
 def test_a_server_without_its_database_and_store_starts_and_says_so(tmp_path: Path) -> None:
@@ -188,8 +187,7 @@ ASK = b"GET /api/v1/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 def all_sent(server: Server, request: bytes, *, close: bool = False) -> bytes:
     """Everything that the server sends until it ends the connection; with `close` the client ends its half first."""
-    address = ("127.0.0.1", httpx.URL(server.url).port or 0)
-    with socket.create_connection(address, timeout=30) as connection:
+    with socket.create_connection(address_of(server), timeout=30) as connection:
         connection.sendall(request)
         if close:
             connection.shutdown(socket.SHUT_WR)
