@@ -12,7 +12,7 @@ import httpx
 from evalhub.operating.simulation import simulate_collection
 from tests.reliability.servers import Server, wait_until_evaluated
 
-READERS, ACTIVATIONS = 4, 8
+READERS, ACTIVATIONS = 4, 5
 MORE = "&" * 40
 # Of a run, a pair and all runs; each number makes another address.
 ADDRESSES = (

@@ -10,7 +10,7 @@ import httpx
 from evalhub.operating.simulation import TEXTBOOK_RUN
 from tests.reliability.servers import Server
 
-ENTRIES, SLOTS = 200, 3
+ENTRIES, SLOTS = 64, 3
 PHASE = {
     "slug": "task",
     "name": "Task",

@@ -10,7 +10,7 @@ import httpx
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from tests.reliability.servers import Server
 
-REQUESTS, QUOTA = 200, 5
+REQUESTS, QUOTA = 64, 5
 
 
 def test_parallel_submissions_get_exactly_the_quota(server: Server) -> None:
