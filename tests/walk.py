@@ -11,6 +11,7 @@ and lambdas, not of comprehensions, which are no calls on a newer Python.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from datetime import timedelta
 from multiprocessing import get_context
@@ -45,15 +46,16 @@ def run_text(seed: int) -> str:
 
 def prepare() -> dict[str, str]:
     """Fill the database; return the id of a run, and a token of somebody who may submit and enter."""
-    from django.core.management import call_command
+    from django.conf import settings
     from django.utils import timezone
 
     from runs.models import ALL_SCOPES, ApiToken, User
     from runs.services.storage.installs import settle
     from tests.campaigns.worlds import make_campaign, make_team, register
     from tests.conftest import evaluate_all, upload
+    from tests.reliability.servers import prepared_database
 
-    call_command("migrate", verbosity=0)
+    shutil.copy(prepared_database()[0], settings.EVALHUB_DATA)
     settle()
     olga, ann = make_team("lab", "olga")["olga"], make_team("apples", "ann")["ann"]
 
