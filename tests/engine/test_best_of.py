@@ -20,11 +20,12 @@ def histories(count: int, versions: int, topics: int, seed: int = 11) -> np.ndar
 @pytest.mark.slow
 @pytest.mark.parametrize("topics", [25, 50])
 def test_equal_versions_seldom_lie_beyond_the_band(topics: int) -> None:
-    """Of 1,000 histories of ten equal versions, 3 to 7 % end above it."""
+    """Of 400 histories of ten equal versions, 5 % end above it, or 20: their standard deviation is
+    4.4, of which three are allowed."""
     above = 0
-    for values in histories(1_000, 10, topics):
+    for values in histories(400, 10, topics):
         above += values.mean(axis=1).max() > reach_of_equals(values)[-1]
-    assert 30 <= above <= 70
+    assert 7 <= above <= 33
 
 
 def test_a_better_version_lies_beyond_the_band_in_either_direction() -> None:

@@ -23,7 +23,7 @@ from tests.engine.calibration import (
     simulate,
 )
 
-COLLECTIONS, RESAMPLES = 1000, 999
+COLLECTIONS, RESAMPLES = 1000, 499
 ALONE = [name for name, test in TESTS.items() if not test.simultaneous]
 TOGETHER = [name for name, test in TESTS.items() if test.simultaneous]
 # The share that a test must find. Counts of 50 topics do not reach 5 per cent: 17 wins have p =

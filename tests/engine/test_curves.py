@@ -21,7 +21,7 @@ from tests.engine.build import Qrels, Run, judged_run, ranked
 from tests.engine.test_against_pytrec_eval import random_collection
 
 DEPTH = 70
-SEEDS = range(8)
+SEEDS = range(3)
 NORMALISED = [
     "nCG",
     "nDCG",
@@ -171,18 +171,16 @@ def test_a_pooled_figure_without_any_gain_is_0_and_without_its_run_an_error() ->
         measure.aggregate(values)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize("measure", EVERY)
-def test_the_band_is_student_s_interval_of_the_topics(measure: str, confidence: float) -> None:
+def test_the_band_is_student_s_interval_of_the_topics(measure: str) -> None:
     ours = drawn(measure, *random_collection(3))
-    band = ours.band(confidence)
-    assert band is not None
-    theirs = [
-        stats.ttest_1samp(column, 0.0).confidence_interval(confidence) for column in ours.topics.T
-    ]
-    np.testing.assert_allclose(band[0], [interval.low for interval in theirs], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(band[1], [interval.high for interval in theirs], rtol=0, atol=1e-9)
+    theirs = stats.ttest_1samp(ours.topics, 0.0)
+    for confidence in (0.5, 0.95, 0.999):
+        band = ours.band(confidence)
+        assert band is not None
+        interval = theirs.confidence_interval(confidence)
+        np.testing.assert_allclose(band[0], interval.low, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(band[1], interval.high, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("measure", NORMALISED)
@@ -289,7 +287,7 @@ def test_the_ideal_ranking_needs_as_many_ranks_as_the_ideal(levels: list[int]) -
 
 @pytest.mark.parametrize("measure", ["CG", "DCG(gains='0-1-10-100',dis='jk')", "R"])
 def test_runs_are_read_against_the_best_of_them(measure: str) -> None:
-    views = [judged_run(*random_collection(seed)) for seed in SEEDS]
+    views = [judged_run(*random_collection(seed)) for seed in range(8)]
     found = against_best([readings(view, curve_measure(measure), 20) for view in views], 20)
     assert found is not None
     means = [curve(view, curve_measure(measure), 200).mean.tolist() for view in views]

@@ -140,8 +140,8 @@ def test_power_is_the_integral(topics: int, alpha: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1])
 def test_the_topics_needed_are_the_fewest_with_the_power(alpha: float) -> None:
-    ratios = np.geomspace(0.01, 4, 25)
-    found = topics_for_tost(np.ones(25), 1.0, alpha), topics_for_tost(1 / ratios, 1.0, alpha)
+    ratios = np.geomspace(0.01, 4, 9)
+    found = topics_for_tost(np.ones(9), 1.0, alpha), topics_for_tost(1 / ratios, 1.0, alpha)
     assert len(set(found[0])) == 1
     for ratio, topics in zip(ratios.tolist(), found[1].astype(int).tolist(), strict=True):
         assert chance(topics, ratio * np.sqrt(topics), alpha) >= 0.8 - 1e-9

@@ -29,20 +29,20 @@ def value(measure: str, run: JudgedRun) -> float:
     return float(only)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("measure", NAIVE)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_topic_agrees_with_a_loop_over_its_documents(measure: str, seed: int) -> None:
+def test_every_topic_agrees_with_a_loop_over_its_documents(seed: int) -> None:
     qrels, run = random_collection(seed)
-    expected = [NAIVE[measure](topic) for topic in topics(qrels, run)]
-    np.testing.assert_allclose(
-        parse_measure(measure).compute(judged_run(qrels, run)), expected, rtol=0, atol=1e-9
-    )
+    judged, plain = judged_run(qrels, run), list(topics(qrels, run))
+    for measure, loop in NAIVE.items():
+        expected = [loop(topic) for topic in plain]
+        np.testing.assert_allclose(
+            parse_measure(measure).compute(judged), expected, rtol=0, atol=1e-9, err_msg=measure
+        )
 
 
 @pytest.mark.slow
 def test_expected_search_length_is_the_mean_over_random_orders_of_ties() -> None:
-    for seed in SEEDS:
+    for seed in range(2):
         qrels, run = random_collection(seed)
         expected = [expected_search_length(topic) for topic in topics(qrels, run)]
         np.testing.assert_allclose(

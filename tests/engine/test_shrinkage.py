@@ -16,7 +16,7 @@ from metrics.engine.significance.shrinkage import chances_to_be_best, expected_m
 from tests.engine.test_real_scores import matrix
 
 World = Callable[[np.random.Generator], tuple[Matrix, Floats]]
-WORLDS = 100
+WORLDS = 60
 
 
 def test_the_estimate_is_near_the_greatest_likelihood() -> None:
@@ -136,7 +136,7 @@ def test_the_best_of_many_is_expected_where_it_is(world: World, equal: int | Non
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_winners_lead_less_on_other_topics_and_are_expected_to(real_data: Path) -> None:
-    """13 matrices of scores, their topics in two halves 100 times: the winner's lead, seen, expected and elsewhere.
+    """13 matrices of scores, their topics in two halves 20 times: the winner's lead, seen, expected and elsewhere.
 
     The ratios are those of this estimate; drawn together as one field the runs had 1.12.
     """
@@ -144,7 +144,7 @@ def test_winners_lead_less_on_other_topics_and_are_expected_to(real_data: Path) 
     for number, path in enumerate(sorted((real_data / "score-matrices-urbano2019").glob("*.csv"))):
         _, values = matrix(real_data, path.name)
         leads = []
-        for split in range(100):
+        for split in range(20):
             topics = np.random.default_rng((number, split)).permutation(values.shape[1])
             here, elsewhere = np.split(topics, [len(topics) // 2])
             means, expected = values[:, here].mean(axis=1), expected_means(values[:, here]).means

@@ -69,7 +69,7 @@ def one(measure: str, run: JudgedRun) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("rel", "alpha", "beta"), [(1, 0.5, 0.5), (2, 0.25, 0.8), (1, 1.0, 0.3)])
 def test_every_topic_agrees_with_ndeval_to_nine_decimals(
     seed: int, rel: int, alpha: float, beta: float
@@ -117,17 +117,18 @@ def test_every_topic_agrees_with_ir_measures_under_its_names(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAIVE)
 @pytest.mark.parametrize(("rel", "judged_only"), [(1, False), (2, False), (0, False), (1, True)])
-def test_every_topic_agrees_with_a_loop_over_its_documents(
-    name: str, rel: int, judged_only: bool
-) -> None:
-    for seed in range(3):
+def test_every_topic_agrees_with_a_loop_over_its_documents(rel: int, judged_only: bool) -> None:
+    for seed in range(2):
         qrels, run = random_qrels(seed)
-        measure = parse_measure(name.format(f"rel={rel},judged_only={judged_only}"))
-        expected = [NAIVE[name](topic) for topic in topics(qrels, run, rel, judged_only)]
-        values = measure.compute(judged_by_subtopic(qrels, run))
-        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-9)
+        judged = judged_by_subtopic(qrels, run)
+        plain = list(topics(qrels, run, rel, judged_only))
+        for name, loop in NAIVE.items():
+            measure = parse_measure(name.format(f"rel={rel},judged_only={judged_only}"))
+            expected = [loop(topic) for topic in plain]
+            np.testing.assert_allclose(
+                measure.compute(judged), expected, rtol=0, atol=1e-9, err_msg=name
+            )
 
 
 # The ten documents of Clarke et al., SIGIR 2008, by the subtopics that their printed gain vectors

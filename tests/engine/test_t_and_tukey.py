@@ -14,7 +14,7 @@ from metrics.engine.significance.families import Pairs, Rule, compare_family
 from metrics.engine.significance.pairs import Matrix, Options
 from tests.engine.test_real_scores import matrix
 
-RUNS = 15
+RUNS = 8
 
 
 def residual(values: Matrix) -> tuple[float, int]:
@@ -45,8 +45,9 @@ def drawn(folder: Path, name: str, topics: int) -> Matrix:
 
 @pytest.mark.slow
 @pytest.mark.real_data
-@pytest.mark.parametrize("name", ["adhoc6_ap.csv", "adhoc7_rr.csv", "web2011_err20.csv"])
-@pytest.mark.parametrize("topics", [10, 25, 50])
+@pytest.mark.parametrize(
+    ("name", "topics"), [("adhoc6_ap.csv", 10), ("web2011_err20.csv", 25), ("adhoc7_rr.csv", 50)]
+)
 def test_p_is_the_larger_one_of_both_tests(real_data: Path, name: str, topics: int) -> None:
     values = drawn(real_data, name, topics)
     first, second = Pairs(RUNS).indices()
