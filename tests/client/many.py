@@ -115,6 +115,7 @@ def wait_until_free(url: str) -> None:
 
 
 def send_under_kills(
+    server: Server,
     folder: Path,
     *,
     runs: int,
@@ -127,54 +128,51 @@ def send_under_kills(
     start = time.monotonic()
     megabytes = write_runs(folder / "runs", runs, topics, documents)
     journal = folder / "journal"
-    with embedded_server(folder / "data") as server:
-        config = prepare(server, folder, topics, documents)
-        environment = {
-            **os.environ, "EVH_URL": server.url, "EVH_TOKEN": config.token, "EVH_CONFIG": str(folder / "none"),
-        }  # fmt: skip
-        command = [
-            sys.executable,
-            "-m",
-            "evalhub.client",
-            "submit",
-            COLLECTION,
-            str(folder / "runs"),
-            "--wait",
-            "--quiet",
-        ]
-        command += ["--journal", str(journal), "--parallel", str(parallel)]
+    config = prepare(server, folder, topics, documents)
+    environment = {
+        **os.environ, "EVH_URL": server.url, "EVH_TOKEN": config.token, "EVH_CONFIG": str(folder / "none"),
+    }  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "evalhub.client",
+        "submit",
+        COLLECTION,
+        str(folder / "runs"),
+        "--wait",
+        "--quiet",
+    ]
+    command += ["--journal", str(journal), "--parallel", str(parallel)]
 
-        def sender() -> subprocess.Popen[str]:
-            return subprocess.Popen(
-                command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
-            )
-
-        sending, done = sender(), []
-        try:
-            for sent, what in sorted(kills.items()):
-                wait_for_runs(journal, sent, sending)
-                if what == "client":
-                    sending.kill()
-                    sending.communicate()
-                    sending = sender()
-                else:
-                    os.killpg(server.processes[-1].pid, signal.SIGKILL)
-                    server.processes[-1].wait()
-                    wait_until_free(server.url)
-                    server.start("evalhub", "serve", "--bind", server.url.removeprefix("http://"))
-                done.append(f"{what} at {sent}")
-            printed, _ = sending.communicate(timeout=PATIENCE)
-        finally:
-            if sending.poll() is None:
-                sending.kill()
-        with Hub(config) as hub:
-            found = hub.collection(COLLECTION).runs()
-        tags, states = Counter(str(run.tag) for run in found), Counter(run.state for run in found)
-        ids = [str(run.id) for run in found]
-        seconds = time.monotonic() - start
-        return Outcome(
-            sending.returncode, tags, states, printed.split(), ids, megabytes, seconds, done
+    def sender() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
         )
+
+    sending, done = sender(), []
+    try:
+        for sent, what in sorted(kills.items()):
+            wait_for_runs(journal, sent, sending)
+            if what == "client":
+                sending.kill()
+                sending.communicate()
+                sending = sender()
+            else:
+                os.killpg(server.processes[-1].pid, signal.SIGKILL)
+                server.processes[-1].wait()
+                wait_until_free(server.url)
+                server.start("evalhub", "serve", "--bind", server.url.removeprefix("http://"))
+            done.append(f"{what} at {sent}")
+        printed, _ = sending.communicate(timeout=PATIENCE)
+    finally:
+        if sending.poll() is None:
+            sending.kill()
+    with Hub(config) as hub:
+        found = hub.collection(COLLECTION).runs()
+    tags, states = Counter(str(run.tag) for run in found), Counter(run.state for run in found)
+    ids = [str(run.id) for run in found]
+    seconds = time.monotonic() - start
+    return Outcome(sending.returncode, tags, states, printed.split(), ids, megabytes, seconds, done)
 
 
 def wait_for_runs(journal: Path, runs: int, sending: subprocess.Popen[str]) -> None:
@@ -201,9 +199,17 @@ def main() -> int:
     args = parser.parse_args()
     order = ("server", "client", "server", "client", "server")
     kills = {args.runs * place // 6: what for place, what in enumerate(order, 1)}
-    with tempfile.TemporaryDirectory(prefix="evalhub-many-") as name:
+    with (
+        tempfile.TemporaryDirectory(prefix="evalhub-many-") as name,
+        embedded_server(Path(name) / "data") as server,
+    ):
         found = send_under_kills(
-            Path(name), runs=args.runs, topics=args.topics, documents=args.documents, kills=kills
+            server,
+            Path(name),
+            runs=args.runs,
+            topics=args.topics,
+            documents=args.documents,
+            kills=kills,
         )
     sys.stdout.write(
         f"{args.runs} files of {args.topics} x {args.documents}, {found.megabytes:.0f} MB compressed\n"

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 QRELS = "1 0 a 1\n1 0 b 0\n2 0 c 2\n3 0 q 1\n"
 BM25 = {"1": {"a": 3.0, "b": 2.0}, "2": {"x": 3.0, "c": 2.0}}
 DENSE = {"1": {"z": 2.0, "a": 1.0}, "2": {"c": 1.0}, "3": {"q": 1.0}}
-RUNS = 60
+RUNS = 20
 
 
 @pytest.fixture(scope="module")
@@ -383,8 +383,12 @@ def test_every_command_writes_what_its_schema_says(
     assert capsys.readouterr().out == QRELS
 
 
-def test_a_batch_survives_the_kill_of_its_sender_and_of_the_server(tmp_path: Path) -> None:
+def test_a_batch_survives_the_kill_of_its_sender_and_of_the_server(
+    place: tuple[Server, Config], tmp_path: Path
+) -> None:
     """Each run is there once, after the second call of the same command; tests/client/many.py is the long form."""
-    kills = {15: "client", 30: "server"}
-    found = send_under_kills(tmp_path, runs=RUNS, topics=2, documents=3, kills=kills, parallel=2)
+    kills = {5: "client", 10: "server"}
+    found = send_under_kills(
+        place[0], tmp_path, runs=RUNS, topics=2, documents=3, kills=kills, parallel=2
+    )
     assert found.faults(RUNS) == []
