@@ -72,9 +72,11 @@ ODD_NUMBERS = [
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("number", ODD_NUMBERS)
 def test_every_number_is_read_and_noted_alike(number: str, layout: Layout) -> None:
-    for line in ("1 Q0 d 1 {} t", "1 Q0 d {} 1 t", "1 0 d {}", "1 0 d 1 {}", "1 Q0 d 1 1 t {}"):
-        assert_equal(line.format(number).encode(), layout)
-        assert_equal(f"1 Q0 d 1 1 t\n{line.format(number)}\r\n2 0 d 1\n".encode(), layout)
+    """In every column; the last one ends with the file."""
+    forms = ("1 Q0 d 1 {} t", "1 Q0 d {} 1 t", "1 Q0 d 1 1 t {}", "1 0 d 1 {}", "1 0 d {}")
+    lines = [form.format(number) for form in forms]
+    assert_equal("\n".join(lines).encode(), layout)
+    assert_equal("\r\n".join(["1 Q0 d 1 1 t", *lines, "2 0 d 1\n"]).encode(), layout)
 
 
 @pytest.mark.slow
