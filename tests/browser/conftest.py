@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, Playwright, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Playwright,
+    expect,
+    sync_playwright,
+)
 
-from tests.browser.site import Site, filled_site
+from tests.browser.site import ADMIN, PASSWORD, Site, filled_site
 
 # The first one has no window to draw, and takes half of the processor time.
 _CHROMIUM = (
@@ -55,3 +62,33 @@ def site(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder: Path = tmp_path_factory.mktemp("site")
     with filled_site(folder) as site:
         yield site
+
+
+@pytest.fixture(scope="package")
+def session(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
+    """Somebody who is logged in."""
+    context = chromium.new_context(base_url=site.url)
+    page = context.new_page()
+    page.goto("/login/?next=/tokens/")
+    page.get_by_label("Name").fill(ADMIN)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Your tokens")).to_be_visible()
+    yield context
+    context.close()
+
+
+@pytest.fixture(scope="package")
+def reader(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
+    """Somebody who looks at one page after the other, and leaves nothing behind."""
+    context = chromium.new_context(base_url=site.url)
+    yield context
+    context.close()
+
+
+@pytest.fixture(scope="package")
+def plain(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
+    """The same without scripts."""
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
+    yield context
+    context.close()

@@ -151,7 +151,6 @@ class Site:
 def filled_site(folder: Path) -> Iterator[Site]:
     """A server on a folder of its own, with four simulated runs evaluated."""
     with embedded_server(folder, EVALHUB_WEBHOOKS="on") as server, server.client() as api:
-        _make_account(server)
         simulated = simulate_collection()
         for slug in ("open", "blind", "empty"):
             fields = {
@@ -199,14 +198,14 @@ def filled_site(folder: Path) -> Iterator[Site]:
         comparison, experiment = _compare(api), _group(api, [run["id"] for run in runs.values()])
         sample = chosen[0][1] if isinstance(chosen[0][1], bytes) else chosen[0][1].encode()
         topic = sample.split(maxsplit=1)[0].decode()
-        states = _make_states(server, api, simulated.qrels, sample)
+        states = _make_states(api, simulated.qrels, sample)
         _make_campaign(server, api, sample)
         ids = {tag: run["id"] for tag, run in runs.items()}
         yield Site(server, ids, topic, sample, log["id"], comparison, experiment, states)
 
 
-def _make_states(server: Server, api: httpx.Client, qrels: str, sample: bytes) -> dict[str, str]:
-    """A run in each of STATES, in a collection of their own."""
+def _make_states(api: httpx.Client, qrels: str, sample: bytes) -> dict[str, str]:
+    """A run for each of STATES, in a collection of their own, stale until they are arranged."""
     fields = {"slug": SLUG, "name": "The collection of states", "measures": _MEASURES}
     api.post("collections/", json=fields).raise_for_status()
     _upload(api, "post", f"collections/{SLUG}/qrels/", qrels)
@@ -219,7 +218,6 @@ def _make_states(server: Server, api: httpx.Client, qrels: str, sample: bytes) -
     _upload(api, "post", f"collections/{SLUG}/qrels/", qrels[: qrels.rindex("\n", 0, -1) + 1])
     for run in runs.values():
         wait_until_evaluated(api, run["url"])
-    server.manage("shell", "-v", "0", "-c", "from tests.browser.states import arrange; arrange()")
     return {tag: run["id"] for tag, run in runs.items()}
 
 
@@ -258,7 +256,8 @@ def _make_campaign(server: Server, api: httpx.Client, sample: bytes) -> None:
     terms = {"title": "Terms", "text": "Be **fair**."}
     sha256 = api.post("campaigns/cup/agreements/", json=terms).raise_for_status().json()["sha256"]
     api.post("campaigns/cup/publish/").raise_for_status()
-    code = f"from tests.browser.states import take_part; take_part({ADMIN!r}, {sha256!r})"
+    commands = f"make_account({ADMIN!r}, {PASSWORD!r}); arrange(); take_part({ADMIN!r}, {sha256!r})"
+    code = f"from tests.browser.states import arrange, make_account, take_part; {commands}"
     server.manage("shell", "-v", "0", "-c", code)
     given = {
         "run_type": "automatic",
@@ -276,11 +275,6 @@ def _make_campaign(server: Server, api: httpx.Client, sample: bytes) -> None:
         sent.raise_for_status()
     later = {"closes_at": (now + timedelta(days=10)).isoformat(), "reason": "power cut"}
     api.post("campaigns/cup/phases/task/extend/", json=later).raise_for_status()
-
-
-def _make_account(server: Server) -> None:
-    code = f"from runs.models import User; User.objects.create_superuser({ADMIN!r}, password={PASSWORD!r})"
-    server.manage("shell", "-v", "0", "-c", code)
 
 
 def _compare(api: httpx.Client) -> str:

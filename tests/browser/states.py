@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-# `arrange` runs in a shell of the server, whose models it changes; importing this needs none.
+# These run in a shell of the server, whose models they change; importing this needs none.
 SLUG = "states"
 STATES = ("queued", "failed", "stale", "stale-failed")
+
+
+def make_account(name: str, password: str) -> None:
+    from runs.models import User
+
+    User.objects.create_superuser(name, password=password)
 
 
 def arrange() -> None:

@@ -8,10 +8,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser.site import Site
-from tests.browser.visits import faults_of_access, session, visitor, watched
+from tests.browser.visits import faults_of_access, watched
 from tests.reliability.servers import wait_until_evaluated
-
-__all__ = ["session", "visitor"]
 
 BOARD = "/collections/open/"
 # Servers of continuous integration are slow.
@@ -19,9 +17,9 @@ PATIENCE = 60_000
 
 
 @pytest.fixture
-def board(visitor: BrowserContext, site: Site) -> Iterator[Page]:
+def board(reader: BrowserContext, site: Site) -> Iterator[Page]:
     """The page of the open collection, in which nothing may go wrong."""
-    with watched(visitor, site) as seen:
+    with watched(reader, site) as seen:
         seen.page.set_default_timeout(PATIENCE)
         seen.page.goto(BOARD, wait_until="networkidle")
         yield seen.page
@@ -113,15 +111,16 @@ def test_a_chart_of_the_means(board: Page) -> None:
 
 @pytest.mark.parametrize("view", ["", "?baseline=RUN&statistics=all", "?filter=zzz", "?filter=(", "?measures=foo",
                                   "?statistics=none"])  # fmt: skip
-def test_every_view_is_accessible(visitor: BrowserContext, site: Site, view: str) -> None:
+def test_every_view_is_accessible(reader: BrowserContext, site: Site, view: str) -> None:
     run = next(iter(site.runs.values()))
-    with watched(visitor, site) as seen:
-        for scheme in ("light", "dark"):
-            seen.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            seen.page.goto(BOARD + view.replace("RUN", run), wait_until="networkidle")
-            for summary in seen.page.locator("#leaderboard summary:visible").all():
-                summary.click()
-            assert faults_of_access(seen.page) == [], scheme
+    with watched(reader, site) as seen:
+        seen.page.emulate_media(color_scheme="light")
+        seen.page.goto(BOARD + view.replace("RUN", run), wait_until="networkidle")
+        for summary in seen.page.locator("#leaderboard summary:visible").all():
+            summary.click()
+        assert faults_of_access(seen.page) == []
+        seen.page.emulate_media(color_scheme="dark")
+        assert faults_of_access(seen.page, contrast_alone=True) == []
 
 
 def test_cards_on_a_phone_and_a_header_that_stays(chromium: Browser, site: Site) -> None:
@@ -155,9 +154,8 @@ def test_cards_on_a_phone_and_a_header_that_stays(chromium: Browser, site: Site)
     context.close()
 
 
-def test_everything_works_without_scripts(chromium: Browser, site: Site) -> None:
-    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
-    with watched(context, site) as seen:
+def test_everything_works_without_scripts(plain: BrowserContext, site: Site) -> None:
+    with watched(plain, site) as seen:
         page = seen.page
         page.goto(BOARD)
         page.locator("#columns-tool > summary").click()
@@ -173,7 +171,6 @@ def test_everything_works_without_scripts(chromium: Browser, site: Site) -> None
         expect(page.locator("table.board tbody tr")).to_have_count(1)
         for kept in ("baseline=", "sort=R%40100", "measures=", "filter="):
             assert kept in page.url
-    context.close()
 
 
 def arriving(site: Site) -> str:
@@ -208,11 +205,11 @@ def move(site: Site, fields: str) -> None:
 
 
 def test_a_run_that_arrives_comes_to_the_board_by_itself(
-    visitor: BrowserContext, site: Site
+    reader: BrowserContext, site: Site
 ) -> None:
     """The board asks again while something is on its way, and stops; what the reader did to it stays."""
     address = arriving(site)
-    with watched(visitor, site) as seen:
+    with watched(reader, site) as seen:
         page = seen.page
         page.goto(address)
         expect(page.locator("#progress")).to_contain_text("1 run in the queue")

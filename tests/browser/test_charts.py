@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.site import Site
-from tests.browser.visits import address, faults_of_access, visitor, watched
-
-__all__ = ["visitor"]
+from tests.browser.visits import address, faults_of_access, watched
 
 
-def test_charts_answer_the_pointer(visitor: BrowserContext, site: Site) -> None:
+def test_charts_answer_the_pointer_and_a_bar_leads_to_its_topic(
+    reader: BrowserContext, site: Site
+) -> None:
     """Vega under the content security policy: no evaluation of code, no style of its own, no other host."""
-    with watched(visitor, site) as seen:
+    with watched(reader, site) as seen:
         seen.page.goto(address(site, "run"))
         for chart in seen.page.locator("figure.chart").all():
             chart.hover()
@@ -23,23 +23,17 @@ def test_charts_answer_the_pointer(visitor: BrowserContext, site: Site) -> None:
         bars = seen.page.locator("figure.chart .live svg .mark-rect path")
         bars.first.hover(force=True)
         expect(seen.page.locator("#vg-tooltip-element")).to_be_visible()
-
-
-def test_a_bar_leads_to_its_topic(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
-        seen.page.goto(address(site, "run"))
         chart = seen.page.locator("figure.chart").nth(1)
-        chart.hover()
-        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
         chart.locator(".live .mark-rect path").first.click()
         expect(seen.page.get_by_role("heading", name="Ranking")).to_be_visible()
 
 
-def test_the_keys_go_through_a_chart(visitor: BrowserContext, site: Site) -> None:
+def test_the_keys_go_through_a_chart(reader: BrowserContext, site: Site) -> None:
     """Its points with the words of the tooltip, shown and said; to the topic of a bar, and out again."""
-    with watched(visitor, site) as seen:
+    with watched(reader, site) as seen:
         page = seen.page
         page.goto(address(site, "run"))
+        change_line(page)
         chart = page.locator("figure.chart").nth(1)
         drawing, said = chart.locator(".drawing"), chart.locator(".said")
         drawing.focus()
@@ -80,30 +74,18 @@ def test_the_keys_go_through_a_chart(visitor: BrowserContext, site: Site) -> Non
         expect(page.get_by_role("heading", name="Ranking")).to_be_visible()
 
 
-def test_the_keys_change_the_line_of_a_chart(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
-        page = seen.page
-        page.goto(address(site, "run"))
-        chart = (
-            page.locator("figure.chart").filter(has=page.locator("img[src*='/curve.svg']")).first
-        )
-        drawing, said = chart.locator(".drawing"), chart.locator(".said")
-        drawing.focus()
-        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowRight")
-        expect(said).to_have_text(re.compile(r"rank 2, "))
-        line = said.inner_text().split(",")[0]
-        page.keyboard.press("ArrowDown")
-        expect(said).to_have_text(re.compile(r"^line ideal, rank 2, "))
-        page.keyboard.press("ArrowUp")
-        expect(said).to_have_text(re.compile(f"^{re.escape(line)}, rank 2, "))
-        assert faults_of_access(page) == []
-
-
-def test_without_scripts_a_chart_takes_no_focus(chromium: Browser, site: Site) -> None:
-    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
-    with watched(context, site) as seen:
-        seen.page.goto(address(site, "run"))
-        assert seen.page.locator(".drawing[tabindex]").count() == 0
-    context.close()
+def change_line(page: Page) -> None:
+    """Go to another line of a chart by the keys, and back."""
+    chart = page.locator("figure.chart").filter(has=page.locator("img[src*='/curve.svg']")).first
+    drawing, said = chart.locator(".drawing"), chart.locator(".said")
+    drawing.focus()
+    expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(said).to_have_text(re.compile(r"rank 2, "))
+    line = said.inner_text().split(",")[0]
+    page.keyboard.press("ArrowDown")
+    expect(said).to_have_text(re.compile(r"^line ideal, rank 2, "))
+    page.keyboard.press("ArrowUp")
+    expect(said).to_have_text(re.compile(f"^{re.escape(line)}, rank 2, "))
+    assert faults_of_access(page) == []

@@ -6,9 +6,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from tests.browser.site import Site
 from tests.browser.test_board import BOARD, tags
-from tests.browser.visits import PHONE, faults_of_access, session, watched
-
-__all__ = ["session"]
+from tests.browser.visits import PHONE, faults_of_access, watched
 
 
 def test_selected_runs_become_an_experiment(session: BrowserContext, site: Site) -> None:

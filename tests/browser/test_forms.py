@@ -10,10 +10,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.site import PASSWORD, Site
-from tests.browser.visits import PHONE, address, faults_of_access, session, visitor, watched
+from tests.browser.visits import PHONE, address, faults_of_access, watched
 from tests.reliability.servers import wait_until_evaluated
-
-__all__ = ["session", "visitor"]
 
 QRELS = b"1 0 a 1\n1 0 b 0\n2 0 c 2\n"
 RUN = b"1 Q0 a 1 3 walk\n1 Q0 b 2 2 walk\n2 Q0 c 1 3 walk\n"

@@ -10,9 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.site import ADMIN, PASSWORD, Site
-from tests.browser.visits import PHONE, address, faults_of_access, reader, session, visitor, watched
-
-__all__ = ["reader", "session", "visitor"]
+from tests.browser.visits import PHONE, address, faults_of_access, watched
 
 OPEN = (
     "home", "leaderboard", "leaderboard-columns", "parameters", "comparison", "two-runs", "long-comparison",
@@ -61,7 +59,8 @@ SIDEWAYS = """() => [...document.querySelectorAll(".scroll, pre")]
 def test_a_page_is_accessible_fits_a_phone_and_is_silent(
     session: BrowserContext, reader: BrowserContext, site: Site, name: str
 ) -> None:
-    """On a desk in light colours, and on a phone in dark ones: to load a page is what takes the time."""
+    """On a desk in light colours, which becomes a phone in dark ones: to load a page is what takes the
+    time."""
     with watched(session if name in OWN else reader, site) as seen:
         page = seen.page
         page.emulate_media(color_scheme="light")
@@ -69,7 +68,6 @@ def test_a_page_is_accessible_fits_a_phone_and_is_silent(
         assert faults_of_access(page) == []
         page.emulate_media(color_scheme="dark")
         page.set_viewport_size(PHONE)
-        page.goto(address(site, name), wait_until="networkidle")
         # Wide tables scroll in their own frame; the page itself never sideways, nor the tables of
         # most pages.
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
@@ -104,26 +102,26 @@ def test_every_page_is_looked_at(site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", [*OPEN, *STATES])
-def test_a_page_works_without_scripts(chromium: Browser, site: Site, name: str) -> None:
-    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
-    with watched(context, site) as seen:
-        seen.page.goto(address(site, name), wait_until="networkidle")
+def test_a_page_works_without_scripts(plain: BrowserContext, site: Site, name: str) -> None:
+    with watched(plain, site) as seen:
+        seen.page.goto(address(site, name))
         expect(seen.page.locator("h1")).to_be_visible()
+        # A chart takes no focus where there are no keys to go through it.
+        assert seen.page.locator(".drawing[tabindex]").count() == 0
         for summary in seen.page.locator("details:has(> figure.chart) > summary").all():
             summary.click()
         for image in seen.page.locator("figure.chart img").all():
             image.scroll_into_view_if_needed()
             expect(image).to_be_visible()
-    context.close()
 
 
 @pytest.mark.parametrize(
     ("name", "table"), [("sessions", ".board"), ("topics", ".topics"), ("run", ".topics")]
 )
 def test_the_page_scrolls_and_the_header_of_a_long_table_stays(
-    visitor: BrowserContext, site: Site, name: str, table: str
+    reader: BrowserContext, site: Site, name: str, table: str
 ) -> None:
-    with watched(visitor, site) as seen:
+    with watched(reader, site) as seen:
         page = seen.page
         page.set_viewport_size({"width": 1500, "height": 300})
         page.goto(address(site, name))
@@ -138,8 +136,8 @@ def test_the_page_scrolls_and_the_header_of_a_long_table_stays(
             assert frame.evaluate("frame => frame.scrollHeight <= frame.clientHeight + 1")
 
 
-def test_a_page_begins_with_a_way_past_its_head(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
+def test_a_page_begins_with_a_way_past_its_head(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
         seen.page.goto("/measures/")
         seen.page.keyboard.press("Tab")
         expect(seen.page.get_by_text("Skip to the content")).to_be_focused()
@@ -149,8 +147,8 @@ def test_a_page_begins_with_a_way_past_its_head(visitor: BrowserContext, site: S
         expect(seen.page.locator("#content a").first).to_be_focused()
 
 
-def test_a_printed_page_has_charts_and_no_controls(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
+def test_a_printed_page_has_charts_and_no_controls(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
         seen.page.goto(address(site, "run"), wait_until="networkidle")
         seen.page.emulate_media(media="print", color_scheme="dark")
         expect(seen.page.locator("figure.chart img").first).to_be_visible()
@@ -189,8 +187,8 @@ def test_the_administration_works_under_the_content_security_policy(
     context.close()
 
 
-def test_sliders_order_the_board_at_once(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
+def test_sliders_order_the_board_at_once(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
         seen.page.goto(address(site, "what-if"))
         seen.page.get_by_label("gain of level 1").focus()
         for _ in range(3):
@@ -202,20 +200,20 @@ def test_sliders_order_the_board_at_once(visitor: BrowserContext, site: Site) ->
         expect(seen.page.locator("#result code").first).to_contain_text("RBP(p=0.8")
 
 
-def test_the_board_is_ordered_without_scripts_by_a_button(chromium: Browser, site: Site) -> None:
-    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
-    with watched(context, site) as seen:
+def test_the_board_is_ordered_without_scripts_by_a_button(
+    plain: BrowserContext, site: Site
+) -> None:
+    with watched(plain, site) as seen:
         seen.page.goto(address(site, "what-if"))
         seen.page.get_by_label("RBP").check()
         seen.page.get_by_role("button", name="Rank the runs").click()
         expect(seen.page.locator("#result code").first).to_contain_text("RBP(p=0.8")
-    context.close()
 
 
 def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(
-    visitor: BrowserContext, site: Site
+    reader: BrowserContext, site: Site
 ) -> None:
-    with watched(visitor, site) as seen:
+    with watched(reader, site) as seen:
         page = seen.page
         page.goto(address(site, "comparison"))
         page.get_by_text("Runs: all evaluated runs").click()
@@ -239,8 +237,8 @@ def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(
         expect(page.get_by_label("Topic", exact=True)).to_have_value(name)
 
 
-def test_a_cell_of_the_heat_map_leads_to_its_pair(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
+def test_a_cell_of_the_heat_map_leads_to_its_pair(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
         seen.page.goto(address(site, "comparison"))
         chart = seen.page.locator("figure.chart").first
         chart.hover()
@@ -249,8 +247,8 @@ def test_a_cell_of_the_heat_map_leads_to_its_pair(visitor: BrowserContext, site:
         expect(seen.page.locator(".verdict .said")).to_be_visible()
 
 
-def test_a_bar_of_a_difference_leads_to_both_rankings(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
+def test_a_bar_of_a_difference_leads_to_both_rankings(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
         seen.page.goto(address(site, "two-runs"))
         chart = seen.page.locator("figure.chart").first
         chart.hover()
@@ -290,8 +288,8 @@ def test_a_long_comparison_is_left_to_a_worker_and_found_again(
     context.close()
 
 
-def test_measures_are_found_while_they_are_typed(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
+def test_measures_are_found_while_they_are_typed(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
         seen.page.goto("/measures/")
         seen.page.get_by_label("Search").press_sequentially("recip_rank")
         expect(seen.page.locator("#found li")).to_have_count(1)

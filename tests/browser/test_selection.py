@@ -9,9 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.site import Site
 from tests.browser.test_board import BOARD, PATIENCE, header, tags
-from tests.browser.visits import faults_of_access, visitor, watched
-
-__all__ = ["visitor"]
+from tests.browser.visits import faults_of_access, watched
 
 
 def tick(page: Page, place: int) -> str:
@@ -30,9 +28,9 @@ def check_ticked(page: Page, chosen: list[str]) -> None:
 
 
 def test_ticks_outlive_pages_orders_filters_and_loading_again(
-    visitor: BrowserContext, site: Site
+    reader: BrowserContext, site: Site
 ) -> None:
-    with watched(visitor, site) as seen:
+    with watched(reader, site) as seen:
         page = seen.page
         page.set_default_timeout(PATIENCE)
         page.goto(f"{BOARD}?limit=2", wait_until="networkidle")
@@ -65,8 +63,8 @@ def test_ticks_outlive_pages_orders_filters_and_loading_again(
         assert set(asked["runs"][0].split(",")) == {site.runs[tag] for tag in chosen}
 
 
-def test_a_chip_unticks_a_run_of_another_page(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
+def test_a_chip_unticks_a_run_of_another_page(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
         page = seen.page
         page.set_default_timeout(PATIENCE)
         page.goto(f"{BOARD}?limit=2", wait_until="networkidle")
@@ -120,10 +118,10 @@ def test_without_scripts_a_button_turns_the_page_and_keeps_the_ticks(
 
 
 def test_a_baseline_stays_in_the_address_when_the_statistics_are_late(
-    visitor: BrowserContext, site: Site
+    reader: BrowserContext, site: Site
 ) -> None:
     """The statistics that the board asks for by itself must not replace the link before its answer came."""
-    page = visitor.new_page()
+    page = reader.new_page()
     page.set_default_timeout(PATIENCE)
     page.route("**/board/**", lambda route: (page.wait_for_timeout(500), route.continue_()))
     page.goto(BOARD)

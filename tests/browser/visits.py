@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+from playwright.sync_api import BrowserContext, Page, ViewportSize
 
-from tests.browser.site import ADMIN, PASSWORD, Site
+from tests.browser.site import Site
 
 # What a browser says when it shows the answer to a refused form or a page that is not there: no
 # fault of the page.
@@ -65,35 +64,6 @@ def watched(context: BrowserContext, site: Site) -> Iterator[Watched]:
     yield seen
     seen.page.close()
     assert seen.faults == [], seen.faults
-
-
-@pytest.fixture(scope="module")
-def session(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
-    """Somebody who is logged in."""
-    context = chromium.new_context(base_url=site.url)
-    page = context.new_page()
-    page.goto("/login/?next=/tokens/")
-    page.get_by_label("Name").fill(ADMIN)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("main").get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Your tokens")).to_be_visible()
-    yield context
-    context.close()
-
-
-@pytest.fixture(scope="module")
-def reader(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
-    """Somebody who looks at one page after the other, and leaves nothing behind."""
-    context = chromium.new_context(base_url=site.url)
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def visitor(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
-    context = chromium.new_context(base_url=site.url)
-    yield context
-    context.close()
 
 
 def address(site: Site, name: str) -> str:
