@@ -137,7 +137,7 @@ def test_of_equal_requests_with_one_key_at_once_one_is_done(server: Server) -> N
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that others do not use: its parts are killed, and at last it is."""
-    settings = {"EVALHUB_LEASE_SECONDS": "3", "EVALHUB_LOCK_SECONDS": "2"}
+    settings = {"EVALHUB_LEASE_SECONDS": "3", "EVALHUB_LOCK_SECONDS": "5"}
     with embedded_server(tmp_path_factory.mktemp("own"), **settings) as server:
         with server.client() as client:
             client.post("collections/", json={"slug": "own", "name": "Own"}).raise_for_status()
