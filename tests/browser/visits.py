@@ -16,9 +16,10 @@ from tests.browser.site import Site
 _EXPECTED = "Failed to load resource: the server responded with a status of 4"
 PHONE: ViewportSize = {"width": 390, "height": 800}
 _AXE = Axe().axe_script
-# No selectors are made of what passes, nor of what does not, and no style sheet is fetched once
-# more.
+# Colours in transition to another scheme are waited for. No selectors are made of what passes, nor
+# of what does not, and no style sheet is fetched once more.
 _RUN = """async ([where, options]) => {
+    await Promise.all(document.getAnimations().map(({finished}) => finished))
     const usual = {resultTypes: ["violations"], selectors: false, preload: false}
     return (await axe.run({include: [["html"]], ...where}, {...usual, ...options})).violations
 }"""
