@@ -365,7 +365,7 @@ def test_requests_at_once_store_and_refuse_the_same_bytes(
     missing = []
 
     def refuse(first: int) -> None:
-        for number in range(first, first + 10):
+        for number in range(first, first + 30):
             content = contents[number % 3]
 
             def look(name: str = name_of(content)) -> None:
