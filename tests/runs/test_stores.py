@@ -446,7 +446,7 @@ def test_what_is_accepted_is_stored_whatever_is_swept_meanwhile(
     monkeypatch.setattr(sweeping, "AGE", timedelta(seconds=-60))
     monkeypatch.setattr(sweeping, "delete_old_uploads", int)
     # Until one was swept: two threads may leave no moment without a row for long.
-    enough, ends, told, swept = 1, time.monotonic() + 60, [], []
+    enough, ends, told, swept = 1, time.monotonic() + 300, [], []
 
     def goes_on() -> bool:
         return sum(swept) < enough and time.monotonic() < ends and not told
