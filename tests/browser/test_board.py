@@ -102,6 +102,7 @@ def test_a_filter_chooses_rows(board: Page) -> None:
 
 
 def test_a_chart_of_the_means(board: Page) -> None:
+    board.locator("#chart-tool > summary").click()
     board.get_by_role("navigation", name="Chart").get_by_role("link", name="means").click()
     image = board.locator("figure.chart img")
     image.scroll_into_view_if_needed()
@@ -116,11 +117,25 @@ def test_every_view_is_accessible(reader: BrowserContext, site: Site, view: str)
     with watched(reader, site) as seen:
         seen.page.emulate_media(color_scheme="light")
         seen.page.goto(BOARD + view.replace("RUN", run), wait_until="networkidle")
-        for summary in seen.page.locator("#leaderboard summary:visible").all():
+        for summary in seen.page.locator("#board summary:visible").all():
             summary.click()
         assert faults_of_access(seen.page) == []
         seen.page.emulate_media(color_scheme="dark")
         assert faults_of_access(seen.page, contrast_alone=True) == []
+
+
+def test_every_menu_is_accessible_and_closes_by_a_key(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
+        seen.page.goto(BOARD, wait_until="networkidle")
+        for summary in seen.page.locator("summary:visible").all():
+            if summary.locator("..").get_attribute("name") != "menu":
+                continue
+            summary.click()
+            expect(seen.page.locator("details.tool[open]")).to_have_count(1)
+            assert faults_of_access(seen.page) == []
+            seen.page.keyboard.press("Escape")
+            expect(seen.page.locator("details.tool[open]")).to_have_count(0)
+            expect(summary).to_be_focused()
 
 
 def test_cards_on_a_phone_and_a_header_that_stays(chromium: Browser, site: Site) -> None:
@@ -141,6 +156,7 @@ def test_cards_on_a_phone_and_a_header_that_stays(chromium: Browser, site: Site)
         assert shown[4].startswith(("+", "\N{MINUS SIGN}", "0"))
         # No tag is broken while there is room beside it.
         assert card.locator("th a").first.evaluate("link => link.getClientRects().length") == 1
+        page.locator("#columns-tool > summary").click()
         page.get_by_label("Sort by").select_option("R@2")
         page.get_by_role("button", name="Sort", exact=True).click()
         expect(page.locator("#caption")).to_contain_text("Ranked by R@2")
@@ -162,6 +178,7 @@ def test_everything_works_without_scripts(plain: BrowserContext, site: Site) -> 
         page.get_by_label("Add a column").fill("recall.100")
         page.get_by_role("button", name="Add", exact=True).click()
         expect(header(page, "R@100")).to_be_visible()
+        page.locator("#columns-tool > summary").click()
         header(page, "R@100").get_by_role("link").click()
         expect(header(page, "R@100")).to_have_attribute("aria-sort", "descending")
         page.locator("a.pin").nth(1).click()

@@ -401,6 +401,7 @@ def test_members_join_change_and_leave_a_team(
             page.get_by_label(label, exact=True).fill(f"{PASSWORD} 2")
         press(page, "Change password", "Password changed")
         press(page, "End other sessions", "ended")
+        page.locator("header summary").last.click()
         page.get_by_role("button", name="Log out").click()
         page.goto("/account/")
         expect(page.get_by_role("heading", name="Log in")).to_be_visible()

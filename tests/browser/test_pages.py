@@ -452,6 +452,7 @@ def test_logging_out_ends_the_session(chromium: Browser, site: Site) -> None:
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("main").get_by_role("button", name="Log in").click()
         expect(page.get_by_role("heading", name="Your tokens")).to_be_visible()
+        page.locator("header summary").last.click()
         page.get_by_role("button", name="Log out").click()
         expect(page.get_by_role("link", name="Log in").first).to_be_visible()
         page.goto("/tokens/")

@@ -234,7 +234,7 @@ def test_a_board_of_too_many_runs_keeps_its_intervals(
 def test_own_runs_are_named(browser: Client, board: Collection, alice: User, bob: User) -> None:
     Run.objects.filter(tag="r1").update(team=bob.personal_team)
     assert ">yours<" not in page(browser, BOARD)
-    assert "own:yes" not in page(browser, BOARD).split('class="quick"')[-1].split("</span>")[0]
+    assert "own:yes" not in page(browser, BOARD).split('class="quick"')[-1].split("</p>")[0]
     browser.force_login(bob)
     html = page(browser, BOARD)
     assert [cells[1].split()[:2] for cells in rows_of(html) if "yours" in cells[1]] == [

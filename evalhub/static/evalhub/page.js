@@ -162,6 +162,18 @@ document.addEventListener("htmx:afterSwap", () => {
   place = undefined;
 });
 
+// What opens from a button closes with a click elsewhere, and with Escape, which leads back to the button.
+document.addEventListener("click", ({ target }) => {
+  for (const tool of document.querySelectorAll("details.tool[open]")) if (!tool.contains(target)) tool.open = false;
+});
+
+document.addEventListener("keydown", ({ key, target }) => {
+  const tool = key === "Escape" && target.closest("details.tool[open]");
+  if (!tool) return;
+  tool.open = false;
+  tool.querySelector("summary").focus();
+});
+
 // A chart answers the pointer and the keys from the moment it is pointed at or focused: until then it is a picture,
 // which costs nothing.
 const dark = matchMedia("(prefers-color-scheme: dark)");
