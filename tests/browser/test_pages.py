@@ -216,6 +216,7 @@ def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(
     with watched(reader, site) as seen:
         page = seen.page
         page.goto(address(site, "comparison"))
+        page.locator("details.question > summary").click()
         page.get_by_text("Runs: all evaluated runs").click()
         for tag in list(site.runs)[:2]:
             page.locator(f"input[name=runs][value='{site.runs[tag]}']").check()

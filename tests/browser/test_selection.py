@@ -58,7 +58,7 @@ def test_ticks_outlive_pages_orders_filters_and_loading_again(
         page.reload(wait_until="networkidle")
         check_ticked(page, chosen)
         compare.click()
-        expect(page.locator("h1")).to_contain_text(" and ")
+        expect(page.locator("h1")).to_contain_text(" against ")
         asked = parse_qs(urlsplit(page.url).query)
         assert set(asked["runs"][0].split(",")) == {site.runs[tag] for tag in chosen}
 

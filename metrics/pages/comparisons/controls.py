@@ -104,7 +104,7 @@ class Controls:
             for run in (first, second)
         ]
 
-        return " and ".join(names)
+        return " against ".join(names)
 
     @property
     def more(self) -> bool:
@@ -121,6 +121,14 @@ class Controls:
     def named(self) -> list[RunChoice]:
         """Return the chosen runs if there are few enough to name each."""
         return self.chosen if len(self.chosen) <= _NAMED else []
+
+    @property
+    def question(self) -> str:
+        """Return what is compared in one line: measures, tests, correction and level."""
+        corrections = [choice.title for choice in self.corrections if choice.chosen]
+        parts = [self.measures, self.chosen_tests, *corrections, self.numbers["alpha"]]
+
+        return ", ".join(part for part in parts if part)
 
     @property
     def chosen_tests(self) -> str:
