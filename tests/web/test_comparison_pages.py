@@ -30,7 +30,7 @@ def test_two_runs_begin_with_who_is_better_and_by_how_much(
 ) -> None:
     html = page(browser, SMALL, measures="AP", runs=ids(*pair))
     assert "<title>good against poor · Small" in html
-    assert "<h1>good and poor" in html
+    assert "<h1>good against poor" in html
     for other in ("orders", "design"):
         (these,) = re.findall(rf'href="/collections/small/{other}/\?runs=([^"]*)"', html)
         assert unquote(these) == ",".join(ids(*pair))

@@ -136,7 +136,7 @@ def test_the_page_of_all_calls_has_first_calls_of_this_server(people: People) ->
         assert recipe in html
     # The way back, and who is logged in.
     assert '<a class="brand" href="/">' in html
-    assert "member</a>" in html
+    assert "member</summary>" in html
     script = people.browsers["member"].get("/api/v1/docs/?script=")
     assert (script["Content-Type"], b'url: "/api/v1/schema/"' in script.content) == (
         "application/javascript",

@@ -301,7 +301,7 @@ def test_a_run_whose_ranks_contradict_its_scores_is_marked_at_the_top_and_on_the
     content = "".join(f"1 Q0 d{rank} {rank} {rank}.5 up\n" for rank in range(1, 16))
     run, other = submit(content), submit(GOOD)
     text = text_of(page(browser, f"/runs/{run.pk}/"))
-    assert text.index(said) < text.index("Team")
+    assert text.index(said) < text.index("Topics answered")
     assert text.count("14 times, first in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11") == 1
     assert "contradicts their score" not in page(browser, f"/runs/{other.pk}/")
     board = page(browser, "/collections/small/")
