@@ -93,20 +93,6 @@ class Controls:
         return [run for run in self.runs if run.chosen]
 
     @property
-    def title(self) -> str:
-        """Return the names of two compared runs, with their teams if their tags are the same."""
-        if len(self.chosen) != 2:
-            return "Comparison"
-
-        first, second = self.chosen
-        names = [
-            run.tag if first.tag != second.tag else f"{run.team}/{run.tag}"
-            for run in (first, second)
-        ]
-
-        return " against ".join(names)
-
-    @property
     def more(self) -> bool:
         """Return whether there may be runs that are not listed."""
         return len(self.runs) >= _LISTED
