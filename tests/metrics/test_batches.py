@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -39,6 +39,15 @@ def uploaded(api: APIClient, collection: str) -> None:
     """As many runs as a batch has evaluations."""
     for number in range(TOGETHER):
         upload(api, RUNS, GOOD if number % 2 else POOR, tag=f"run-{number}")
+
+
+@pytest.fixture(autouse=True)
+def unhurried() -> Iterator[None]:
+    """A batch has all the time of a slow machine: it gives nothing back, and its groups become full."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "BATCH_SECONDS", 600.0)
+        patch.setattr(batches, "GROUP_SECONDS", 600.0)
+        yield
 
 
 @pytest.fixture
@@ -204,7 +213,6 @@ def test_a_worker_that_must_end_while_it_stores_loses_nothing(
         return store(outcomes)
 
     monkeypatch.setattr(evaluate_module, "_store_together", end)
-    monkeypatch.setattr(batches, "GROUP_SECONDS", 60.0)
     with pytest.raises(SystemExit):
         evaluate_batch(evaluation_ids=queue)
     assert calls == [GROUP, GROUP]
@@ -239,7 +247,6 @@ def test_an_evaluation_deleted_in_the_middle_stops_nothing(
     queue: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     at(monkeypatch, TORN, lambda: Evaluation.objects.filter(pk__in=[queue[3], queue[12]]).delete())
-    monkeypatch.setattr(batches, "GROUP_SECONDS", 60.0)
     assert evaluate_batch(evaluation_ids=queue) == TOGETHER - 2
     assert states() == {"evaluated": TOGETHER - 2}
     assert caplog.text.count("lease_lost") == 2
@@ -284,7 +291,6 @@ def test_a_frozen_batch_is_overtaken_and_changes_nothing(
         assert lifecycle.claim(queue[8])
 
     compute = evaluate_module._compute
-    monkeypatch.setattr(batches, "GROUP_SECONDS", 60.0)
     at(monkeypatch, TORN, freeze)
     assert evaluate_batch(evaluation_ids=queue) == 0
     assert states() == {"evaluated": 1, "evaluating": 1, "queued": TOGETHER - 2}
