@@ -245,6 +245,10 @@ def _add_collections(add: Any) -> None:
         action="store_true",
         help="judgements and values are shown when they are released",
     )
+    command.add_argument("--topics", metavar="FILE", help="its topics, as topics upload takes them")
+    command.add_argument(
+        "--qrels", metavar="FILE", help="its judgements, as qrels upload takes them"
+    )
     command.add_argument("--daily-submissions", type=int, metavar="N", help="of each team")
     command.add_argument(
         "--documents", type=int, metavar="N", help="size of the document collection"

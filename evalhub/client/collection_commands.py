@@ -57,7 +57,24 @@ def create_collection(args: argparse.Namespace) -> int:
         fields["team"] = args.team or hub.config.team
         fields = {name: value for name, value in fields.items() if value}
         collection = hub.create_collection(args.collection, name=args.name or "", **fields)
+        warnings: list[dict[str, str]] = []
+        try:
+            if args.topics:
+                answer = collection.upload_topics(Path(args.topics)).raw
+                warnings += answer["warnings"].get("warnings", [])
+            if args.qrels:
+                answer = collection.upload_qrels(Path(args.qrels)).raw
+                warnings += answer["warnings"].get("warnings", [])
+        except (EvalHubError, OSError):
+            say(
+                f"Collection {args.collection} was created, but not filled: correct the file and"
+                f" upload it with evh topics {args.collection} upload or evh qrels"
+                f" {args.collection} upload."
+            )
+            raise
+
         show(args, collection.info().rows(), hub, upright=True)
+        _say_warnings(warnings)
         say(collection.page)
 
     return DONE

@@ -183,6 +183,17 @@ def write_files(tmp_path: Path) -> None:
     (folder / "bad.run").write_text("1 Q0 a 1 1.0 bad\n1 Q0 b 2 high bad\n")
 
 
+def upload_judgements(evh: Any) -> None:
+    """Versions of judgements, and a collection that is filled as it is made."""
+    evh("qrels upload --dry-run", "qrels", "told", "upload", "qrels", "--dry-run")
+    filled = ("--topics", "topics", "--qrels", "qrels")
+    (row,) = evh("collections create", "collections", "create", "filled", *filled)
+    assert (row["topics"], row["active_qrels"]) == (2, 1)
+    evh("qrels upload", "qrels", "told", "upload", "qrels", "--note", "first")
+    evh("qrels activate", "qrels", "told", "activate", "1")
+    assert [row["note"] for row in evh("qrels", "qrels", "told")] == ["first"]
+
+
 def read_sessions(evh: Any) -> None:
     """Session sets and their leaderboard."""
     evh("sessions submit --dry-run", "sessions", "told", "submit", "log", "--dry-run")
@@ -326,10 +337,7 @@ def test_every_command_writes_what_its_schema_says(
     )
     assert "told" in {row["slug"] for row in evh("collections", "collections")}
     assert evh("collections show", "collections", "show", "told")[0]["documents"] == 1000
-    evh("qrels upload --dry-run", "qrels", "told", "upload", "qrels", "--dry-run")
-    evh("qrels upload", "qrels", "told", "upload", "qrels", "--note", "first")
-    evh("qrels activate", "qrels", "told", "activate", "1")
-    assert [row["note"] for row in evh("qrels", "qrels", "told")] == ["first"]
+    upload_judgements(evh)
     evh("topics upload", "topics", "told", "upload", "topics")
     assert evh("topics", "topics", "told", "list")[1] == {"topic_id": "2", "title": "dogs"}
     dry = evh("submit --dry-run", "submit", "told", "runs", "--dry-run", status=5)
