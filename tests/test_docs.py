@@ -83,12 +83,6 @@ def test_measures_named_in_the_readme_exist() -> None:
         assert parse_measure(name)
 
 
-def test_the_quick_start_has_the_ten_lines_of_the_readme() -> None:
-    block = (ROOT / "README.md").read_text().partition("```sh\n")[2].partition("```")[0]
-    assert len(block.splitlines()) == 10
-    assert f"```sh\n{block}```" in (ROOT / "docs/quick-start.md").read_text()
-
-
 def codes_in_the_source() -> set[str]:
     """Every code that an error, a problem or a warning is given."""
     codes: set[str] = set()

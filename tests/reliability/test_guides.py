@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.reliability.readme import evh_of
 from tests.reliability.servers import ROOT, START_SECONDS, Server, clean_environment, free_port
 
 GUIDES = [
@@ -52,8 +53,6 @@ EXACT = (
     "bm25.k1 ",
     "k1 ",
 )
-# The command of the client, which the tests have not installed under its name.
-EVH = f'evh() {{ {sys.executable} -m evalhub.client "$@"; }}\n'
 
 
 @dataclass
@@ -72,7 +71,10 @@ class Site:
             for name, value in self.server.environment.items()
             if name.startswith("EVALHUB_")
         )
-        commands = EVH + f'evalhub() {{ env {own} {sys.executable} -m evalhub "$@"; }}\n'
+        commands = (
+            evh_of(sys.executable)
+            + f'evalhub() {{ env {own} {sys.executable} -m evalhub "$@"; }}\n'
+        )
         command = ["bash", "-euo", "pipefail", "-c", commands + script]
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=120, check=False

@@ -149,7 +149,7 @@ def use(commands: Path, home: Path, version: str) -> None:
     assert commands.parent in place.parents, place
     with served(commands, environment, home) as url:
         token = run(evalhub, "create_admin", "alice").rsplit("token:", 1)[1].strip()
-        check_answers(run_readme(url, token, home))
+        check_answers(run_readme(url, token, home, python))
         page = httpx.get(f"{url}/collections/tiny/")
         assert "dense" in page.text
         style = page.text.partition('rel="stylesheet" href="')[2].partition('"')[0]
