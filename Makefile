@@ -41,10 +41,10 @@ quick: JOBS = $(CORES)
 quick: $(VENV)/.test  ## the first case of each fast test, with few examples of each property: about a minute
 	$(TEST) -m "not slow" --first-cases --hypothesis-profile=quick $(or $(T),tests/engine tests/metrics tests/runs $(wildcard tests/test_*.py))
 
-# These wait for the database alone.
+# These wait for the database alone. The further cases of a test ask the same of a database; SQLite runs them.
 test-services: JOBS = $(shell expr $(CORES) + 1)
 test-services: $(VENV)/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
-	EVALHUB_TEST_ON=services $(TEST) $(or $(T),tests/campaigns tests/metrics tests/runs tests/web)
+	EVALHUB_TEST_ON=services $(TEST) --first-cases $(or $(T),tests/campaigns tests/metrics tests/runs tests/web)
 
 test-both: test test-services  ## both of these
 

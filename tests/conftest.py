@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--first-cases",
         action="store_true",
-        help="run the first case only of a test that has several",
+        help="run the first case only of a test that has several, unless it needs services",
     )
 
 
@@ -123,6 +123,7 @@ def pytest_collection_modifyitems(
     selected = set(items)
     if config.option.first_cases:
         selected = set({item.nodeid.partition("[")[0]: item for item in reversed(items)}.values())
+        selected |= {item for item in items if item.get_closest_marker("services")}
     if os.environ.get("EVALHUB_TEST_ON") == "services":
         selected = {item for item in selected if depends_on_database(item)}
     config.hook.pytest_deselected(items=[item for item in items if item not in selected])
