@@ -20,14 +20,12 @@ from typing import Any
 
 from metrics.engine.judgement.ranking import RankedBlock
 from metrics.engine.sessions.blocks import SessionBlock
-from runs.errors import FileReport, FileTooLarge
-from runs.formats.compression import Reader
+from runs.errors import FileReport
 from runs.formats.limits import Limits
+from runs.formats.lines import read_lines
 from runs.formats.scanning.pieces import Opener
 from runs.formats.sessions.listing import QueryText, SessionList, SessionText
 
-_PIECE = 1024 * 1024
-_BOM = b"\xef\xbb\xbf"
 _MAX_DIGITS, _MAX_NUMBER = 400, 1e15
 # Keys of an object, most of them unknown and ignored; and lists and objects in a line, which take
 # more memory than their bytes.
@@ -58,7 +56,7 @@ def read(
     """Yield the sessions of a file in blocks; problems go to the report."""
     session_list, invalid_bytes = SessionList(report, limits, seed), 0
 
-    for line, content in _lines(open_sessions(), report, limits):
+    for line, content in read_lines(open_sessions(), report, limits.lines, limits.session_length):
         if content.strip():
             problems = len(report.problems)
             _read_line(session_list, line, content)
@@ -78,7 +76,7 @@ def read_one(
     """
     session_list = SessionList(report, limits, 0)
 
-    for line, content in _lines(open_sessions(), report, limits):
+    for line, content in read_lines(open_sessions(), report, limits.lines, limits.session_length):
         if content.strip():
             if place == 0:
                 _read_line(session_list, line, content)
@@ -86,27 +84,6 @@ def read_one(
             place -= 1
 
     yield from session_list.take(rest=True)
-
-
-def _lines(stream: Reader, report: FileReport, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Yield every line with its number. Raise InvalidFile for a line that is too long."""
-    line, rest = 0, b""
-
-    for chunk in iter(lambda: stream.read(_PIECE), b""):
-        *lines_in_chunk, rest = ((rest or b"") + chunk).split(b"\n")
-        if line + len(lines_in_chunk) > limits.lines:
-            raise FileTooLarge(f"more than {limits.lines:,} lines", code="too_many_lines")
-
-        for content in lines_in_chunk:
-            line += 1
-            yield line, content.removeprefix(_BOM) if line == 1 else content
-
-        if len(rest) > limits.session_length:
-            message = f"the line has more than {limits.session_length:,} bytes"
-            report.problem(line + 1, "line_too_long", message)
-            report.check()
-
-    yield line + 1, rest.removeprefix(_BOM) if line == 0 else rest
 
 
 def _read_line(session_list: SessionList, line: int, content: bytes) -> None:
