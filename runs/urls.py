@@ -11,6 +11,7 @@ from runs.pages.accounts.tokens import TokensPage
 from runs.pages.collections.collections import NewCollectionPage
 from runs.pages.collections.manage.access import AccessPage
 from runs.pages.collections.manage.audit import AuditPage
+from runs.pages.collections.manage.documents import DocumentsPage
 from runs.pages.collections.manage.general import GeneralPage
 from runs.pages.collections.manage.judgements import JudgementsPage
 from runs.pages.collections.manage.measures import MeasuresPage
@@ -41,6 +42,7 @@ urlpatterns: list[URLPattern] = [
     path(_MANAGE, GeneralPage.as_view(), name="manage-page"),
     path(_MANAGE + "topics/", TopicsPage.as_view(), name="manage-topics-page"),
     path(_MANAGE + "judgements/", JudgementsPage.as_view(), name="manage-judgements-page"),
+    path(_MANAGE + "documents/", DocumentsPage.as_view(), name="manage-documents-page"),
     path(_MANAGE + "measures/", MeasuresPage.as_view(), name="manage-measures-page"),
     path(_MANAGE + "access/", AccessPage.as_view(), name="manage-access-page"),
     path(_MANAGE + "quota/", QuotaPage.as_view(), name="manage-quota-page"),

@@ -52,6 +52,21 @@ class Topic(TypedDict):
     fields: JSONObject
 
 
+class DocumentTitle(TypedDict):
+    """What pages show of a document."""
+
+    doc_id: str
+    title: str
+    snippet: str
+
+
+class DocumentsAnswer(TypedDict):
+    documents: int
+    titled: Annotated[int, "those with a title"]
+    sha256: Annotated[str, "of the decompressed file"]
+    warnings: FileReport
+
+
 class TopicsAnswer(TypedDict):
     format: str
     topics: int
@@ -237,6 +252,10 @@ def collection(collection: Any) -> Collection:
 
 def topic(topic: models.Topic) -> Topic:
     return Topic(topic_id=topic.topic_id, title=topic.title, fields=topic.fields)
+
+
+def document_title(document: models.DocumentTitle) -> DocumentTitle:
+    return DocumentTitle(doc_id=document.doc_id, title=document.title, snippet=document.snippet)
 
 
 def qrels(qrels: models.Qrels) -> Qrels:

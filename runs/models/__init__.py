@@ -32,6 +32,7 @@ from runs.models.campaigns.releases import Release
 from runs.models.collections.collections import (
     DEFAULT_MEASURES,
     Collection,
+    DocumentTitle,
     Qrels,
     Topic,
     can_see_scores,
@@ -67,6 +68,7 @@ __all__ = [
     "Collection",
     "Delivery",
     "Disclosure",
+    "DocumentTitle",
     "Entry",
     "Experiment",
     "ExperimentRun",

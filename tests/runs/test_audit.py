@@ -18,6 +18,7 @@ from runs.models import (
     Artifact,
     AuditEvent,
     Collection,
+    DocumentTitle,
     Experiment,
     Immutable,
     Invitation,
@@ -101,6 +102,14 @@ ACTS: dict[str, tuple[Act, Act]] = {
     "topics.replaced": (
         lambda api: None,
         lambda api: upload(api, "collections/small/topics/", "1\tx\n", "put"),
+    ),
+    "documents.replaced": (
+        lambda api: None,
+        lambda api: upload(api, "collections/small/documents/", "a\tx\n", "put"),
+    ),
+    "documents.deleted": (
+        lambda api: upload(api, "collections/small/documents/", "a\tx\n", "put"),
+        lambda api: api.delete(f"{SMALL}documents/"),
     ),
     "qrels.uploaded": (
         lambda api: None,
@@ -241,7 +250,8 @@ ACTS: dict[str, tuple[Act, Act]] = {
     ),
 }
 OF_COLLECTIONS = (
-    "collection", "topics", "qrels", "run", "artifact", "session_set", "parameter", "label", "view", "share", "note",
+    "collection", "topics", "documents", "qrels", "run", "artifact", "session_set", "parameter", "label", "view", "share",
+    "note",
 )  # fmt: skip
 # Those of commands, of the administration, of workers, and of earlier versions.
 ADMINISTRATION = {
@@ -312,8 +322,8 @@ def test_an_action_leaves_one_event_or_is_not_made(
 
 def state() -> list[Any]:
     models: tuple[Any, ...] = (
-        Artifact, Collection, Qrels, Run, ParameterKey, Label, Experiment, Note, Team, Membership, Invitation, ApiToken,
-        Webhook,
+        Artifact, Collection, DocumentTitle, Qrels, Run, ParameterKey, Label, Experiment, Note, Team, Membership, Invitation,
+        ApiToken, Webhook,
     )  # fmt: skip
     hidden = {"last_used_at"}
     return [

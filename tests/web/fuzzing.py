@@ -32,7 +32,7 @@ ROLES = ("anonymous", "participant", "other", "owner", "staff")
 FILES = (GOOD, POOR, QRELS, TOPICS, KNOWN, GOOD.replace("good", "another"), SESSIONS)
 # Asked after every accepted change, as an administrator, who sees all there is.
 _OF_A_COLLECTION = (
-    "", "topics/", "qrels/", "runs/", "sessions/", "leaderboard/", "comparison/", "session-leaderboard/",
+    "", "topics/", "documents/", "qrels/", "runs/", "sessions/", "leaderboard/", "comparison/", "session-leaderboard/",
     "session-comparison/", "evaluations/", "audit/",
 )  # fmt: skip
 LISTS = (
@@ -43,6 +43,7 @@ LISTS = (
 COUNTED = (
     "Collection",
     "Topic",
+    "DocumentTitle",
     "Qrels",
     "Run",
     "Label",

@@ -92,7 +92,6 @@ def test_a_collection_that_cannot_be_created_keeps_what_was_typed(
 
 def test_the_description_is_edited(browser: Client, collection: str) -> None:
     form = {"name": "Renamed", "description": "d", "team": "alice", "visibility": "team"}
-    form["document_url"] = "https://example.org/{doc_id}"
     answer = send(browser, "", **form, level_labels="0 = no\n\n 2=very = much \n")
     assert done(browser, answer) == "Changes saved."
     small = Collection.objects.get()
@@ -101,11 +100,7 @@ def test_the_description_is_edited(browser: Client, collection: str) -> None:
         "team",
         {"0": "no", "2": "very = much"},
     )
-    assert small.document_url == "https://example.org/{doc_id}"
     assert "0 = no\n2 = very = much</textarea>" in browser.get(MANAGE).content.decode()
-    refused = send(browser, "", **{**form, "document_url": "https://{doc_id}.example.org/"})
-    assert refused.status_code == 400
-    assert "stands the name of a server alone" in refused.content.decode()
     wrong = send(browser, "", **{**form, "name": "Again"}, level_labels="0 = no\none: yes")
     assert wrong.status_code == 400
     assert "Line 2: write a level" in wrong.content.decode()
@@ -142,6 +137,32 @@ def test_topics_are_checked_and_uploaded(browser: Client, collection: str) -> No
     assert "nothing was stored" in told(bad)
     assert "Choose a file first" in told(browser.post(f"{MANAGE}topics/", {"action": "check"}))
     assert small.topics.count() == 2
+
+
+def test_documents_get_a_link_and_titles(browser: Client, collection: str) -> None:
+    link = "https://example.org/{doc_id}"
+    answer = send(browser, "documents/", action="link", document_url=link)
+    assert done(browser, answer) == "Changes saved."
+    small = Collection.objects.get()
+    assert small.document_url == link
+    refused = send(browser, "documents/", action="link", document_url="https://{doc_id}.org/")
+    assert refused.status_code == 400
+    assert "stands the name of a server alone" in told(refused)
+    assert 'value="https://{doc_id}.org/"' in refused.content.decode()
+
+    checked = told(send(browser, "documents/", f"a\tCats {HOSTILE}\nb\t\n", action="check"))
+    assert "Documents 2 With a title 1" in checked
+    assert not small.document_titles.exists()
+    bad = send(browser, "documents/", "a\tCats\na\tDogs\n", action="upload")
+    assert (bad.status_code, "already in line 1" in told(bad)) == (422, True)
+    assert "Choose a file first" in told(browser.post(f"{MANAGE}documents/", {"action": "upload"}))
+
+    answer = send(browser, "documents/", f"a\tCats {HOSTILE}\nb\t\n", action="upload")
+    assert done(browser, answer) == "2 documents uploaded."
+    assert "2 documents" in text_of(page(browser, f"{MANAGE}documents/"))
+    answer = send(browser, "documents/", action="delete")
+    assert done(browser, answer) == "Titles of 2 documents deleted."
+    assert not small.document_titles.exists()
 
 
 def test_judgements_are_checked_uploaded_and_activated(

@@ -12,6 +12,7 @@ from django.http import FileResponse, Http404, HttpResponseBase, QueryDict
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
 from rest_framework import status
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -22,16 +23,22 @@ from runs.api import answers
 from runs.api.serializers import (
     CollectionChangeSerializer,
     CollectionSerializer,
+    DocumentsUploadSerializer,
     QrelsUploadSerializer,
     TopicsUploadSerializer,
 )
 from runs.errors import InvalidInput
-from runs.models import Collection, Qrels, Scope, Team, Topic, User
+from runs.models import Collection, DocumentTitle, Qrels, Scope, Team, Topic, User
 from runs.services.collections.collections import (
     change_collection,
     create_collection,
     import_topics,
     release_collection,
+)
+from runs.services.collections.documents import (
+    check_documents,
+    delete_documents,
+    import_documents,
 )
 from runs.services.collections.qrels import (
     activate_qrels,
@@ -217,6 +224,57 @@ class TopicList(AnswerList[Topic]):
 
         warnings = report_as_json(report)
         return Response(answers.TopicsAnswer(format=file_format, topics=topics, warnings=warnings))
+
+
+class DocumentList(AnswerList[DocumentTitle]):
+    """The titles and snippets of a collection's documents; PUT replaces them by those of a file
+    (TSV or JSONL), or checks it with dry_run=true, and DELETE deletes them."""
+
+    serializer_class = shape(answers.DocumentTitle)
+    answer = staticmethod(answers.document_title)
+    scopes = {"PUT": Scope.MANAGE, "DELETE": Scope.MANAGE}
+    parser_classes = FILE_PARSERS
+    queryset = DocumentTitle.objects.none()
+
+    def get_queryset(self) -> QuerySet[DocumentTitle]:
+        collection = visible_collection(self.request, self.kwargs["collection"])
+        return collection.document_titles.order_by("doc_id")
+
+    def get_parsers(self) -> list[Any]:
+        # Clients send their usual media type with an empty body, too. A description has no request.
+        if self.request and self.request.method == "DELETE":
+            return [JSONParser()]
+        return super().get_parsers()
+
+    @extend_schema(
+        request={"multipart/form-data": DocumentsUploadSerializer},
+        responses=shape(answers.DocumentsAnswer),
+        parameters=query_fields(DocumentsUploadSerializer),
+    )
+    def put(self, request: Request, collection: str) -> Response:
+        managed = managed_collection(request, collection)
+        with upload_fields(request, DocumentsUploadSerializer) as fields:
+            path = fields["file"].path
+            if fields["dry_run"]:
+                summary = check_documents(upload=path)
+            else:
+                summary = import_documents(
+                    collection=managed, upload=path, origin=origin_of(request)
+                )
+
+        answer = answers.DocumentsAnswer(
+            documents=summary.documents,
+            titled=summary.titled,
+            sha256=summary.sha256,
+            warnings=report_as_json(summary.report),
+        )
+        return Response(answer)
+
+    @extend_schema(request=None, responses={204: None})
+    def delete(self, request: Request, collection: str) -> Response:
+        managed = managed_collection(request, collection)
+        delete_documents(collection=managed, origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class QrelsList(AnswerList[Qrels]):

@@ -38,6 +38,8 @@ class AuditEvent(models.Model):
         COLLECTION_RELEASED = "collection.released"
         COLLECTION_DELETED = "collection.deleted"
         TOPICS_REPLACED = "topics.replaced"
+        DOCUMENTS_REPLACED = "documents.replaced"
+        DOCUMENTS_DELETED = "documents.deleted"
         QRELS_UPLOADED = "qrels.uploaded"
         QRELS_ACTIVATED = "qrels.activated"
         QRELS_READ = "qrels.read"

@@ -290,6 +290,30 @@ class Topic(models.Model):
         return self.topic_id
 
 
+class DocumentTitle(models.Model):
+    """What pages show of a document in addition to its id; title and snippet may be empty.
+
+    The rows of a collection are replaced together. Documents that runs and judgements name need
+    none.
+    """
+
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="document_titles", db_index=False
+    )
+    doc_id = models.CharField(max_length=1024)
+    title = models.TextField(blank=True)
+    snippet = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("collection", "doc_id")
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "doc_id"), name="one_title_per_document"),
+        )
+
+    def __str__(self) -> str:
+        return self.doc_id
+
+
 # The warning of judgements about topics, or queries of sessions, without a relevant document.
 NOTHING_RELEVANT = "nothing_relevant"
 

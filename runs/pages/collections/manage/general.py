@@ -20,7 +20,7 @@ class GeneralPage(ChangingSection):
     """Edit the description of a collection."""
 
     address, template = "manage-page", "runs/manage/general.html"
-    fields = ("name", "description", "team", "visibility", "document_url", "level_labels", "seen")
+    fields = ("name", "description", "team", "visibility", "level_labels", "seen")
 
     def section_context(self, request: Request, collection: Collection) -> dict[str, Any]:
         stored = {
@@ -28,7 +28,6 @@ class GeneralPage(ChangingSection):
             "description": collection.description,
             "team": collection.team.slug,
             "visibility": collection.visibility,
-            "document_url": collection.document_url,
             "level_labels": labels_as_lines(collection.level_labels),
         }
 
@@ -46,9 +45,7 @@ class GeneralPage(ChangingSection):
         }
 
     def change(self, request: Request, collection: Collection) -> str:
-        fields: dict[str, Any] = fields_of(
-            request, "name", "description", "team", "visibility", "document_url"
-        )
+        fields: dict[str, Any] = fields_of(request, "name", "description", "team", "visibility")
         if fields.get("team") == collection.team.slug:
             # Unchanged: staff may leave a team that is not theirs.
             del fields["team"]

@@ -27,6 +27,7 @@ SECTIONS = {
     "manage-page": "General",
     "manage-topics-page": "Topics",
     "manage-judgements-page": "Judgements",
+    "manage-documents-page": "Documents",
     "manage-measures-page": "Measures",
     "manage-access-page": "Access",
     "manage-quota-page": "Quota",
