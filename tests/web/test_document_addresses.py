@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from runs.models import Collection, Run, document_address
 from runs.models.collections.collections import check_document_url
-from tests.conftest import GOOD, upload
+from tests.conftest import GOOD, POOR, upload
 
 pytestmark = pytest.mark.words
 
@@ -50,3 +50,37 @@ def test_documents_are_linked_where_the_collection_says_so(
     for path in paths:
         html = Client().get(path).content.decode()
         assert f'href="{address}" rel="noopener noreferrer"' in html
+
+
+def test_titles_are_shown_wherever_documents_are_listed(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
+    runs = [submit(GOOD), submit(POOR)]
+    ids = ",".join(str(run.pk) for run in runs)
+    api.patch("/api/v1/collections/small/", {"document_url": "https://example.org/{doc_id}"})
+    titles = 'a\t<script>alert("x")</script>\tIts first words & more.\nb\tBirds\n'
+    paths = (
+        f"/runs/{runs[0].pk}/ranking/?topic=1",
+        "/collections/small/topics/1/",
+        f"/collections/small/comparison/?runs={ids}&topic=1",
+    )
+
+    # Answers are kept by the revision of their collection, which a file of titles raises.
+    assert not any("alert" in Client().get(path).content.decode() for path in paths)
+    assert upload(api, "collections/small/documents/", titles, "put").status_code == 200
+
+    for path in paths:
+        html = Client().get(path).content.decode()
+        assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;</bdi></a>" in html, path
+        assert '<a href="https://example.org/a" rel="noopener noreferrer"><bdi>&lt;script' in html
+        assert "<script>alert" not in html
+        assert '<code class="under">a</code>' in html
+        assert ("Its first words &amp; more." in html) == ("/ranking/" in path)
+
+    documents = api.get(f"/api/v1/runs/{runs[0].pk}/ranking/?topic=1").json()["documents"]
+    by_id = {document["doc_id"]: document["title"] for document in documents}
+    assert by_id["a"] == '<script>alert("x")</script>'
+    assert set(by_id.values()) - {by_id["a"], "Birds"} <= {""}
+
+    api.delete("/api/v1/collections/small/documents/")
+    assert not any("alert" in Client().get(path).content.decode() for path in paths)

@@ -15,6 +15,8 @@ from metrics.engine.sessions.analyses import LengthTable, Which
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
 from metrics.services.sessions import analyses, curves, judged_sets, one_session, values
+from runs.formats.documents import DocumentText
+from runs.services.collections.documents import read_titles
 from runs.web.shapes import Url
 
 Reformulation = Literal["gained", "lost", "same"]
@@ -148,6 +150,7 @@ class Lengths(ReadFromSet):
 class ShownDocument(TypedDict):
     rank: int
     doc_id: str
+    title: Annotated[str, "empty if the collection has none"]
     score: float | None
     level: Annotated[int | None, "null for an unjudged document"]
 
@@ -335,6 +338,10 @@ def _length(counts: Ints) -> Length:
 def session_answer(
     evaluation: SessionEvaluation, measure: Measure, session: one_session.ShownSession
 ) -> OneSession:
+    titles = read_titles(
+        evaluation.session_set.collection,
+        (document.doc_id for query in session.queries for document in query.documents),
+    )
     return OneSession(
         **read_from(evaluation),
         **_session_name(session.session, session.place),
@@ -345,11 +352,13 @@ def session_answer(
         vector=numbers(session.vector.tolist()),
         ideal=numbers(session.ideal.tolist()),
         normalised=numbers(session.normalised.tolist()),
-        queries=[_query(query, place) for place, query in enumerate(session.queries, 1)],
+        queries=[_query(query, place, titles) for place, query in enumerate(session.queries, 1)],
     )
 
 
-def _query(query: one_session.ShownQuery, place: int) -> ShownQuery:
+def _query(
+    query: one_session.ShownQuery, place: int, titles: dict[str, DocumentText]
+) -> ShownQuery:
     change = query.change
     reformulation: Reformulation | None = None
     if not np.isnan(change):
@@ -366,6 +375,7 @@ def _query(query: one_session.ShownQuery, place: int) -> ShownQuery:
             ShownDocument(
                 rank=document.rank,
                 doc_id=document.doc_id,
+                title=titles[document.doc_id].title,
                 score=document.score,
                 level=document.level,
             )

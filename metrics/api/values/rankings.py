@@ -20,6 +20,7 @@ from metrics.questions.values import evaluation_in
 from metrics.services.question import MAX_LIMIT
 from metrics.services.values.rankings import read_ranking
 from runs.parameters import MAX_OFFSET, integer_in
+from runs.services.collections.documents import read_titles
 from runs.web.access import scored_run
 from runs.web.shapes import Kind, shape
 
@@ -27,6 +28,7 @@ from runs.web.shapes import Kind, shape
 class RankedDocument(TypedDict):
     rank: Annotated[int, Kind(serializers.IntegerField, min_value=1)]
     doc_id: str
+    title: Annotated[str, "empty if the collection has none"]
     score: float
     level: Annotated[int | None, "null for an unjudged document"]
     gain: float
@@ -70,7 +72,8 @@ class RankingView(APIView):
             evaluation=evaluation, topic_id=topic_in(query), gains=ranking_gains_in(query)
         )
 
-        sums = ranking.cumulated
+        documents, sums = ranking.documents[offset : offset + limit], ranking.cumulated
+        titles = read_titles(submitted_run.collection, (row.doc_id for row in documents))
         answer = Ranking(
             **read_from(evaluation),
             topic_id=ranking.topic_id,
@@ -79,13 +82,14 @@ class RankingView(APIView):
                 RankedDocument(
                     rank=document.rank,
                     doc_id=document.doc_id,
+                    title=titles[document.doc_id].title,
                     score=document.score,
                     level=document.level,
                     gain=document.gain,
                     sum=sums[document.rank - 1] if document.rank <= len(sums) else None,
                     tied=document.tied,
                 )
-                for document in ranking.documents[offset : offset + limit]
+                for document in documents
             ],
         )
 

@@ -40,6 +40,7 @@ from metrics.services.comparisons.shown_pairs import (
 from metrics.services.values.two_rankings import Placed, read_two_rankings
 from metrics.tables import NOTHING, figure, signed
 from runs.models import Collection, document_address
+from runs.services.collections.documents import read_titles
 
 # All tests of one pair, in addition to the requested ones.
 PAIRWISE = [
@@ -222,6 +223,7 @@ class RankedLine:
     placed: Placed
     label: str
     address: str
+    title: str
 
     @property
     def kind(self) -> str:
@@ -256,11 +258,16 @@ def _rankings(comparison: ShownComparison, pair: ShownPair, topics: list[Topic])
     }
 
     labels = comparison.collection.level_labels
+    documents = [placed.document for side in (rankings.a, rankings.b) for placed in side.documents]
+    titles = read_titles(comparison.collection, (document.doc_id for document in documents))
 
     def line(placed: Placed) -> RankedLine:
-        label = str(labels.get(str(placed.document.level), ""))
+        doc_id = placed.document.doc_id
         return RankedLine(
-            placed, label, document_address(comparison.collection, placed.document.doc_id)
+            placed=placed,
+            label=str(labels.get(str(placed.document.level), "")),
+            address=document_address(comparison.collection, doc_id),
+            title=titles[doc_id].title,
         )
 
     part["sides"] = [

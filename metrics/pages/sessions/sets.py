@@ -48,8 +48,10 @@ from metrics.services.sessions.values import (
     read_session_values,
 )
 from metrics.tables import NOTHING, Paging, columns_of, figure, metadata_lines, signed
-from runs.models import SessionSet
+from runs.formats.documents import DocumentText
+from runs.models import SessionSet, document_address
 from runs.parameters import MAX_OFFSET, integer_in
+from runs.services.collections.documents import read_titles
 from runs.services.storage.reports import grouped
 from runs.web.access import check_scores, scored_session_set, visible_session_set
 from runs.web.views import page, reads
@@ -131,6 +133,12 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
         _QUERIES_OF_A_PAGE,
         len(session_of_page.queries),
     )
+    queries = session_of_page.queries[paging.offset : paging.offset + paging.limit]
+    titles = read_titles(
+        visible_set.collection,
+        (document.doc_id for query_of_page in queries for document in query_of_page.documents),
+    )
+
     context: dict[str, Any] = {
         "set": visible_set,
         "evaluation": evaluation,
@@ -146,11 +154,8 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
         "paging": paging,
         "documents": documents,
         "queries": [
-            _query_line(visible_set, query, number)
-            for number, query in enumerate(
-                session_of_page.queries[paging.offset : paging.offset + paging.limit],
-                paging.offset + 1,
-            )
+            _query_line(visible_set, query, number, titles)
+            for number, query in enumerate(queries, paging.offset + 1)
         ],
         **_neighbours(visible_set, session_of_page),
     }
@@ -364,6 +369,8 @@ class DocumentOfQuery:
     document: ShownDocument
     label: str
     clicked: bool
+    address: str
+    title: str
 
     @property
     def kind(self) -> str:
@@ -385,7 +392,9 @@ class QueryLine:
     documents: list[DocumentOfQuery]
 
 
-def _query_line(session_set: SessionSet, query: ShownQuery, number: int) -> QueryLine:
+def _query_line(
+    session_set: SessionSet, query: ShownQuery, number: int, titles: dict[str, DocumentText]
+) -> QueryLine:
     first = bool(np.isnan(query.change))
     verdict = change = ""
 
@@ -395,13 +404,15 @@ def _query_line(session_set: SessionSet, query: ShownQuery, number: int) -> Quer
         if query.change:
             verdict = "gained" if query.change > 0 else "lost"
 
-    clicked, labels = (
-        {doc.decode() for doc in query.query.clicked},
-        session_set.collection.level_labels,
-    )
+    collection = session_set.collection
+    clicked, labels = {doc.decode() for doc in query.query.clicked}, collection.level_labels
     documents = [
         DocumentOfQuery(
-            document, str(labels.get(str(document.level), "")), document.doc_id in clicked
+            document=document,
+            label=str(labels.get(str(document.level), "")),
+            clicked=document.doc_id in clicked,
+            address=document_address(collection, document.doc_id),
+            title=titles[document.doc_id].title,
         )
         for document in query.documents
     ]

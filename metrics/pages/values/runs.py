@@ -76,6 +76,7 @@ from runs.models import Artifact, Collection, Experiment, Run, can_see_scores, d
 from runs.pages.tracking.notes import shown_notes
 from runs.pages.tracking.parameters import shown_edits
 from runs.parameters import MAX_OFFSET, choice_in, integer_in
+from runs.services.collections.documents import read_titles
 from runs.services.storage.reports import grouped
 from runs.services.submissions.runs import contradicted_ranks
 from runs.services.tracking.labels import labels_of
@@ -406,6 +407,8 @@ class DocumentLine:
     rank: int
     doc_id: str
     address: str
+    title: str
+    snippet: str
     score: str
     tied: bool
     level: int | None
@@ -420,12 +423,15 @@ class DocumentLine:
 
 def _documents(collection: Collection, ranking: Ranking, paging: Paging) -> list[DocumentLine]:
     documents = ranking.documents[paging.offset : paging.offset + paging.limit]
+    titles = read_titles(collection, (document.doc_id for document in documents))
     labels, sums = collection.level_labels, ranking.cumulated
     return [
         DocumentLine(
             rank=document.rank,
             doc_id=document.doc_id,
             address=document_address(collection, document.doc_id),
+            title=titles[document.doc_id].title,
+            snippet=titles[document.doc_id].snippet,
             score=f"{document.score:.6g}",
             tied=document.tied,
             level=document.level,

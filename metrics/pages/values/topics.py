@@ -21,6 +21,7 @@ from metrics.tables import NOTHING, Paging, figure, with_minus
 from runs.errors import NotFound
 from runs.models import Collection, Qrels, can_see_scores, document_address
 from runs.parameters import MAX_OFFSET, integer_in
+from runs.services.collections.documents import read_titles
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
@@ -351,6 +352,7 @@ def _judged(collection: Collection, qrels: Qrels, topic_id: str) -> dict[str, An
     """Return the judgements of a topic by level, and its first documents, highest level first."""
     judged = read_judged_topic(qrels=qrels, topic_id=topic_id, most=_DOCUMENTS_SHOWN)
     labels, total = collection.level_labels, max(1, judged.judged)
+    titles = read_titles(collection, (doc_id for doc_id, _ in judged.documents))
     return {
         "judged": judged,
         "levels": [
@@ -364,7 +366,13 @@ def _judged(collection: Collection, qrels: Qrels, topic_id: str) -> dict[str, An
             for level, count in judged.levels
         ],
         "documents": [
-            (doc_id, document_address(collection, doc_id), level, level_class(level))
+            (
+                doc_id,
+                document_address(collection, doc_id),
+                titles[doc_id].title,
+                level,
+                level_class(level),
+            )
             for doc_id, level in judged.documents
         ],
         "more": judged.judged - len(judged.documents),
