@@ -16,8 +16,8 @@ _LOCAL: dict[str, str] = {
 # The commands of the client, which its own command evh has, too.
 _CLIENT = (
     "submit", "status", "watch", "wait", "values", "leaderboard", "compare", "diff", "pull",
-    "login", "logout", "whoami", "open", "api", "collections", "qrels", "topics", "sessions",
-    "completion", "mcp", "gate", "label", "labels", "campaign",
+    "login", "logout", "whoami", "open", "api", "collections", "qrels", "topics", "documents",
+    "sessions", "completion", "mcp", "gate", "label", "labels", "campaign",
 )  # fmt: skip
 _LOCAL |= dict.fromkeys(_CLIENT, "evalhub.client.cli:main")
 _SERVERS = ("serve", "web", "worker")
@@ -41,7 +41,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   restore          restore a backup into an empty installation; --verify only checks it
   fsck             check every row and file; --repair what can be repaired, --fast without reading files
   submit           submit runs to a server; also status, watch, wait, values, leaderboard, compare, diff,
-                   pull, collections, qrels, topics, sessions, login, logout, whoami, open, api
+                   pull, collections, qrels, topics, documents, sessions, login, logout, whoami, open, api
   gate             fail if a run is worse than a baseline; also label, labels
   campaign         take part in campaigns and enter runs: campaign list, show, register, sign, enter, ...
   reconcile        list receipts of entries that this database does not have, after a restore

@@ -279,6 +279,16 @@ def _add_collections(add: Any) -> None:
     command = add_action("pull", collection_commands.pull_topics, "write them as lines of JSON")
     command.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
 
+    command = add("documents", None, "upload or delete the titles of documents")
+    command.add_argument("collection")
+    add_action = _add_actions(command, None)
+    command = add_action(
+        "upload", collection_commands.upload_documents, "replace the titles by those of a file"
+    )
+    command.add_argument("file", help="lines of id, tab, title; or JSON as in BEIR's corpus.jsonl")
+    command.add_argument("--dry-run", action="store_true", help="only check the file")
+    add_action("delete", collection_commands.delete_documents, "delete all titles")
+
 
 def _add_judgements(add: Any) -> None:
     command = add(

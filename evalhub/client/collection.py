@@ -392,6 +392,18 @@ class Collection(CollectionStudies):
         """Return the topics of all pages."""
         return Listed(self._hub.pages(f"{self.path}topics/"))
 
+    def upload_documents(self, source: Any, *, dry_run: bool = False) -> Answer:
+        """Replace the titles of documents by those of a file, a path or bytes.
+
+        A line is id, tab, title and perhaps another tab and a snippet, or a JSON object as in
+        BEIR's corpus.jsonl. `dry_run` only checks the file.
+        """
+        return self._upload("PUT", "documents/", source, {"dry_run": dry_run})
+
+    def delete_documents(self) -> None:
+        """Delete the titles of all documents."""
+        self._hub.send(Call("DELETE", f"{self.path}documents/"))
+
     @overload
     def qrels(self) -> Listed: ...
 

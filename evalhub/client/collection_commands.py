@@ -150,6 +150,24 @@ def pull_topics(args: argparse.Namespace) -> int:
     return DONE
 
 
+def upload_documents(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        collection = hub.collection(args.collection)
+        answer = collection.upload_documents(Path(args.file), dry_run=args.dry_run).raw
+        row = {"file": args.file, **{name: answer[name] for name in ("documents", "titled")}}
+        show(args, [row], hub)
+        _say_warnings(answer["warnings"].get("warnings", []))
+
+    return DONE
+
+
+def delete_documents(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        hub.collection(args.collection).delete_documents()
+        say(f"deleted the titles of documents of {args.collection}")
+    return DONE
+
+
 def list_sessions(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         sets = hub.collection(args.collection).sessions.all()

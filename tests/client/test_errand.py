@@ -128,6 +128,10 @@ def test_the_rest_of_a_run_and_a_collection(place: tuple[Server, Config]) -> Non
         assert full.topics().rows() == []
         assert full.upload_topics(TOPICS).format == "jsonl"
         assert [row["title"] for row in full.topics().rows()] == ["cats", "dogs"]
+        titles = {"_id": "a", "title": "Cats and dogs", "text": "They often fight."}
+        assert full.upload_documents(json.dumps(titles).encode(), dry_run=True).documents == 1
+        assert full.upload_documents(json.dumps(titles).encode()).titled == 1
+        full.delete_documents()
         run = full.submit(BM25, tag="bm25", known=b"1 a\n").wait(60)
         assert run.known() == b"1 a\n"
         first, again = (run.attach(b"k1 = 0.9", "notes 1.txt") for _ in range(2))
@@ -170,6 +174,7 @@ def write_files(tmp_path: Path) -> None:
     """What is uploaded by the commands: four runs, one file that is bad below its first line."""
     (tmp_path / "qrels").write_text(QRELS)
     (tmp_path / "topics").write_bytes(TOPICS)
+    (tmp_path / "titles.tsv").write_text("a\tCats and dogs\n")
     (tmp_path / "log").write_text(LOG)
     folder = tmp_path / "runs"
     folder.mkdir()
@@ -340,6 +345,8 @@ def test_every_command_writes_what_its_schema_says(
     upload_judgements(evh)
     evh("topics upload", "topics", "told", "upload", "topics")
     assert evh("topics", "topics", "told", "list")[1] == {"topic_id": "2", "title": "dogs"}
+    uploaded = evh("documents upload", "documents", "told", "upload", "titles.tsv")
+    assert uploaded == [{"file": "titles.tsv", "documents": 1, "titled": 1}]
     dry = evh("submit --dry-run", "submit", "told", "runs", "--dry-run", status=5)
     assert [row["tag"] for row in dry if row["error"]] == [None]
     sent = evh("submit", "submit", "told", "runs", "--wait", status=5)
