@@ -38,6 +38,7 @@ class SimulatedCollection:
     """
 
     topics: str
+    documents: str
     qrels: str
     runs: dict[str, str]
     sessions: str
@@ -65,6 +66,7 @@ def simulate_collection(
 
     return SimulatedCollection(
         _topics(topic_ids),
+        _documents(levels),
         _qrels(topic_ids, levels[:, :judged]),
         runs,
         _sessions(topic_ids, levels),
@@ -123,6 +125,30 @@ def _topics(topic_ids: list[str]) -> str:
         for index, topic_id in enumerate(topic_ids)
     ]
     return "\n".join(lines) + "\n"
+
+
+def _documents(levels: Ints) -> str:
+    """Return titles and snippets: the higher its level, the nearer is a document to its topic."""
+    lines = []
+    for topic, of_topic in enumerate(levels.tolist()):
+        subject, aspect = _titles()[topic % len(_titles())].split()
+        for document, level in enumerate(of_topic):
+            about = f"{subject} {aspect}"
+            if level == 1:
+                about = f"{subject} {_other(aspect, _ASPECTS, document)}"
+            elif level == 0:
+                about = f"{_other(subject, _SUBJECTS, document)} {_ASPECTS[document % 3]}"
+
+            title = f"{about.capitalize()}: {_WORDS[document % len(_WORDS)]}"
+            lines.append(f"{_doc_id(topic, document)}\t{title}\tA simulated text on {about}.\n")
+
+    return "".join(lines)
+
+
+def _other(word: str, words: tuple[str, ...], number: int) -> str:
+    """Return one of the other words."""
+    place = words.index(word) + 1 + number % (len(words) - 1)
+    return words[place % len(words)]
 
 
 def _qrels(topic_ids: list[str], levels: Ints) -> str:

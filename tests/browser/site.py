@@ -108,7 +108,9 @@ class Site:
         """Those that need one; what is submitted by tests is not on the board that others look at."""
         run = next(iter(self.runs.values()))
         manage = "/collections/open/manage/"
-        sections = ("topics", "judgements", "measures", "access", "quota", "withdrawn", "audit")
+        sections = (
+            "topics", "judgements", "documents", "measures", "access", "quota", "withdrawn", "audit",
+        )  # fmt: skip
         return {
             "submit": f"/collections/{SLUG}/submit/",
             "tokens": "/tokens/",
@@ -161,6 +163,7 @@ def filled_site(folder: Path) -> Iterator[Site]:
             }
             api.post("collections/", json={**fields, "blind": slug == "blind"}).raise_for_status()
         _upload(api, "put", "collections/open/topics/", simulated.topics)
+        _upload(api, "put", "collections/open/documents/", simulated.documents)
         for slug in ("open", "blind"):
             _upload(api, "post", f"collections/{slug}/qrels/", simulated.qrels)
         chosen = list(simulated.runs.items())[-_RUNS:]

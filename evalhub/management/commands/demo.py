@@ -99,6 +99,13 @@ class Command(command.Command):
         )
 
         _send(
+            http.put(
+                f"collections/{_SIMULATED}/documents/",
+                files={"file": ("documents.tsv", simulated.documents)},
+            )
+        )
+
+        _send(
             http.post(
                 f"collections/{_SIMULATED}/qrels/", files={"file": ("qrels", simulated.qrels)}
             )
