@@ -234,6 +234,9 @@ def fill(server: Server) -> None:
         client.post(
             "collections/moved/qrels/", files={"file": ("q", simulated.qrels)}
         ).raise_for_status()
+        client.put(
+            "collections/moved/documents/", files={"file": ("d", simulated.documents)}
+        ).raise_for_status()
         for run in simulated.runs.values():
             answer = client.post(
                 "collections/moved/runs/", content=gzip.compress(run.encode()), headers=GZIP

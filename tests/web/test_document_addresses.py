@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 
 from runs.models import Collection, Run, document_address
 from runs.models.collections.collections import check_document_url
+from runs.services.audit.revisions import read_revision
 from tests.conftest import GOOD, POOR, upload
 
 pytestmark = pytest.mark.words
@@ -65,9 +66,11 @@ def test_titles_are_shown_wherever_documents_are_listed(
         f"/collections/small/comparison/?runs={ids}&topic=1",
     )
 
-    # Answers are kept by the revision of their collection, which a file of titles raises.
     assert not any("alert" in Client().get(path).content.decode() for path in paths)
+    # Pages are kept under the revision of their collection.
+    revision = read_revision(runs[0].collection_id)
     assert upload(api, "collections/small/documents/", titles, "put").status_code == 200
+    assert read_revision(runs[0].collection_id).others > revision.others
 
     for path in paths:
         html = Client().get(path).content.decode()
