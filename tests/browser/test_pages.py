@@ -27,7 +27,7 @@ TOPICS = ("topics", "topic", "heat-map")
 STUDIES = ("importance", "frontier", "orders", "design", "judgements")
 OWN = (
     "submit", "tokens", "webhooks", "run-parameters", "new-collection", "manage", "manage-judgements",
-    "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-files",
+    "manage-documents", "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-files",
     "my-runs", "experiments", "experiment", "campaign-desk", "campaign-teams", "campaign-entries", "campaign-phase",
     "campaign-act", "campaign-team", "campaign-enter", "campaign-file", "phase-board",
 )  # fmt: skip
