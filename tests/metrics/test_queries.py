@@ -86,7 +86,7 @@ ENDPOINTS = {
     "runs/{run}/curve/": 6,
     "runs/{run}/curve/?measures=nDCG,CG,P,R&readings=true&per_topic=true": 6,
     "runs/{run}/precision-recall/?rel=all": 6,
-    "runs/{run}/ranking/?topic=1": 4,
+    "runs/{run}/ranking/?topic=1": 5,
     "runs/{run}/charts/topics.json": 3,
     "runs/{run}/charts/topics.json?other={other}": 6,
     "runs/{run}/charts/curve.json": 4,

@@ -99,6 +99,7 @@ def test_the_api_answers_pages_of_a_ranking(anonymous: APIClient, submit: Submit
     document = {
         "rank": 2,
         "doc_id": "u",
+        "title": "",
         "score": 2.5,
         "level": None,
         "gain": 0.0,

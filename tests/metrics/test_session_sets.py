@@ -205,9 +205,12 @@ def test_one_session_from_query_to_query(api: APIClient, send: Callable[..., str
     )
     assert shown["starts"] == [0, 2, 4]
     first, second = shown["queries"]
-    assert first["documents"] == [{"rank": 1, "doc_id": "u", "score": None, "level": None}]
+    document = {"rank": 1, "doc_id": "u", "title": "", "score": None, "level": None}
+    assert first["documents"] == [document]
     assert (second["text"], second["count"]) == ("again", 2)
-    assert second["documents"] == [{"rank": 1, "doc_id": "c", "score": None, "level": 1}]
+    assert second["documents"] == [
+        {"rank": 1, "doc_id": "c", "title": "", "score": None, "level": 1}
+    ]
     weight = 1 / (1 + 0.5)
     assert second["contribution"] == pytest.approx(weight)
     assert second["ideal"] == pytest.approx(weight * 2.5)
