@@ -57,6 +57,8 @@ UNSEEN = {
     "UnannouncedEvaluations",
     "Webhook",
     "Install",
+    # Organisers see them under manage/documents/.
+    "DocumentTitle",
     "Invitation",
     "InvitationLink",
     # It is given out as a file.
