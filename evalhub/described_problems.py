@@ -70,8 +70,9 @@ CODES = {
     "no_topics text_too_long bad_value bad_queries no_queries missing_session_id "
     "bad_session_id duplicate_session bad_searcher bad_attributes bad_system bad_doc_id "
     "bad_rank bad_query_number mixed_session empty_sessions key_conflict bad_key not_finite "
-    "too_large bad_cost bad_line bad_link tag_differs topic_missing bad_answer "
-    "wrong_run_type wrong_tag too_many_documents_per_topic",
+    "too_large bad_cost bad_line bad_link bad_csv bad_column wrong_columns "
+    "too_many_rows unknown_run ambiguous_run repeated_run not_allowed "
+    "tag_differs topic_missing bad_answer wrong_run_type wrong_tag too_many_documents_per_topic",
     429: "throttled quota_exceeded attempts_exceeded too_many_comparisons too_many_at_once "
     "too_many_transfers",
     500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt "

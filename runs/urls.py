@@ -26,6 +26,7 @@ from runs.pages.tracking.artifacts import RunArtifactsPage
 from runs.pages.tracking.experiments import ExperimentsPage
 from runs.pages.tracking.lineage import RunLineagePage
 from runs.pages.tracking.notes import CollectionNotesPage, ExperimentNotesPage, RunNotesPage
+from runs.pages.tracking.parameter_table import EditParametersPage
 from runs.pages.tracking.parameters import RunParametersPage
 from runs.pages.tracking.renaming import RenameParameterPage
 from runs.pages.tracking.systems import SystemChangePage
@@ -70,6 +71,11 @@ urlpatterns: list[URLPattern] = [
         name="experiment-notes-page",
     ),
     path("runs/<uuid:run_id>/parameters/", RunParametersPage.as_view(), name="run-parameters-page"),
+    path(
+        "collections/<slug:slug>/parameters/edit/",
+        EditParametersPage.as_view(),
+        name="edit-parameters-page",
+    ),
     path(
         "collections/<slug:slug>/parameters/rename/",
         RenameParameterPage.as_view(),

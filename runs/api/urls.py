@@ -17,6 +17,7 @@ from runs.api.tracking import (
     labels,
     lineage,
     notes,
+    parameter_table,
 )
 from runs.models import ParameterKey
 from runs.models.tracking.artifacts import NAME_RULE as ARTIFACT_NAME_RULE
@@ -64,6 +65,11 @@ urlpatterns = [
     path(_COLLECTION + "qrels/<int:version>/file/", views.QrelsFile.as_view(), name="qrels-file"),
     path(_COLLECTION + "runs/", submissions.RunList.as_view(), name="runs"),
     path(_COLLECTION + "runs/metadata/", edits.RunsMetadata.as_view(), name="runs-metadata"),
+    path(
+        _COLLECTION + "parameters/csv/",
+        parameter_table.ParameterTable.as_view(),
+        name="parameter-table",
+    ),
     path(
         _COLLECTION + "parameters/<space:space>/<path:parameter>/",
         keys.ParameterDetail.as_view(),

@@ -96,10 +96,11 @@ def _read_line(line: str, where: str) -> tuple[str, Any]:
             where, "there is no value after =; leave the whole line out to remove the key"
         )
 
-    return name, _read_value(value, where)
+    return name, read_value(value, where)
 
 
-def _read_value(text: str, where: str) -> Any:
+def read_value(text: str, where: str) -> Any:
+    """Return the value that a text stands for. Raise Unprocessable (bad_line) if it is none."""
     if text in ("true", "false"):
         return text == "true"
     if text == "null":

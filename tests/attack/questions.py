@@ -131,6 +131,8 @@ DEAREST: dict[str, str] = {
     "run-lineage-page": "/runs/{run}/lineage/",
     "run-parameters-page": "/runs/{run}/parameters/",
     "describe-parameter": _PAGE + "parameters/describe/",
+    "parameter-table": _BOARD + "parameters/csv/?filter=-tag:n{n}",
+    "edit-parameters-page": _PAGE + "parameters/edit/?filter=-tag:n{n}",
     "rename-parameter-page": _PAGE + "parameters/rename/?name=k1",
     "labels": _BOARD + "labels/?limit=200",
     "label": _BOARD + "labels/main/",

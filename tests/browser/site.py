@@ -119,6 +119,7 @@ class Site:
             "shares": "/shares/",
             "webhooks": "/collections/open/webhooks/",
             "run-parameters": f"/runs/{run}/parameters/",
+            "edit-parameters": "/collections/open/parameters/edit/",
             "run-files": f"/runs/{run}/files/",
             "new-collection": "/new-collection/",
             "submit-sessions": "/collections/open/submit-sessions/",

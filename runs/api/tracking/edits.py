@@ -165,7 +165,7 @@ class RunsMetadata(APIView):
                 dry_run=body["dry_run"],
                 runs=runs,
                 changed=len(edits),
-                results=[_edited_run(edit) for edit in edits],
+                results=[edited_run(edit) for edit in edits],
             )
         )
 
@@ -255,7 +255,7 @@ def _too_many(count: int) -> InvalidInput:
     )
 
 
-def _edited_run(edit: Edit) -> EditedRun:
+def edited_run(edit: Edit) -> EditedRun:
     changes = [
         ChangedValue(space=SPACES[column], name=name, before=before, after=after)
         for column, pairs in edit.differing.items()

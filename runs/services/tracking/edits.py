@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from runs.errors import Unprocessable
+from runs.errors import FileReport, Unprocessable
+from runs.formats.parameter_lines import edited, shown_values
+from runs.formats.parameter_table import COST, PARAM, Key, TableRow
 from runs.formats.parameters import (
     compact,
     merge_patch,
@@ -276,3 +281,129 @@ def edit_runs(
             ) from error
 
     return edits
+
+
+def values_of(run: Run) -> dict[Key, Any]:
+    """Return the searchable parameters of a run as stored, and its costs, by space and name."""
+    return {
+        **{(PARAM, name): value for name, value in shown_values(run.metadata).items()},
+        **{(COST, name): value for name, value in run.costs.items()},
+    }
+
+
+def edits_of_table(
+    *, collection: Collection, visible: QuerySet[Run], own: QuerySet[Run], rows: Sequence[TableRow]
+) -> list[Edit]:
+    """Return an edit of each run that a table names; `own` are those that its user may change.
+
+    Lock these runs. Columns that the table does not have stay as they are. Raise InvalidFile with
+    the line of each row that names no such run or cannot be stored.
+    """
+    report = FileReport()
+    pks = _find_runs(collection, visible, own, rows, report)
+    report.check()
+
+    # In the order of their keys, so that two requests never wait for each other.
+    locked = Run.objects.select_for_update().filter(pk__in=pks.values(), deleted_at=None)
+    runs = {run.pk: run for run in locked.order_by("pk")}
+
+    edits = []
+    for row in rows:
+        run = runs.get(pks[row.line])
+        if run is None:
+            report.problem(row.line, "unknown_run", "this run was withdrawn just now")
+            continue
+
+        run.collection = collection
+        try:
+            edits.append(_edit_values(run, row.values))
+        except Unprocessable as error:
+            report.problem(row.line, error.code, error.message)
+
+    report.check()
+    return edits
+
+
+def _find_runs(
+    collection: Collection,
+    visible: QuerySet[Run],
+    own: QuerySet[Run],
+    rows: Sequence[TableRow],
+    report: FileReport,
+) -> dict[int, UUID]:
+    """Return the run of each row by its line; add a problem for each row without one."""
+    own_runs: dict[UUID, tuple[str, str]] = {
+        pk: (team, tag) for pk, team, tag in own.values_list("pk", "team__slug", "tag")
+    }
+    pks_of: defaultdict[tuple[str, str], list[UUID]] = defaultdict(list)
+    for pk, (team, tag) in own_runs.items():
+        pks_of[team, tag].append(pk)
+        pks_of["", tag].append(pk)
+
+    lines: dict[UUID, int] = {}
+    pks: dict[int, UUID] = {}
+    for row in rows:
+        if row.run:
+            matching = [pk for pk in (_uuid_of(row.run),) if pk in own_runs]
+        else:
+            matching = pks_of.get((row.team, row.tag), [])
+
+        if len(matching) == 1:
+            (pk,) = matching
+            if pk in lines:
+                message = f"{own_runs[pk][1]} is in line {lines[pk]}, too; keep one of the rows"
+                report.problem(row.line, "repeated_run", message)
+            lines[pk], pks[row.line] = row.line, pk
+        elif matching:
+            teams = " and ".join(sorted(own_runs[pk][0] for pk in matching))
+            message = f"{row.tag} is a run of {teams}; add a column team"
+            report.problem(row.line, "ambiguous_run", message)
+        else:
+            report.problem(row.line, *_unknown_run(collection, visible, row))
+
+    return pks
+
+
+def _uuid_of(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def _unknown_run(collection: Collection, visible: QuerySet[Run], row: TableRow) -> tuple[str, str]:
+    """Return the code and the message for a row that names no run that its user may change."""
+    name = (row.run or row.tag)[:64]
+    others = visible.filter(pk=_uuid_of(row.run)) if row.run else visible.filter(tag=row.tag)
+    if row.team:
+        others = others.filter(team__slug=row.team)
+
+    if run := others.select_related("team").first():
+        message = f"{name} belongs to team {run.team}; only its members may change it"
+        return "not_allowed", message
+
+    return "unknown_run", f"your teams have no run {name} in collection {collection.slug}"
+
+
+def _edit_values(run: Run, values: Mapping[Key, Any]) -> Edit:
+    """Return the edit of a run that sets parameters and costs, or with None removes them."""
+    before = values_of(run)
+    after = {**before, **{key: _same_number(before.get(key), new) for key, new in values.items()}}
+    sides: dict[str, dict[str, Any]] = {PARAM: {}, COST: {}}
+    for (space, name), value in after.items():
+        if value is not None:
+            sides[space][name] = value
+
+    if any(key not in before for key in values):
+        # A value at k1 would replace all below it, such as k1.low.
+        nested(sides[PARAM])
+
+    return edit_of(run, metadata=edited(run.metadata, sides[PARAM]), costs=read_costs(sides[COST]))
+
+
+def _same_number(before: Any, after: Any) -> Any:
+    """Return the value before if it is the same number in another spelling, such as 1.0 for 1."""
+    numbers = all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in (before, after)
+    )
+    return before if numbers and before == after else after

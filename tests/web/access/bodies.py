@@ -44,6 +44,9 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
         "name": "k1",
         "new": "bm25.k1",
     },
+    # Which runs a row may name is tested with the table.
+    ("parameter-table", "POST"): lambda: file_of("tag,k1\n"),
+    ("edit-parameters-page", "POST"): lambda: {"table": "tag,k1\n", "action": "save"},
     ("describe-parameter", "POST"): lambda: {"space": "param", "name": "k1", "unit": "ms"},
     # It names the other of the participant's runs now.
     ("label", "PUT"): lambda: {"run": unlabelled_run()},
