@@ -74,7 +74,7 @@ def test_changes_since_the_baseline_are_marked(client: Client, board: Collection
     # A text that looks like a number is in quotes; one of the runs is hidden on a phone.
     assert dict(zip(names, cells["k1"], strict=True))["r2"][1] == "&quot;1.2&quot;"
     assert sum("aside" in kind for kind, _ in cells["k1"]) == 1
-    assert "3 of 4 parameters differ among 3 runs; best AP first. Marked is what changed" in text_of(client.get(PAGE, {
+    assert "3 of 4 parameters differ among 3 runs; best AP first. Changes from the baseline" in text_of(client.get(PAGE, {
         "runs": runs, "baseline": run_id("r0")}))  # fmt: skip
     beside = shown(client, PAGE, runs=runs, baseline=run_id("r0"), beside=run_id(names[2]))
     assert re.findall(r'<th scope="col"( class="aside")?>', beside) == ["", ' class="aside"', ""]
@@ -91,7 +91,7 @@ def test_many_runs_take_pages_and_equal_ones_say_so(client: Client, board: Colle
     assert shown(client, PAGE, offset="400").count("pin</a>") == 1
     equal = text_of(client.get(PAGE, {"filter": "param:model -param:k1>1"}))
     assert "No difference in 3 parameters" in equal
-    assert "They differ only in what does not count as a setting." in equal
+    assert "They differ only in ignored ones." in equal
     assert "Show what is the same (3) b 0.4 k1 0.9 model <b>" in equal
     few = text_of(client.get(PAGE, {"filter": "nowhere"}))
     assert "no runs; configurations of 2 to 200 runs are compared" in few
@@ -99,7 +99,7 @@ def test_many_runs_take_pages_and_equal_ones_say_so(client: Client, board: Colle
     assert refused.status_code == 400
     assert 'value="param:k&gt;1"' in refused.content.decode()
     bare = make_board(board.team, {"AP": simulated(2, 5)}, "bare")
-    assert "None of these runs says how it was made" in shown(
+    assert "None of these runs has parameters" in shown(
         client, f"/collections/{bare.slug}/configurations/"
     )
     assert f'href="{PAGE}?filter=param%3Anote"' not in shown(
@@ -189,7 +189,7 @@ def test_a_baseline_of_others_is_not_told_while_it_is_blind(bob: User, board: Co
     hidden = guest.get(f"/runs/{run_id('r2')}/", {"baseline": str(other.pk)})
     assert (hidden.status_code, "Changed since" in text_of(hidden)) == (400, False)
     own = text_of(guest.get(PAGE))
-    assert "differ among 2 runs. Select the pin" in own
+    assert "differ among 2 runs. Pin a run" in own
     assert "best AP first" not in own
 
 

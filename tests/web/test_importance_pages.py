@@ -74,7 +74,7 @@ def test_the_frontier_shows_statuses_and_links_what_beats_a_run(
     said, page = text_of(answer), answer.content.decode()
     assert "24 of 24 runs on 50 topics" in said
     assert "on the frontier" in said
-    assert "surely dominated" in said
+    assert "dominated (significant)" in said
     assert re.search(
         r'href="/collections/board/comparison/\?runs=[0-9a-f-]{36},[0-9a-f-]{36}"', page
     )

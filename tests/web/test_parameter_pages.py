@@ -112,7 +112,7 @@ def test_the_page_of_parameters_links_values_to_runs(client: Client, runs: dict[
 
 def test_without_parameters_the_page_says_how_to_give_some(client: Client, collection: str) -> None:
     said = text_of(client.get(f"{PAGE}parameters/"))
-    assert "There are three ways to say how a run was made" in said
+    assert "Runs can be filtered and compared by their parameters" in said
     offered = client.get(PAGE).content.decode().split("<datalist")[1].split("</datalist>")[0]
     assert re.findall(r'<option value="([^"]*)"', offered) == ["label", "submitted"]
 
@@ -195,7 +195,7 @@ def test_a_blind_page_shows_own_runs_and_no_leaderboard(
     for reader in (client, other):
         page = reader.get(f"{PAGE}parameters/")
         assert page.status_code == 200
-        assert "bm25.k1" not in text_of(page).partition("three ways")[0]
+        assert "bm25.k1" not in text_of(page).partition("No parameters yet")[0]
     Run.objects.filter(pk=runs["good"]).update(team=bob.personal_team)
     page = other.get(f"{PAGE}parameters/").content.decode()
     assert "?filter=" not in page

@@ -25,8 +25,8 @@ from runs.models import Run
 Ends = tuple[float, float]
 STATUS_NAMES = {
     ON_FRONTIER: "on the frontier",
-    PERHAPS: "perhaps dominated",
-    DOMINATED: "surely dominated",
+    PERHAPS: "dominated (means only)",
+    DOMINATED: "dominated (significant)",
 }
 # Costs whose largest is so many times the smallest are drawn on a logarithmic axis.
 _WIDE = 10

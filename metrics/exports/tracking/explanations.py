@@ -218,7 +218,7 @@ def frontier_table(collection: Collection, frontier: Frontier) -> Table:
     apart = "" if frontier.query.across else " Runs on different hardware are compared apart."
     notes = [
         f"{len(frontier.runs)} of {frontier.total} runs of {source} on {frontier.topics} topics.",
-        "Surely dominated: another run is better at no higher cost, by a one-sided paired t test, "
+        "Dominated (significant): another run is better at no higher cost, by a one-sided paired t test, "
         f"corrected by Holm over {frontier.pairs:,} pairs.{apart}",
     ]
 

@@ -308,8 +308,8 @@ def _cautions_of_runs(
     unknown, kinds = hardware.count(UNKNOWN), sorted({*hardware} - {UNKNOWN})
     if topics < MIN_TOPICS:
         message = (
-            f"{topics} topics are too few to tell a difference from chance: no run is surely "
-            "dominated"
+            f"{topics} topics are too few to tell a difference from chance: no dominance is "
+            "significant"
         )
         cautions.append(Caution("no_verdict", message))
 
