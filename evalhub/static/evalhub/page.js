@@ -14,6 +14,22 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
+// Whoever leaves while a file is sent or read is asked first. htmx sends the forms with files; another script says that it
+// does by data-busy.
+const sends = (element) => element.matches?.("form[hx-encoding='multipart/form-data']");
+document.addEventListener("htmx:beforeRequest", ({ target }) => {
+  if (sends(target)) target.dataset.busy = "sending";
+});
+// What the answer leads to may be another page.
+for (const ending of ["htmx:beforeOnLoad", "htmx:sendError", "htmx:abort", "htmx:timeout"]) {
+  document.addEventListener(ending, ({ target }) => {
+    if (sends(target)) delete target.dataset.busy;
+  });
+}
+addEventListener("beforeunload", (event) => {
+  if (document.querySelector("form[data-busy]")) event.preventDefault();
+});
+
 // The short name of a new thing is proposed from its name, until it is typed itself.
 document.addEventListener("input", ({ target }) => {
   const fields = target.closest("[data-proposes]");
