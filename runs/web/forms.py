@@ -80,6 +80,7 @@ class Refusal:
     detail: str
     fields: dict[str, str] = field(default_factory=dict)
     report: FileReport | None = None
+    code: str = ""
 
 
 def render_form(
@@ -111,7 +112,7 @@ def refusal_of(error: Exception) -> Refusal:
         # Nothing else can be wrong with it before it is read.
         detail = fields["file"] = "choose a file first"
 
-    return Refusal(answer.status_code, detail, fields, report)
+    return Refusal(answer.status_code, detail, fields, report, answer.data["code"])
 
 
 def fields_of(request: Request, *names: str) -> dict[str, str]:

@@ -156,19 +156,21 @@ def submit(walk: Walk, files: list[FilePayload], **choices: str) -> None:
         if number:
             walk.page.goto(walk.page.url)
         walk.drop(*some)
+        if choices:
+            walk.click(walk.page.get_by_text("Options:"))
         for label, option in choices.items():
             walk.pick(label, option)
         walk.press("Submit")
         runs = sum(one["name"].endswith(".run") for one in some)
         if walk.scripts:
-            expect(walk.page.locator("#told")).to_contain_text(
-                f"{runs} submitted of {runs}", timeout=PATIENCE
+            expect(walk.page.locator("#outcome")).to_contain_text(
+                f"{runs} runs in.", timeout=PATIENCE
             )
         else:
-            expect(walk.page.get_by_role("heading", name=f"{len(some)} files")).to_be_visible(
+            expect(walk.page.get_by_role("heading", name=f"{runs} runs in")).to_be_visible(
                 timeout=PATIENCE
             )
-    walk.follow("See the leaderboard")
+    walk.follow("Open the leaderboard")
 
 
 def lab(walk: Walk, browser: Browser, server: Server, code: str, options: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ STATES = (
 TOPICS = ("topics", "topic", "heat-map")
 STUDIES = ("importance", "frontier", "orders", "design", "judgements")
 OWN = (
-    "submit", "tokens", "webhooks", "run-parameters", "new-collection", "manage", "manage-judgements",
+    "submit", "tokens", "webhooks", "run-parameters", "edit-parameters", "new-collection", "manage", "manage-judgements",
     "manage-documents", "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-files",
     "my-runs", "experiments", "experiment", "campaign-desk", "campaign-teams", "campaign-entries", "campaign-phase",
     "campaign-act", "campaign-team", "campaign-enter", "campaign-file", "phase-board",
@@ -318,7 +318,9 @@ def test_a_run_is_checked_submitted_and_followed_to_its_values(
         page.locator("#file").set_input_files(files=[whole])  # type: ignore[list-item]
         page.get_by_role("button", name="Check only").click()
         expect(page.get_by_role("heading", name="The file can be submitted")).to_be_visible()
+        page.get_by_text("Options:").click()
         page.get_by_label("Tag", exact=True).fill("by-hand")
+        expect(page.get_by_text("Options:")).to_contain_text("tag by-hand")
         page.get_by_role("button", name="Submit").click()
         expect(page.get_by_role("heading", name="by-hand")).to_be_visible()
         expect(page.get_by_role("heading", name="Values")).to_be_visible(timeout=30_000)
@@ -340,23 +342,61 @@ def test_several_runs_are_submitted_with_a_row_for_each(
             for name, content in contents.items()
         ]
         page.locator("#file").set_input_files(files=files)  # type: ignore[arg-type]
+        assert faults_of_access(page) == []
+        page.get_by_text("Options:").click()
+        expect(page.get_by_label("Tag", exact=True)).to_be_hidden()
         page.get_by_label("Tag of each file").select_option("name")
+        expect(page.get_by_text("Options:")).to_contain_text("tags from the file names")
         expect(page.get_by_label("tag of second.run.txt")).to_have_value("second")
-        page.get_by_label("Metadata").fill("k1 = 0.9\nno sign")
+        page.get_by_label("Parameters", exact=True).fill("k1 = 0.9\nno sign")
         page.get_by_role("button", name="Submit").click()
-        expect(page.locator("#told")).to_be_empty()
-        page.get_by_label("Metadata").fill("k1 = 0.9")
+        outcome = page.locator("#outcome")
+        expect(outcome).to_contain_text("3 files")
+        page.get_by_label("Parameters", exact=True).fill("k1 = 0.9")
         page.get_by_role("button", name="Check only").click()
-        expect(page.locator("#told")).to_have_text("2 can be submitted of 3, 1 refused")
+        expect(outcome).to_have_text("2 of 3 can be submitted, 1 refused.")
         page.get_by_role("button", name="Submit").click()
-        expect(page.locator("#told")).to_have_text(
-            "2 submitted of 3, 1 refused. See the leaderboard"
+        best = re.compile(
+            r"2 new, 1 refused\. Best: \S+ \S+ [0-9.]+ \(\d+\w\w\)\. Open the leaderboard"
         )
+        expect(outcome).to_have_text(best, timeout=30_000)
+        expect(outcome).to_be_in_viewport()
+        page.get_by_role("button", name="Submit").click()
+        expect(outcome).to_contain_text("0 new, 2 were there already, 1 refused.")
         refused = page.locator("#rows tbody tr").nth(1)
         expect(refused).to_contain_text("a line needs 6 columns")
         assert faults_of_access(page) == []
         page.get_by_role("link", name="second", exact=True).click()
         expect(page.get_by_role("heading", name="second")).to_be_visible()
+
+
+def test_a_taken_tag_becomes_the_next_version_from_its_row(
+    session: BrowserContext, site: Site
+) -> None:
+    """Leaving meanwhile is asked about; afterwards nothing is lost, and nothing is asked."""
+    with watched(session, site) as seen:
+        page = seen.page
+        page.goto(address(site, "submit"))
+        # Of files with other content and the same tag the second is refused.
+        lines = site.sample.splitlines(keepends=True)
+        files = [
+            {"name": name, "mimeType": "text/plain", "buffer": content}
+            for name, content in (("v.run", site.sample), ("v.run.txt", b"".join(lines[:-1])))
+        ]
+        page.route(
+            "**/api/v1/collections/*/runs/",
+            lambda route: (page.wait_for_timeout(300), route.continue_()),
+        )
+        page.locator("#file").set_input_files(files=files)  # type: ignore[arg-type]
+        page.get_by_text("Options:").click()
+        page.get_by_label("Tag of each file").select_option("name")
+        page.get_by_role("button", name="Submit").click()
+        leaving = "() => !dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+        assert page.evaluate(leaving)
+        expect(page.locator("#outcome")).to_contain_text("1 new, 1 refused.")
+        assert not page.evaluate(leaving)
+        page.get_by_role("button", name="make it the next version").click()
+        expect(page.get_by_role("link", name="v-v2", exact=True)).to_be_visible()
 
 
 def test_settings_of_single_runs_are_in_files_beside_them(
@@ -377,12 +417,11 @@ def test_settings_of_single_runs_are_in_files_beside_them(
             for name, content in contents.items()
         ]
         page.locator("#file").set_input_files(files=files)  # type: ignore[arg-type]
+        page.get_by_text("Options:").click()
         page.get_by_label("Tag of each file").select_option("name")
-        page.get_by_label("Metadata").fill("b = 0.9\nmodel = BM25")
+        page.get_by_label("Parameters", exact=True).fill("b = 0.9\nmodel = BM25")
         page.get_by_role("button", name="Submit").click()
-        expect(page.locator("#told")).to_have_text(
-            "1 submitted of 3, 2 refused. See the leaderboard"
-        )
+        expect(page.locator("#outcome")).to_contain_text("1 new, 2 refused.")
         expect(page.locator("#rows")).to_contain_text("high.json: not a JSON object")
         expect(page.locator("#rows")).to_contain_text("there is no run file of this name")
         page.get_by_role("link", name="low", exact=True).click()
@@ -424,6 +463,7 @@ def test_a_run_is_submitted_without_scripts(
         seen.page.goto(address(site, "submit"))
         whole = {"name": "good.run", "mimeType": "text/plain", "buffer": site.sample}
         seen.page.locator("#file").set_input_files(files=[whole])  # type: ignore[list-item]
+        seen.page.get_by_text("Options:").click()
         seen.page.get_by_label("Tag", exact=True).fill("no-scripts")
         seen.page.get_by_role("button", name="Submit").click()
         expect(seen.page.get_by_role("heading", name="no-scripts")).to_be_visible()

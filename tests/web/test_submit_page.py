@@ -173,6 +173,7 @@ def test_one_refused_file_stops_no_other(browser: Client, collection: str) -> No
     answer = send_several(browser, files, **fields)
     text = text_of(answer.content.decode())
     assert answer.status_code == 200
+    assert "3 new, 1 refused Open the leaderboard : the runs are being evaluated" in text
     assert "a.run a submitted b.run.gz – refused Line 1: a line needs 6 columns" in text
     assert "Problems in b.run.gz" in text
     assert set(Run.objects.values_list("tag", flat=True)) == {"a", "c-d", "a-again"}
@@ -184,7 +185,8 @@ def test_one_refused_file_stops_no_other(browser: Client, collection: str) -> No
     again = text_of(
         send_several(browser, {"a.run": GOOD, "c d.run": POOR}, tags="name").content.decode()
     )
-    assert again.count("was submitted before") == 2
+    assert "0 new, 2 were there already" in again
+    assert again.count("was there already") == 2
     assert list(upload_folder().iterdir()) == []
 
 
@@ -195,9 +197,9 @@ def test_one_refused_file_stops_no_other(browser: Client, collection: str) -> No
         (
             {"metadata": "k1 = 1\nno sign"},
             "metadata",
-            "Metadata, line 2: &#x27;no sign&#x27; has no =",
+            "Parameters, line 2: &#x27;no sign&#x27; has no =",
         ),
-        ({"metadata": "a=1\na=2"}, "metadata", "Metadata, line 2: a is there twice"),
+        ({"metadata": "a=1\na=2"}, "metadata", "Parameters, line 2: a is there twice"),
         ({"team": "nobody"}, "team", "does not exist"),
     ],
 )

@@ -3,10 +3,18 @@
 const form = document.querySelector("form[data-runs]");
 const chosen = form.querySelector("#file");
 const table = form.querySelector("#rows");
+const options = form.querySelector("#options");
+const outcome = form.querySelector("#outcome");
+const sending = form.querySelector("#sending");
 const AT_ONCE = 2;
 const TRIES = 3;
+// Runs of one request for states, and the seconds for which evaluations are awaited.
+const STATES = 200;
+const PATIENCE = 600;
 const ENDINGS = /(\.(gz|zst|run|txt|trec|res|tsv|json))+$/i;
 let rows = [];
+// Counts the files that are chosen or sent, so that what belongs to earlier ones is dropped.
+let round = 0;
 
 const make = (name, properties = {}) => Object.assign(document.createElement(name), properties);
 const size = (bytes) => `${(bytes / 1048576).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
@@ -15,38 +23,36 @@ function tagOfName(name) {
   return name.replace(ENDINGS, "").replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 64);
 }
 
-function tell(row, state, words, ...more) {
+function show(row, state, words, ...more) {
   row.state = state;
+  row.line.classList.toggle("unfolded", more.some((part) => part instanceof HTMLElement && part.matches("details, button")));
   row.cell.replaceChildren(make("span", { className: `label ${state}`, textContent: words }), ...more);
 }
 
-function makeRow(file, beside) {
-  const row = { file, beside, line: make("tr"), tag: make("input", { type: "text", maxLength: 64 }), cell: make("td") };
-  row.bar = make("progress", { max: 1, value: 0, ariaLabel: `sent of ${file.name}`, hidden: true });
+function makeRow(file, settings) {
+  const row = { file, settings, line: make("tr"), tag: make("input", { type: "text", maxLength: 64 }), cell: make("td") };
   row.tag.ariaLabel = `tag of ${file.name}`;
-  row.tag.placeholder = "as in the file";
-  const name = make("th", { scope: "row", textContent: file.name });
-  const more = beside ? ` with ${beside.name}` : "";
+  row.tag.placeholder = "tag in the file";
+  const more = settings ? ` with ${settings.name}` : "";
+  const name = make("th", { scope: "row", textContent: file.name, title: `${file.name}${more}` });
   name.append(" ", make("span", { className: "faint", textContent: `${size(file.size)}${more}` }));
   const tag = make("td");
   tag.append(row.tag);
-  const sent = make("td");
-  sent.append(row.bar);
-  row.line.append(name, tag, sent, row.cell);
-  row.cell.className = "wide";
-  if (file.size > Number(form.dataset.most)) tell(row, "failed", "too large", ` the limit is ${size(form.dataset.most)}`);
+  row.line.append(name, tag, row.cell);
+  if (file.size > Number(form.dataset.most)) show(row, "failed", "too large", ` the limit is ${size(form.dataset.most)}`);
   else row.state = "waiting";
   return row;
 }
 
-// The rows of the files that are chosen; one file needs none. A JSON file has the settings of the run of its name.
+// The rows of the files that are chosen; one file needs none. A JSON file has the parameters of the run of its name.
 function showRows() {
+  round++;
   const files = [...chosen.files];
   const stem = (file) => file.name.replace(ENDINGS, "");
   const runs = files.filter(({ name }) => !/\.json$/i.test(name));
   const settings = new Map(files.filter((file) => !runs.includes(file)).map((file) => [stem(file), file]));
   rows = files.length > 1 ? runs.map((file) => makeRow(file, settings.get(stem(file)))) : [];
-  const used = new Set(rows.map(({ beside }) => beside));
+  const used = new Set(rows.map((row) => row.settings));
   for (const [, file] of settings) if (rows.length && !used.has(file)) rows.push(alone(file));
   table.replaceChildren();
   // These are of a single file.
@@ -54,18 +60,20 @@ function showRows() {
     part.hidden = rows.length > 0;
     for (const field of part.querySelectorAll("input, textarea")) field.disabled = rows.length > 0;
   }
+  form.querySelector("#several-hint").hidden = rows.length === 0;
   document.getElementById("report").replaceChildren();
+  outcome.textContent = rows.length ? `${rows.length} files, ${size(files.reduce((sum, file) => sum + file.size, 0))}` : "";
+  sending.hidden = true;
+  sayOptions();
   if (!rows.length) return;
   const head = make("tr");
-  for (const words of ["File", "Tag", "Sent", "Result"]) head.append(make("th", { scope: "col", textContent: words }));
-  const frame = make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Chosen files" });
-  const lines = make("table");
+  for (const words of ["File", "Tag", "Result"]) head.append(make("th", { scope: "col", textContent: words }));
+  const lines = make("table", { className: "small", ariaLabel: "Chosen files" });
   const body = make("tbody");
   lines.append(make("thead"), body);
   lines.tHead.append(head);
   body.append(...rows.map((row) => row.line));
-  frame.append(lines);
-  table.append(frame, make("p", { id: "told", className: "faint", role: "status" }));
+  table.append(lines);
   proposeTags();
 }
 
@@ -74,7 +82,7 @@ function alone(file) {
   const row = makeRow(file);
   row.tag.disabled = true;
   row.alone = true;
-  tell(row, "failed", "no run", " there is no run file of this name");
+  show(row, "failed", "no run", " there is no run file of this name");
   return row;
 }
 
@@ -86,40 +94,57 @@ function proposeTags() {
   }
 }
 
+// The present values of the options, for the line that folds them.
+function sayOptions() {
+  const { team, tags, if_taken: taken, tag, system, experiment, label, description, metadata, costs } = form.elements;
+  const name = team.selectedOptions[0]?.textContent.trim();
+  const words = name ? [`team ${name}`] : [];
+  if (!rows.length && tag.value) words.push(`tag ${tag.value}`);
+  else words.push(tags.value === "name" ? "tags from the file names" : "tags from the files");
+  if (taken.value === "version") words.push("next version of a taken tag");
+  if (system.value) words.push(`system ${system.value}`);
+  if (experiment?.value) words.push(`experiment ${experiment.selectedOptions[0].textContent.trim()}`);
+  if (!rows.length && label.value) words.push(`label ${label.value}`);
+  for (const [field, text] of [[description, "a description"], [metadata, "parameters"], [costs, "costs"]]) {
+    if (field.value.trim()) words.push(text);
+  }
+  options.querySelector("#chosen-options").textContent = words.join(", ");
+}
+
 // `key = value` lines, as the form's own way reads them.
 function valuesOf(text) {
   if (text.trim().startsWith("{")) return text;
-  const found = Object.create(null);
+  const values = Object.create(null);
   for (const [number, line] of text.split(/\r?\n/).entries()) {
     if (!line.trim()) continue;
     const at = line.indexOf("=");
     const key = line.slice(0, Math.max(at, 0)).trim();
     if (!key) throw new Error(`line ${number + 1}: write a key, an equals sign and a value, as in: k1 = 0.9`);
-    if (key in found) throw new Error(`line ${number + 1}: ${key} is there twice; keep one of the lines`);
+    if (key in values) throw new Error(`line ${number + 1}: ${key} is there twice; keep one of the lines`);
     const value = line.slice(at + 1).trim();
     try {
-      found[key] = JSON.parse(value);
+      values[key] = JSON.parse(value);
     } catch {
-      found[key] = value;
+      values[key] = value;
     }
   }
-  return JSON.stringify(found);
+  return JSON.stringify(values);
 }
 
-// Those of the form and, of the same key instead, those of the file beside the run.
+// The parameters of the form, replaced by those of the run's own file where that has the same key.
 async function settingsOf(row) {
   const common = valuesOf(form.elements.metadata.value);
-  if (!row.beside) return common;
-  const own = JSON.parse(await row.beside.text());
+  if (!row.settings) return common;
+  const own = JSON.parse(await row.settings.text());
   if (own === null || typeof own !== "object" || Array.isArray(own)) throw new Error("not a JSON object");
   return JSON.stringify({ ...JSON.parse(common || "{}"), ...own });
 }
 
 // A key for each request with these fields: sent again after a lost answer, it takes effect once.
 function keyOf(row, fields) {
-  const asked = JSON.stringify(fields);
-  if (row.asked !== asked) {
-    row.asked = asked;
+  const request = JSON.stringify(fields);
+  if (row.request !== request) {
+    row.request = request;
     row.key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   }
   return row.key;
@@ -132,7 +157,8 @@ function request(row, fields) {
   return new Promise((resolve) => {
     const call = new XMLHttpRequest();
     call.upload.onprogress = (event) => {
-      row.bar.value = event.lengthComputable ? event.loaded / event.total : 0;
+      row.part = event.lengthComputable ? event.loaded / event.total : 0;
+      showSent();
     };
     call.onloadend = () => {
       let answer = {};
@@ -151,13 +177,23 @@ function request(row, fields) {
 }
 
 function problems(answer) {
-  const lines = (answer.errors ?? []).filter((one) => one.line);
+  const lines = (answer.errors ?? []).filter((problem) => problem.line);
   if (lines.length < 2) return [];
   const list = make("details");
   const items = make("ul");
-  items.append(...lines.map((one) => make("li", { textContent: `line ${one.line}: ${one.detail}` })));
+  items.append(...lines.map((problem) => make("li", { textContent: `line ${problem.line}: ${problem.detail}` })));
   list.append(make("summary", { textContent: `${lines.length} lines` }), items);
   return [list];
+}
+
+// Another run of the team has the tag: the run may become its next version, or take another tag.
+function nextVersion(row, detail) {
+  const button = make("button", { type: "button", className: "plain", textContent: "make it the next version" });
+  button.addEventListener("click", () => {
+    row.version = true;
+    sendAll(false, [row]);
+  });
+  return [` ${detail.replace(/; choose a new tag$/, "")}: `, button, " or choose another tag"];
 }
 
 async function send(row, dryRun) {
@@ -166,71 +202,192 @@ async function send(row, dryRun) {
   try {
     metadata = await settingsOf(row);
   } catch (error) {
-    return tell(row, "failed", "refused", ` ${row.beside.name}: ${error.message}`);
+    return show(row, "failed", "refused", ` ${row.settings.name}: ${error.message}`);
   }
   const fields = { tag: row.tag.value, team: value("team"), description: value("description"),
     experiment: form.querySelector("#experiment")?.value ?? "",
     metadata, costs: valuesOf(value("costs")), system: value("system"),
-    if_taken: value("if_taken"), dry_run: dryRun ? "true" : "" };
-  row.bar.hidden = false;
+    if_taken: row.version ? "version" : value("if_taken"), dry_run: dryRun ? "true" : "" };
   for (let attempt = 1; ; attempt++) {
-    tell(row, "evaluating", "sending");
+    show(row, "evaluating", "sending");
     const { status, wait, answer } = await request(row, fields);
     if (status >= 200 && status < 300) {
-      const odd = answer.warnings?.warnings?.length ?? 0;
-      const notes = odd ? ` ${odd} ${odd > 1 ? "warnings" : "warning"}: ${answer.warnings.warnings[0].message}` : "";
-      if (dryRun) return tell(row, "checked", "can be submitted", ` as ${answer.tag}, ${answer.topics} topics.${notes}`);
+      const warnings = answer.warnings?.warnings ?? [];
+      const notes = warnings.length ? ` ${warnings.length} ${warnings.length > 1 ? "warnings" : "warning"}: ${warnings[0].message}` : "";
+      if (dryRun) return show(row, "checked", "can be submitted", ` as ${answer.tag}, ${answer.topics} topics.${notes}`);
+      row.run = answer;
+      row.fresh = status === 202;
+      row.contradicts = warnings.some(({ code }) => code === "rank_contradicts_score");
       const link = make("a", { href: `/runs/${answer.id}/`, textContent: answer.tag });
-      return tell(row, "evaluated", status === 202 ? "submitted" : "was submitted before", " ", link, notes);
+      row.cell.title = notes.trim();
+      return show(row, "evaluated", row.fresh ? "submitted" : "was there already", " ", link, notes);
     }
     if (attempt < TRIES && (status === 0 || status === 429 || status >= 500)) {
-      tell(row, "queued", "waiting", ` ${answer.detail}`);
+      show(row, "queued", "waiting", ` ${answer.detail}`);
       await new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(wait, 60)));
       continue;
     }
-    return tell(row, "failed", "refused", ` ${answer.detail}`, ...problems(answer));
+    if (answer.code === "tag_taken") return show(row, "failed", "refused", ...nextVersion(row, answer.detail));
+    return show(row, "failed", "refused", ` ${answer.detail}`, ...problems(answer));
   }
 }
 
-function report(dryRun) {
-  const number = (state) => rows.filter((row) => row.state === state).length;
-  const done = dryRun ? `${number("checked")} can be submitted` : `${number("evaluated")} submitted`;
-  const words = `${done} of ${rows.length}, ${number("failed")} refused`;
-  const told = document.getElementById("told");
-  told.textContent = words;
-  if (!dryRun && number("evaluated")) told.append(". ", make("a", { href: form.dataset.board, textContent: "See the leaderboard" }));
+function showSent() {
+  const parts = rows.filter((row) => row.queued).map((row) => (row.sent ? 1 : row.part));
+  Object.assign(sending, { hidden: false, max: parts.length, value: parts.reduce((sum, part) => sum + part, 0) });
 }
 
-async function sendAll(dryRun) {
+const plural = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+
+// What came of the files: how many are new, were there already or were refused.
+function wordsOf(dryRun) {
+  const refused = rows.filter((row) => row.state === "failed").length;
+  const ending = refused ? `, ${refused} refused` : "";
+  if (dryRun) return `${rows.filter((row) => row.state === "checked").length} of ${rows.length} can be submitted${ending}.`;
+  const stored = rows.filter((row) => row.run);
+  const fresh = stored.filter((row) => row.fresh).length;
+  const repeated = stored.length - fresh;
+  if (!repeated && !refused) return `${plural(fresh, "run")} in.`;
+  return `${fresh} new${repeated ? `, ${repeated} ${repeated > 1 ? "were" : "was"} there already` : ""}${ending}.`;
+}
+
+// Words and links that follow each other.
+function say(...parts) {
+  outcome.replaceChildren(...parts.flatMap((part, at) => (at ? [" ", part] : [part])));
+}
+
+function linkTo(run, words = run.tag) {
+  return make("a", { href: `/runs/${run.id}/`, textContent: words });
+}
+
+const ordinal = (rank) => {
+  const tens = Math.floor(rank / 10) % 10;
+  return `${rank}${(tens !== 1 && { 1: "st", 2: "nd", 3: "rd" }[rank % 10]) || "th"}`;
+};
+
+// The first lines of the leaderboard until one of these runs is among them; none where its values are not to be seen.
+async function bestOf(runs) {
+  const ids = new Set(runs.map(({ id }) => id));
+  let address = `${form.dataset.ranking}?limit=100`;
+  while (address) {
+    const answer = await fetch(address, { headers: { Accept: "application/json" } });
+    if (!answer.ok) return undefined;
+    const page = await answer.json();
+    const line = page.results.find(({ run, rank }) => rank && ids.has(run.id));
+    if (line) return { run: line.run, rank: line.rank, value: line.values[page.sort].mean, measure: page.sort };
+    address = page.next && new URL(page.next).pathname + new URL(page.next).search;
+  }
+  return undefined;
+}
+
+// Wait until the runs are evaluated, and tell how many are.
+async function evaluated(runs, mine, tell) {
+  const until = performance.now() + 1000 * PATIENCE;
+  while (mine === round && performance.now() < until) {
+    let ready = 0;
+    let waiting = 0;
+    let seconds = 1;
+    for (let at = 0; at < runs.length; at += STATES) {
+      const ids = runs.slice(at, at + STATES).map(({ id }) => id).join(",");
+      const answer = await fetch(`${form.dataset.states}?id=${ids}`, { headers: { Accept: "application/json" } });
+      if (!answer.ok) return false;
+      seconds = Math.max(seconds, Number(answer.headers.get("Retry-After")) || 0);
+      for (const { state } of (await answer.json()).runs) {
+        if (state === "evaluated") ready++;
+        else if (state === "queued" || state === "evaluating") waiting++;
+      }
+    }
+    if (!waiting) return ready > 0;
+    tell(ready);
+    await new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(seconds, 10)));
+  }
+  return false;
+}
+
+async function report() {
+  const mine = round;
+  const words = wordsOf(false);
+  const stored = rows.filter((row) => row.run).map((row) => row.run);
+  if (!stored.length) return say(words);
+  const board = () => make("a", { href: form.dataset.board, textContent: "Open the leaderboard" });
+  const odd = rows.filter((row) => row.run && row.contradicts).map((row) => row.run);
+  const contradictions = odd.length ? [make("details", {})] : [];
+  if (odd.length) {
+    const list = make("span");
+    list.append(...odd.flatMap((run, at) => (at ? [", ", linkTo(run)] : [linkTo(run)])));
+    contradictions[0].append(make("summary", { textContent: `${odd.length} ${odd.length > 1 ? "have" : "has"} ranks that contradict the scores; scores decide` }), list);
+  }
+  const ending = (...parts) => say(words, ...parts, board(), ...contradictions);
+  ending();
+  try {
+    const finished = await evaluated(stored, mine, (ready) => {
+      if (mine !== round) return;
+      Object.assign(sending, { hidden: false, max: stored.length, value: ready });
+      ending(`${ready} of ${stored.length} evaluated …`);
+    });
+    const best = finished && (await bestOf(stored));
+    if (mine !== round) return;
+    if (best) ending("Best:", linkTo(best.run), `${best.measure} ${best.value.toFixed(4)} (${ordinal(best.rank)}).`);
+    else ending();
+  } catch {
+    if (mine === round) ending();
+  }
+  sending.hidden = true;
+}
+
+async function sendAll(dryRun, some = rows) {
   for (const text of form.querySelectorAll("#metadata, #costs")) {
     try {
       valuesOf(text.value);
       text.setCustomValidity("");
     } catch (error) {
+      options.open = true;
       text.setCustomValidity(error.message);
       text.reportValidity();
       return;
     }
   }
+  round++;
   const most = Number(form.dataset.most);
-  const left = rows.filter((row) => row.state !== "evaluated" && !row.alone && row.file.size <= most);
+  const left = some.filter((row) => !row.run && !row.alone && row.file.size <= most);
+  for (const row of rows) Object.assign(row, { queued: left.includes(row), sent: false, part: 0 });
+  // What an earlier press has stored is not new.
+  for (const row of some) row.fresh = false;
   const buttons = form.querySelectorAll("button[name=action]");
   for (const button of buttons) button.disabled = true;
+  form.dataset.busy = "sending";
+  const total = left.length;
+  let sent = 0;
+  const tell = () => {
+    say(`${dryRun ? "Checked" : "Sent"} ${sent} of ${total} …`);
+    showSent();
+  };
+  if (total) tell();
   await Promise.all(Array.from({ length: AT_ONCE }, async () => {
     for (let row = left.shift(); row; row = left.shift()) {
       await send(row, dryRun);
-      report(dryRun);
+      row.sent = true;
+      sent++;
+      tell();
     }
   }));
   for (const button of buttons) button.disabled = false;
-  report(dryRun);
+  delete form.dataset.busy;
+  sending.hidden = true;
+  if (dryRun) say(wordsOf(true));
+  else await report();
 }
 
 chosen.addEventListener("change", showRows);
+options.addEventListener("input", sayOptions);
 form.querySelector("#tags").addEventListener("change", proposeTags);
 for (const text of form.querySelectorAll("#metadata, #costs")) {
   text.addEventListener("input", () => text.setCustomValidity(""));
 }
+// A wrong field in a folded part cannot be shown by the browser.
+form.addEventListener("invalid", ({ target }) => {
+  for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+}, true);
 // Before htmx, which sends a single file.
 form.addEventListener("submit", (event) => {
   if (!rows.length) return;
@@ -239,10 +396,9 @@ form.addEventListener("submit", (event) => {
   sendAll(event.submitter?.value === "check");
 }, true);
 form.addEventListener("htmx:xhr:progress", ({ detail }) => {
-  const bar = form.querySelector("#sending");
-  bar.hidden = !detail.lengthComputable || detail.loaded === detail.total;
-  bar.value = detail.total ? detail.loaded / detail.total : 0;
+  sending.hidden = !detail.lengthComputable || detail.loaded === detail.total;
+  sending.max = 1;
+  sending.value = detail.total ? detail.loaded / detail.total : 0;
 });
-form.querySelector("#beside").hidden = false;
 // A browser that comes back to the page may have kept its files.
 showRows();

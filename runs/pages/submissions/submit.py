@@ -94,6 +94,38 @@ class FileResult:
     new: bool = True
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """The result of several files together, as numbers of files."""
+
+    checked: int
+    new: int
+    repeated: int
+    refused: int
+
+    @property
+    def words(self) -> str:
+        """Return the numbers as the line of the page has them."""
+        refused = f", {self.refused:,} refused" if self.refused else ""
+        if self.checked:
+            return f"{self.checked:,} of {self.checked + self.refused:,} can be submitted{refused}"
+        if not self.repeated and not self.refused:
+            return f"{self.new:,} runs in"
+
+        verb = "was" if self.repeated == 1 else "were"
+        repeated = f", {self.repeated:,} {verb} there already" if self.repeated else ""
+        return f"{self.new:,} new{repeated}{refused}"
+
+
+def outcome_of(results: Sequence[FileResult]) -> Outcome:
+    return Outcome(
+        checked=sum(result.checked is not None for result in results),
+        new=sum(result.run is not None and result.new for result in results),
+        repeated=sum(result.run is not None and not result.new for result in results),
+        refused=sum(result.refusal is not None for result in results),
+    )
+
+
 class SubmitPage(FormPage):
     """Check run files, which stores nothing, or submit them."""
 
@@ -217,13 +249,17 @@ def _page(
         phases__collection=collection, state=Campaign.State.PUBLISHED
     )
 
+    # In a lab's collection, its members submit for the lab.
+    given = request.data if request.method == "POST" else {"team": collection.team.slug}
+    chosen_teams = [team for team in teams if team.slug == given.get("team")] or teams[:1]
+
     context = {
         "collection": collection,
         "teams": teams,
+        "chosen_team": chosen_teams[0].name or chosen_teams[0].slug if chosen_teams else "",
         "campaigns": list(campaigns.distinct()[:_MAX_CHOICES]),
         "experiments": list(experiments[:_MAX_CHOICES]),
-        # In a lab's collection, its members submit for the lab.
-        "given": request.data if request.method == "POST" else {"team": collection.team.slug},
+        "given": given,
         "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
         "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
         "most_files": MAX_FILES,
@@ -235,6 +271,7 @@ def _page(
         "wrong": refusal.fields if refusal else {},
         "checked": checked,
         "results": results,
+        "outcome": outcome_of(results),
     }
 
     return render(request._request, "runs/submit.html", context, status=status)

@@ -18,6 +18,6 @@ def lines_in(text: str, field: str) -> Any:
         return text
 
     try:
-        return read_lines(text, field)
+        return read_lines(text, "parameters" if field == "metadata" else field)
     except Unprocessable as error:
         raise InvalidInput(str(error), pointer=f"/{field}") from error
