@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metrics.services.boards.conditions import Condition
 from metrics.services.boards.filter import All, Either, Field, Not, Term, Text
 from metrics.services.boards.filter_grammar import (
     MAX_DEPTH,
@@ -51,6 +52,10 @@ READ: dict[str, Term | None] = {
     "after:2026-01-31 before:2026-02-01": All(
         (Field("after", ("2026-01-31",)), Field("before", ("2026-02-01",)))
     ),
+    "k1=0.9": Condition("param", "k1", "=", (0.9,)),
+    "model==bm25,dpr": Condition("param", "model", "=", ("bm25", "dpr")),
+    "-bm25.k1≤0.9": Not(Condition("param", "bm25.k1", "<=", (0.9,))),
+    "AP!=0": Condition("measure", "AP", "!=", (0.0,)),
     "(team:a)b": All((Field("team", ("a",)), Text("b"))),
 }
 
@@ -69,13 +74,13 @@ REFUSED = {
     "tag=BM25": "character 1: write tag:BM25 for tag=BM25; text with = needs quotes",
     "TAG=": "character 1: write tag:... for TAG=",
     "teams=lab": "character 1: write team:lab for teams=lab",
-    "x nDCG@10>0.5": "character 3: nDCG@10>0.5 is text here; write measure:nDCG@10>0.5",
-    "nDCG@10 > 0.5": "character 9: > stands directly behind what it compares, as in param:k1>0.9",
-    "k1=0.9": "character 1: k1=0.9 is text here; write param:k1=0.9",
-    "tag>=b": "character 1: tag>=b is text here; write param:tag>=b",
-    "AP!=0": "character 1: AP!=0 is text here; write measure:AP!=0",
-    "-(a<b)": "character 3: a<b is text here; write param:a<b",
-    "AP≥0.5": "AP≥0.5 is text here; write measure:AP>=0.5",
+    "nDCG@10 > 0.5": "character 9: > stands directly behind what it compares, as in k1>0.9",
+    "x nDCG@10>b": "character 10: > needs a number or a date",
+    "tag>=b": "character 4: >= needs a number or a date",
+    "AP=b": "character 3: a measure is a number",
+    "-(a<b)": "character 4: < needs a number or a date",
+    "a,b=1": "character 1: a,b is not a name",
+    "k1=": "character 3: = needs a value",
     "a http://b": "character 3: there is no field http: here",
     "status:done": "8: status:done is not known; status: takes one of ranked, unranked, stale, queued, evaluating, "
     "failed",

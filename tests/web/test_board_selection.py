@@ -132,6 +132,19 @@ def test_all_are_compared_when_that_is_asked_for(browser: Client, board: Collect
     assert (answer.status_code, answer["Location"]) == (302, f"{BOARD}comparison/?measure=AP")
 
 
+def test_the_runs_of_a_filter_are_compared(browser: Client, board: Collection) -> None:
+    first, second, failed = Run.objects.filter(tag__in=("r2", "r3", "r4"))
+    Evaluation.objects.filter(run=failed).update(state="failed")
+    names = {"filter": f"tag:{first.tag},{second.tag},{failed.tag}"}
+    assert "Compare these 3" in text_of(page(browser, BOARD, **names))
+    answer = browser.get(BOARD, {"compare": "filtered", **names})
+    asked = parse_qs(urlsplit(answer["Location"]).query)
+    assert set(asked["runs"][0].split(",")) == {str(first.pk), str(second.pk)}
+    assert asked["family"] == ["all"]
+    for wrong in (f"tag:{first.tag}", "zz>1"):
+        assert browser.get(BOARD, {"compare": "filtered", "filter": wrong}).status_code != 302
+
+
 def test_the_baseline_goes_with_the_chosen_runs(browser: Client, board: Collection) -> None:
     first, second, third = (run.pk for run in Run.objects.order_by("tag")[:3])
     answer = browser.get(

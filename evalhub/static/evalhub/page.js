@@ -135,6 +135,17 @@ document.addEventListener("click", (event) => {
 
 tellChosen();
 
+// The filter completes the name of a parameter, a cost or a measure, wherever in the filter it is typed.
+document.addEventListener("input", ({ target }) => {
+  if (target.id !== "filter" || !target.list) return;
+  const word = target.value.match(/[^\s()"-][^\s()"]*$/)?.[0] ?? "";
+  const before = target.value.slice(0, target.value.length - word.length);
+  const names = [...document.querySelectorAll("#offered option")].map(({ value }) => value);
+  const terms = names.filter((name) => name.includes(":")).map((name) => `${name.replace(/^param:/, "")}=`);
+  const near = word ? terms.filter((term) => term.toLowerCase().includes(word.toLowerCase())).slice(0, 20) : [];
+  target.list.replaceChildren(...near.map((term) => new Option("", before + term)));
+});
+
 // A leaderboard that is asked for again leaves its reader in place: menus stay open, and what has not changed is not
 // touched. Who sorts, filters or draws sees the beginning of the table.
 let lastBoard, place;

@@ -5,24 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.urls import reverse
 
 from metrics.engine.errors import EvalHubError
+from metrics.models import Evaluation
 from metrics.pages.boards.questions import kept_fields, with_shown_measures
 from metrics.pages.parts import Query, query_string
 from metrics.questions.parameters import scores_in
 from metrics.services.boards.entries import EVERY
 from metrics.services.boards.evaluating import ProgressQuery, read_progress
 from metrics.services.boards.leaderboard import Leaderboard
+from metrics.services.boards.matching import matching_runs
 from metrics.services.comparisons.comparison import MAX_RUNS
 from metrics.services.question import measure_in, measures_in
 from runs.models import Collection, Run
 
 # At most this many runs are chosen at once, each named by as many digits of its id.
 MOST_CHOSEN, _DIGITS = 60, 8
+MIN_RUNS = 2
+# What is compared instead of the chosen runs.
+ALL, FILTERED = "all", "filtered"
 _SHORT = re.compile(rf"[0-9a-f]{{{_DIGITS},32}}")
 
 
@@ -136,8 +142,21 @@ def _chosen(collection: Collection, query: Query) -> list[UUID]:
     return _named(query, short_ids(live.values_list("pk", flat=True)))[:MOST_CHOSEN]
 
 
-def comparison_address(collection: Collection, query: Query, which: str) -> str | None:
-    """Return the address that compares the chosen runs, or all of them.
+def _filtered(collection: Collection, query: Query, reader: Any) -> list[UUID]:
+    """Return the evaluated runs that the filter selects, as many as can be chosen."""
+    qrels = collection.active_qrels
+    if qrels is None:
+        return []
+
+    visible = Run.objects.visible_to(reader).filter(collection=collection)
+    selected = matching_runs(collection, query.get("filter", ""), reader, visible)
+    evaluations = Evaluation.objects.current(qrels, scores_in(query) or collection.scores)
+    runs = evaluations.evaluated().filter(run__in=selected.order_by().values("pk"))
+    return list(runs.order_by("run").values_list("run", flat=True)[:MOST_CHOSEN])
+
+
+def comparison_address(collection: Collection, query: Query, which: str, reader: Any) -> str | None:
+    """Return the address that compares the chosen runs, those of the filter, or all of them.
 
     Chosen runs keep the family that they were chosen from, the whole leaderboard if it can be
     compared at once, and its baseline: the comparison has the same p values. There is no such
@@ -145,11 +164,14 @@ def comparison_address(collection: Collection, query: Query, which: str) -> str 
 
     Return None for fewer than two chosen runs, and for an invalid measure.
     """
-    chosen = [] if which == "all" else _chosen(collection, query)
-    if which != "all" and len(chosen) < 2:
-        return None
-
     try:
+        if which == FILTERED:
+            chosen = _filtered(collection, query, reader)
+        else:
+            chosen = [] if which == ALL else _chosen(collection, query)
+        if which != ALL and len(chosen) < MIN_RUNS:
+            return None
+
         query = with_shown_measures(collection, query)
         measures = measures_in(query, "measures", collection.measures, collection.documents)
         comparison = {

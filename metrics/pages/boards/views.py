@@ -102,7 +102,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 
     compared = query.pop("compare", "")
     if compared and can_see_scores(request.user, collection):
-        address = comparison_address(collection, query, compared)
+        address = comparison_address(collection, query, compared, request.user)
         if address is not None:
             return HttpResponseRedirect(address)
         # Links of the page leave out the parameter that had an error.

@@ -167,6 +167,8 @@ def _unknown_key(board: Board, space: str, name: str) -> str:
     examples = sorted(folded[match] for match in matches) or names[:_NAMED]
 
     subject = f"no run here has a {_NOUNS[space]} {name[:60]}"
+    if space == PARAM and visible_keys(board, COST).filter(name=name).exists():
+        return f"{subject}, but a cost; write cost:{name[:60]}"
     if not examples:
         return f"{subject}; there are no {_NOUNS[space]}s"
 

@@ -4,7 +4,7 @@
     all       = term { term }                           side by side: both
     term      = [ "-" ] ( "(" either ")" | condition | field | word | phrase )
     field     = name ":" value { "," value }
-    condition = ( "param" | "cost" | "measure" ) ":" key [ compare ]
+    condition = ( "param" | "cost" | "measure" ) ":" key [ compare ] | name compare
     compare   = ( "=" | "!=" ) value { "," value } | "=" bound ".." bound
               | ( "<" | "<=" | ">" | ">=" ) bound
     bound     = number | date                           -1.5e3, 2026-01-31
@@ -14,7 +14,8 @@
     phrase    = '"' any text '"'
 
 A word has no = < > and no colon behind anything but a number: what looks like a field or a
-comparison is one. In a text * stands for any text. A word ends at a blank, a quote or a bracket, in
+comparison is one. A name that is compared without a space, as in k1>0.9, is a measure if it reads
+as one, and otherwise a parameter. In a text * stands for any text. A word ends at a blank, a quote or a bracket, in
 a field also at a comma.
 """
 
@@ -40,10 +41,10 @@ _PHRASE = re.compile(r'"([^"]*)"')
 _WORD = re.compile(r'[^\s()"]+')
 # Text before a colon is a field, except a number, as in 12:30.
 _FIELD = re.compile(r'([^\W\d][^\s()",:<=>]*):')
-# A comparison in the notation of other languages: k1=0.9, nDCG@10>0.5, or its sign between blanks.
+# A comparison without a space: k1=0.9, nDCG@10>0.5. Or its sign between blanks.
 _COMPARED = re.compile(r'([^\s()"<=>!]*)(!?[<=>]=?|≤|≥)([^\s()"]*)')
 _VALUE = re.compile(r'[^\s()",]+')
-_SIGN = re.compile(r"!=|<=|>=|=|<|>")
+_SIGN = re.compile(r"!=|<=|>=|==|[=<>≤≥]")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SIGNS = {"==": "=", "≤": "<=", "≥": ">="}
 _KEYS = {PARAM: "a parameter, such as param:k1", MEASURE: "a measure, such as measure:AP>0.3"}
@@ -77,9 +78,9 @@ def asks_for_values(text: str) -> bool:
 
 
 def _advice_for(comparison: re.Match[str]) -> str:
-    """Return the advice for a comparison without a space.
+    """Return the advice for a comparison without a space that is none of a name; empty if it is.
 
-    It names the field with a colon, or the parameter or measure.
+    It names the field with a colon.
     """
     left, sign, right = comparison.groups()
     name = left.lower() if left.lower() in FIELDS else closest(left, FIELDS)
@@ -90,15 +91,12 @@ def _advice_for(comparison: re.Match[str]) -> str:
         )
     if not left:
         return (
-            f"{sign} stands directly behind what it compares, as in param:k1>0.9; text with "
+            f"{sign} stands directly behind what it compares, as in k1>0.9; text with "
             f"{sign} needs quotes"
         )
-
-    space = MEASURE if _is_measure(left) else PARAM
-    return (
-        f"{comparison[0][:40]} is text here; write "
-        f"{space}:{left[:40]}{_SIGNS.get(sign, sign)}{right[:40] or '...'}"
-    )
+    if not PLAIN_KEY.fullmatch(left):
+        return f'{left[:40]} is not a name; write the parameter in quotes, as in param:"a, b"=1'
+    return ""
 
 
 def _is_measure(text: str) -> bool:
@@ -193,7 +191,12 @@ class _Parser:
                 self._condition(field[1]) if field[1].lower() in SPACES else self._field(field[1])
             )
         if comparison := _COMPARED.match(self._text, self._at):
-            raise self._problem(_advice_for(comparison))
+            if advice := _advice_for(comparison):
+                raise self._problem(advice)
+
+            name, start = comparison[1], self._at + 1
+            self._at += len(name)
+            return self._compared(MEASURE if _is_measure(name) else PARAM, name, start)
 
         word = _WORD.match(self._text, self._at)
         if word and word[0] in _NOT_HERE:
@@ -250,6 +253,10 @@ class _Parser:
             )
 
         self._at = match.end()
+        return self._compared(space, key, start)
+
+    def _compared(self, space: str, key: str, start: int) -> Condition:
+        """Return the condition on a key, before whose comparison the current position is."""
         sign_at, sign_match = self._at, _SIGN.match(self._text, self._at)
         if sign_match is None:
             if not re.match(r"[\s)]|$", self._text[self._at :]):
@@ -258,7 +265,7 @@ class _Parser:
                 )
             return Condition(space, key, at=start)
 
-        sign, self._at = sign_match[0], sign_match.end()
+        sign, self._at = _SIGNS.get(sign_match[0], sign_match[0]), sign_match.end()
         if re.match(r"[=<>!]", self._text[self._at :]):
             raise self._problem(f"after {sign} stands a value", sign_at)
 
