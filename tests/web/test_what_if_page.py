@@ -69,7 +69,8 @@ def test_ranks_that_change_are_marked(browser: Client, submit: Submit) -> None:
 @pytest.mark.parametrize(
     ("query", "measure"),
     [
-        ({}, "nDCG@10"),
+        ({}, "nDCG(gains=&#x27;exp&#x27;)@10"),
+        ({"family": "nDCG"}, "nDCG@10"),
         ({"dis": "jk", "b": "10"}, "nDCG(dis=&#x27;jk&#x27;,b=10)@10"),
         ({"family": "RBP", "p": "0.5"}, "RBP(p=0.5)@10"),
         ({"family": "CG", "dis": "jk"}, "CG@10"),

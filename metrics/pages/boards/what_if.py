@@ -52,6 +52,8 @@ _MOST_LEVELS = 6
 # Rows of the table, as many as the chart has.
 _ROWS = 200
 _GAIN_TOP = 20.0
+# The highest level with an exponential gain that a slider reaches.
+_MOST_EXPONENTIAL = 16
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,9 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
     qrels = active_qrels(collection)
     # The levels above 0 that occur, lowest first.
     levels = sorted(int(level) for level in qrels.levels if int(level) > 0)[:_MOST_LEVELS]
+    # The first view differs from the official leaderboard, whose gains are the levels.
+    if not any(query.values()) and max(levels, default=0) <= _MOST_EXPONENTIAL:
+        query = _settings(parse_measure(PRESETS["exponential"]), levels)
     gains = {level: _number(query, f"g{level}", float(level), 0, MAX_GAIN) for level in levels}
     names = {f"g{level}" for level in levels}
 
