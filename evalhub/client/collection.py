@@ -388,6 +388,10 @@ class Collection(CollectionStudies):
         """
         return self._upload("PUT", "topics/", source, {"format": format, "dry_run": dry_run})
 
+    def upload_parameters(self, source: Any, *, dry_run: bool = False) -> Answer:
+        """Set parameters and costs by a CSV with a row for each run, a path or bytes: all or none."""
+        return self._upload("POST", "parameters/csv/", source, {"dry_run": dry_run})
+
     def topics(self) -> Listed:
         """Return the topics of all pages."""
         return Listed(self._hub.pages(f"{self.path}topics/"))

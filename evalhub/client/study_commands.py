@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from . import commands
@@ -27,6 +28,11 @@ _SORTS = ("difficulty", "spread", "disagreement", "best", "topic")
 
 def parameters(args: argparse.Namespace) -> int:
     """List the parameters and costs of runs; `values` has the most frequent ones."""
+    if args.upload:
+        return _upload_parameters(args)
+    if args.dry_run:
+        raise WrongOption("--dry-run checks the CSV of --upload FILE; name it")
+
     with commands.hub_of(args) as hub:
         collection = hub.collection(args.collection)
         listing = collection.parameters(args.name or "", filter=args.filter or "")
@@ -35,6 +41,19 @@ def parameters(args: argparse.Namespace) -> int:
             row["values"] = [value["value"] for value in row["values"]]
 
         show(args, rows, hub)
+
+    return DONE
+
+
+def _upload_parameters(args: argparse.Namespace) -> int:
+    """Set the parameters of the runs of a CSV, and list those that change."""
+    with commands.hub_of(args) as hub:
+        collection = hub.collection(args.collection)
+        answer = collection.upload_parameters(Path(args.upload), dry_run=args.dry_run).raw
+        rows = [{"tag": run["tag"], "changes": len(run["changes"])} for run in answer["results"]]
+        show(args, rows, hub)
+        done = "would change" if args.dry_run else "changed"
+        say(f"{answer['changed']} of {answer['runs']} runs {done}.")
 
     return DONE
 
@@ -140,6 +159,12 @@ def add_commands(add: Any, run: str) -> None:
     command.add_argument("collection", nargs="?", help="default: the configured one")
     command.add_argument("--name", metavar="TEXT", help="those with this in their name")
     command.add_argument("--filter", help="of the runs that a filter of the leaderboard selects")
+    command.add_argument(
+        "--upload",
+        metavar="FILE",
+        help="set those of the runs of a CSV: a column tag, and one for each parameter",
+    )
+    command.add_argument("--dry-run", action="store_true", help="with --upload: store nothing")
 
     for name, function, help_text in (
         ("configurations", configurations, "how runs were command, side by side"),

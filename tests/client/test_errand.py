@@ -262,6 +262,10 @@ def explain(evh: Any, config: Config) -> None:
         ("b", [0.4]),
         ("k1", [0.9, 1.2]),
     ]
+    Path("parameters.csv").write_text("tag,k1,b\nbm25,0.9,0.4\ndense,1.2,0.4\n")
+    # They have these values already.
+    csv = ("--upload", "parameters.csv", "--dry-run")
+    assert evh("parameters --upload", "parameters", "told", *csv) == []
     beside = evh("configurations", "configurations", "told", "bm25", "dense")
     assert beside[0] == {
         "name": "k1",

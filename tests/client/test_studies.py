@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from evalhub.client import Hub, cli, commands
-from runs.models import Collection, User
+from runs.models import Collection, Run, User
 from tests.client.inside import hub_inside
 from tests.engine.studies import grid_study
 from tests.metrics.boards import describe, make_board
@@ -105,7 +106,11 @@ def test_topics_by_difficulty(hub: Hub) -> None:
 
 
 def test_what_the_commands_write_is_what_their_schema_says(
-    alice: User, study: Collection, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    alice: User,
+    study: Collection,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+    tmp_path: Path,
 ) -> None:
     """With rows, which the errand's few runs do not have."""
     jsonschema = pytest.importorskip("jsonschema")
@@ -119,6 +124,21 @@ def test_what_the_commands_write_is_what_their_schema_says(
         rows = json.loads(capsys.readouterr().out)
         assert rows, name
         jsonschema.Draft202012Validator({"$defs": schemas, **schemas[name]}).validate(rows)
+    table = tmp_path / "parameters.csv"
+    table.write_text("tag,seed\n" + f"{Run.objects.first().tag},7\n")  # type: ignore[union-attr]
+    upload = ["parameters", "board", "--upload", str(table), "--format", "json"]
+    for options, words in (
+        (["--dry-run"], "1 of 1 runs would change."),
+        ([], "1 of 1 runs changed."),
+    ):
+        assert cli.run([*upload, *options]) == 0
+        out, err = capsys.readouterr()
+        assert words in err
+        schema = {"$defs": schemas, **schemas["parameters --upload"]}
+        jsonschema.Draft202012Validator(schema).validate(json.loads(out))
+    table.write_text("tag,seed\nnowhere,7\n")
+    assert cli.run(upload) != 0
+    assert "parameters.csv:2: unknown_run: your teams have no run nowhere" in capsys.readouterr().err
     assert cli.run(["configurations", "board", "--changes"]) == 2
     assert "--baseline RUN" in capsys.readouterr().err
     assert (
