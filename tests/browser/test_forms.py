@@ -250,6 +250,28 @@ def test_runs_are_withdrawn_and_restored(session: BrowserContext, site: Site, fo
         expect(page.get_by_text("Nothing has been withdrawn.")).to_be_visible()
 
 
+def test_parameters_are_edited_in_cells(session: BrowserContext, forms: str, site: Site) -> None:
+    with watched(session, site) as seen:
+        page = seen.page
+        submit(page, forms, "celled")
+        page.goto(f"{forms}parameters/edit/")
+        page.get_by_label("New parameter").fill("stemmer, quoted")
+        press(page, "Add a column")
+        page.get_by_label("stemmer, quoted of celled").fill("porter")
+        expect(page.get_by_text("1 cell changed")).to_be_visible()
+        check(page)
+        press(page, "Check only")
+        expect(page.get_by_text("celled: stemmer, quoted not set → porter")).to_be_visible()
+        press(page, "Save")
+        expect(page.get_by_text("Parameters of 1 run changed.")).to_be_visible()
+        expect(page.get_by_label("stemmer, quoted of celled")).to_have_value("porter")
+        page.get_by_text("Paste or upload a CSV").click()
+        page.get_by_label("A row for each run").fill("tag,k1\ncelled,0.9\nnowhere,1\n")
+        expect(page.get_by_label("stemmer, quoted of celled")).to_be_hidden()
+        press(page, "Save")
+        expect(page.get_by_role("alert")).to_contain_text("no run nowhere")
+
+
 def test_a_session_log_is_checked_and_submitted(
     session: BrowserContext, site: Site, forms: str
 ) -> None:

@@ -292,9 +292,10 @@ async function evaluated(runs, mine, tell) {
       const answer = await fetch(`${form.dataset.states}?id=${ids}`, { headers: { Accept: "application/json" } });
       if (!answer.ok) return false;
       seconds = Math.max(seconds, Number(answer.headers.get("Retry-After")) || 0);
-      for (const { state } of (await answer.json()).runs) {
+      for (const { state, code } of (await answer.json()).runs) {
         if (state === "evaluated") ready++;
-        else if (state === "queued" || state === "evaluating") waiting++;
+        // Without judgements they wait until some are uploaded.
+        else if (code !== "no_active_qrels" && (state === "queued" || state === "evaluating")) waiting++;
       }
     }
     if (!waiting) return ready > 0;

@@ -131,7 +131,8 @@ def _visible(request: Request, collection: Collection) -> QuerySet[Run]:
 
 
 def _own(request: Request, collection: Collection) -> QuerySet[Run]:
-    return _visible(request, collection).owned_by(request.user)
+    own = Run.objects.visible_to(request.user).owned_by(request.user)
+    return own.filter(collection=collection).order_by()
 
 
 def table_of(runs: list[Run]) -> str:

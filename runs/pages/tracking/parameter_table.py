@@ -145,13 +145,17 @@ def _changes_of(edits: list[Edit]) -> list[tuple[str, list[tuple[str, str, str]]
         (
             edit.run.tag,
             [
-                (name, *("not set" if value is None else written_value(value) for value in pair))
+                (name, _text_of(before), _text_of(after))
                 for pairs in edit.differing.values()
-                for name, pair in pairs.items()
+                for name, (before, after) in pairs.items()
             ],
         )
         for edit in edits[:_MAX_LISTED]
     ]
+
+
+def _text_of(value: Any) -> str:
+    return "not set" if value is None else written_value(value)
 
 
 def _page(

@@ -374,7 +374,8 @@ def _uuid_of(text: str) -> UUID | None:
 def _unknown_run(collection: Collection, visible: QuerySet[Run], row: TableRow) -> tuple[str, str]:
     """Return the code and the message for a row that names no run that its user may change."""
     name = (row.run or row.tag)[:64]
-    others = visible.filter(pk=_uuid_of(row.run)) if row.run else visible.filter(tag=row.tag)
+    pk = _uuid_of(row.run)
+    others = visible.filter(pk__in=[pk] if pk else []) if row.run else visible.filter(tag=row.tag)
     if row.team:
         others = others.filter(team__slug=row.team)
 
