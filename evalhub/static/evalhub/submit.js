@@ -220,7 +220,7 @@ async function send(row, dryRun) {
       row.contradicts = warnings.some(({ code }) => code === "rank_contradicts_score");
       const link = make("a", { href: `/runs/${answer.id}/`, textContent: answer.tag });
       row.cell.title = notes.trim();
-      return show(row, "evaluated", row.fresh ? "submitted" : "was there already", " ", link, notes);
+      return show(row, "evaluated", row.fresh ? "submitted" : "there already", " ", link, notes);
     }
     if (attempt < TRIES && (status === 0 || status === 429 || status >= 500)) {
       show(row, "queued", "waiting", ` ${answer.detail}`);
