@@ -252,6 +252,7 @@ def test_a_taken_tag_is_told_on_the_page(browser: Client, collection: str) -> No
     answer = send(browser, GOOD + "3 Q0 q 2 0.5 good\n")
     assert answer.status_code == 409
     assert "already has another run with tag" in answer.content.decode()
+    assert '<a href="#if_taken">make it the next version</a>' in answer.content.decode()
 
 
 def test_a_taken_tag_becomes_the_next_version_where_asked(browser: Client, collection: str) -> None:

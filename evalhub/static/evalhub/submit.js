@@ -218,9 +218,8 @@ async function send(row, dryRun) {
       row.run = answer;
       row.fresh = status === 202;
       row.contradicts = warnings.some(({ code }) => code === "rank_contradicts_score");
-      const link = make("a", { href: `/runs/${answer.id}/`, textContent: answer.tag });
       row.cell.title = notes.trim();
-      return show(row, "evaluated", row.fresh ? "submitted" : "there already", " ", link, notes);
+      return show(row, "evaluated", row.fresh ? "submitted" : "there already", " ", linkTo(answer), notes);
     }
     if (attempt < TRIES && (status === 0 || status === 429 || status >= 500)) {
       show(row, "queued", "waiting", ` ${answer.detail}`);
@@ -237,17 +236,15 @@ function showSent() {
   Object.assign(sending, { hidden: false, max: parts.length, value: parts.reduce((sum, part) => sum + part, 0) });
 }
 
-const plural = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
-
 // What came of the files: how many are new, were there already or were refused.
 function wordsOf(dryRun) {
   const refused = rows.filter((row) => row.state === "failed").length;
   const ending = refused ? `, ${refused} refused` : "";
-  if (dryRun) return `${rows.filter((row) => row.state === "checked").length} of ${rows.length} can be submitted${ending}.`;
+  if (dryRun) return `${rows.filter((row) => row.run || row.state === "checked").length} of ${rows.length} can be submitted${ending}.`;
   const stored = rows.filter((row) => row.run);
   const fresh = stored.filter((row) => row.fresh).length;
   const repeated = stored.length - fresh;
-  if (!repeated && !refused) return `${plural(fresh, "run")} in.`;
+  if (!repeated && !refused) return `${fresh} ${fresh === 1 ? "run" : "runs"} in.`;
   return `${fresh} new${repeated ? `, ${repeated} ${repeated > 1 ? "were" : "was"} there already` : ""}${ending}.`;
 }
 
@@ -256,8 +253,8 @@ function say(...parts) {
   outcome.replaceChildren(...parts.flatMap((part, at) => (at ? [" ", part] : [part])));
 }
 
-function linkTo(run, words = run.tag) {
-  return make("a", { href: `/runs/${run.id}/`, textContent: words });
+function linkTo(run) {
+  return make("a", { href: `/runs/${run.id}/`, textContent: run.tag });
 }
 
 const ordinal = (rank) => {
@@ -280,8 +277,8 @@ async function bestOf(runs) {
   return undefined;
 }
 
-// Wait until the runs are evaluated, and tell how many are.
-async function evaluated(runs, mine, tell) {
+// Wait until the runs are evaluated; `progress` gets how many are.
+async function evaluated(runs, mine, progress) {
   const until = performance.now() + 1000 * PATIENCE;
   while (mine === round && performance.now() < until) {
     let ready = 0;
@@ -299,10 +296,19 @@ async function evaluated(runs, mine, tell) {
       }
     }
     if (!waiting) return ready > 0;
-    tell(ready);
+    progress(ready);
     await new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(seconds, 10)));
   }
   return false;
+}
+
+// Runs whose ranks contradict their scores, folded; nothing if there are none.
+function contradicted(runs) {
+  if (!runs.length) return [];
+  const words = `${runs.length} ${runs.length > 1 ? "have" : "has"} ranks that contradict the scores; scores decide`;
+  const list = make("details");
+  list.append(make("summary", { textContent: words }), ...runs.flatMap((run, at) => (at ? [", ", linkTo(run)] : [linkTo(run)])));
+  return [list];
 }
 
 async function report() {
@@ -311,13 +317,7 @@ async function report() {
   const stored = rows.filter((row) => row.run).map((row) => row.run);
   if (!stored.length) return say(words);
   const board = () => make("a", { href: form.dataset.board, textContent: "Open the leaderboard" });
-  const odd = rows.filter((row) => row.run && row.contradicts).map((row) => row.run);
-  const contradictions = odd.length ? [make("details", {})] : [];
-  if (odd.length) {
-    const list = make("span");
-    list.append(...odd.flatMap((run, at) => (at ? [", ", linkTo(run)] : [linkTo(run)])));
-    contradictions[0].append(make("summary", { textContent: `${odd.length} ${odd.length > 1 ? "have" : "has"} ranks that contradict the scores; scores decide` }), list);
-  }
+  const contradictions = contradicted(rows.filter((row) => row.run && row.contradicts).map((row) => row.run));
   const ending = (...parts) => say(words, ...parts, board(), ...contradictions);
   ending();
   try {
@@ -333,7 +333,7 @@ async function report() {
   } catch {
     if (mine === round) ending();
   }
-  sending.hidden = true;
+  if (mine === round) sending.hidden = true;
 }
 
 async function sendAll(dryRun, some = rows) {
@@ -359,17 +359,17 @@ async function sendAll(dryRun, some = rows) {
   form.dataset.busy = "sending";
   const total = left.length;
   let sent = 0;
-  const tell = () => {
+  const showProgress = () => {
     say(`${dryRun ? "Checked" : "Sent"} ${sent} of ${total} …`);
     showSent();
   };
-  if (total) tell();
+  if (total) showProgress();
   await Promise.all(Array.from({ length: AT_ONCE }, async () => {
     for (let row = left.shift(); row; row = left.shift()) {
       await send(row, dryRun);
       row.sent = true;
       sent++;
-      tell();
+      showProgress();
     }
   }));
   for (const button of buttons) button.disabled = false;
@@ -389,6 +389,9 @@ for (const text of form.querySelectorAll("#metadata, #costs")) {
 form.addEventListener("invalid", ({ target }) => {
   for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
 }, true);
+document.getElementById("report").parentElement.addEventListener("click", ({ target }) => {
+  if (target.matches("a[href='#if_taken']")) options.open = true;
+});
 // Before htmx, which sends a single file.
 form.addEventListener("submit", (event) => {
   if (!rows.length) return;
