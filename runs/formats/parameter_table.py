@@ -87,7 +87,7 @@ def read_table(content: bytes) -> list[TableRow]:
     columns = _read_head(number, head, report)
     report.check()
 
-    rows = []
+    rows: list[TableRow] = []
     for number, cells in records:
         if len(rows) >= MAX_ROWS:
             message = f"there are more than {MAX_ROWS:,} rows; upload them in parts"

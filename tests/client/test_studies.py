@@ -138,7 +138,9 @@ def test_what_the_commands_write_is_what_their_schema_says(
         jsonschema.Draft202012Validator(schema).validate(json.loads(out))
     table.write_text("tag,seed\nnowhere,7\n")
     assert cli.run(upload) != 0
-    assert "parameters.csv:2: unknown_run: your teams have no run nowhere" in capsys.readouterr().err
+    assert (
+        "parameters.csv:2: unknown_run: your teams have no run nowhere" in capsys.readouterr().err
+    )
     assert cli.run(["configurations", "board", "--changes"]) == 2
     assert "--baseline RUN" in capsys.readouterr().err
     assert (

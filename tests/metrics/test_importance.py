@@ -230,7 +230,9 @@ def test_files_have_what_the_answers_have(anonymous: APIClient, study: Collectio
         "chosen, not drawn"
         in anonymous.get(f"{BASE}importance/export/tex/?table=associated").content.decode()
     )
-    assert "dominated (significant)" in anonymous.get(f"{BASE}frontier/export/tex/").content.decode()
+    assert (
+        "dominated (significant)" in anonymous.get(f"{BASE}frontier/export/tex/").content.decode()
+    )
 
 
 def test_charts_say_how_many_runs_they_are_of(anonymous: APIClient, study: Collection) -> None:

@@ -113,7 +113,9 @@ def test_the_page_of_parameters_links_values_to_runs(client: Client, runs: dict[
 def test_without_parameters_the_page_says_how_to_give_some(client: Client, collection: str) -> None:
     said = text_of(client.get(f"{PAGE}parameters/"))
     assert "Runs can be filtered and compared by their parameters" in said
-    offered = client.get(PAGE).content.decode().split('<datalist id="offered"')[1].split("</datalist>")[0]
+    offered = (
+        client.get(PAGE).content.decode().split('<datalist id="offered"')[1].split("</datalist>")[0]
+    )
     assert re.findall(r'<option value="([^"]*)"', offered) == ["label", "submitted"]
 
 

@@ -97,7 +97,7 @@ function proposeTags() {
 // The present values of the options, for the line that folds them.
 function sayOptions() {
   const { team, tags, if_taken: taken, tag, system, experiment, label, description, metadata, costs } = form.elements;
-  const name = team.selectedOptions[0]?.textContent.trim();
+  const name = team.selectedOptions[0]?.textContent.trim().replace(" (you alone)", "");
   const words = name ? [`team ${name}`] : [];
   if (!rows.length && tag.value) words.push(`tag ${tag.value}`);
   else words.push(tags.value === "name" ? "tags from the file names" : "tags from the files");
