@@ -53,6 +53,7 @@ READ: dict[str, Term | None] = {
         (Field("after", ("2026-01-31",)), Field("before", ("2026-02-01",)))
     ),
     "k1=0.9": Condition("param", "k1", "=", (0.9,)),
+    "stemmer=porter": Condition("param", "stemmer", "=", ("porter",)),
     "model==bm25,dpr": Condition("param", "model", "=", ("bm25", "dpr")),
     "-bm25.k1≤0.9": Not(Condition("param", "bm25.k1", "<=", (0.9,))),
     "AP!=0": Condition("measure", "AP", "!=", (0.0,)),

@@ -83,8 +83,9 @@ def _advice_for(comparison: re.Match[str]) -> str:
     It names the field with a colon.
     """
     left, sign, right = comparison.groups()
-    name = left.lower() if left.lower() in FIELDS else closest(left, FIELDS)
-    if name and sign in ("=", "=="):
+    # Names that are only like a field, such as stemmer, are of parameters.
+    name = left.lower() if left.lower() in FIELDS else left.lower().removesuffix("s")
+    if name in FIELDS and sign in ("=", "=="):
         return (
             f"write {name}:{right[:40] or '...'} for {comparison[0][:40]}; text with {sign} needs "
             "quotes"
