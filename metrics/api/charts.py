@@ -102,7 +102,7 @@ class CollectionChart(APIView):
     what-if, the first of the requested combinations beside the official order; heat-map, runs
     against topics; parameter and parallel, parameters of runs against a measure; importance, what
     goes with a measure; frontier, effectiveness against cost; or of compared runs: significance,
-    ranks, curves, precision-recall, and the rankings of two for one topic."""
+    ranks, curves, precision-recall, topic-scatter, and the rankings of two for one topic."""
 
     @extend_schema(
         responses=CHART_RESPONSES,

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.comparison import Compared, ComparisonQuery
 from metrics.services.comparisons.stored import Answer
 from metrics.services.question import run_id_in
 
@@ -36,6 +36,22 @@ def pair_page(slug: str, measure: str, parameters: Mapping[str, str]) -> str:
     query = {"measures": measure}
     query |= {name: parameters[name] for name in ("family", "baseline") if parameters.get(name)}
     return f"{reverse('comparison-page', args=[slug])}?{urlencode(query)}"
+
+
+def topic_of_pair_address(
+    slug: str, question: ComparisonQuery, parameters: Mapping[str, str]
+) -> str:
+    """Return the address of the page of the two runs of a question, up to a topic at its end.
+
+    The parameter `comparison` is the id of a stored comparison.
+    """
+    stored = run_id_in(parameters, "comparison")
+    if stored:
+        page = f"{_stored_page(stored, question.measures[0].name)}&runs={','.join(question.runs)}"
+    else:
+        page = f"{reverse('comparison-page', args=[slug])}?{urlencode(question.address())}"
+
+    return f"{page}&topic="
 
 
 def _stored_page(comparison: str, measure: str) -> str:

@@ -37,7 +37,7 @@ from tests.shared_data import alice, api, collection, module_data, submit
 __all__ = ["alice", "api", "collection", "module_data", "submit"]
 pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
-COMPARED = ("significance", "ranks", "curves", "precision-recall", "rankings")
+COMPARED = ("significance", "ranks", "curves", "precision-recall", "rankings", "topic-scatter")
 Submit = Callable[..., Run]
 
 
@@ -243,9 +243,32 @@ def test_a_line_joins_what_both_runs_found(anonymous: APIClient, pair: tuple[Run
     ]  # fmt: skip
 
 
+def test_a_point_is_on_the_side_of_the_better_run(
+    alice: User, anonymous: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outermost topics are named, and remain where there is no room for all."""
+    values = np.array([[0.9, 0.5, 0.3, 0.2, 0.1], [0.1, 0.5, 0.4, 0.0, 0.35]])
+    ids = make_scored("sides", Team.objects.get(personal_of=alice), values)
+    query = {"runs": ",".join(ids), "measures": "AP"}
+    svg = chart(anonymous, "topic-scatter.svg", collection="sides", **query).content.decode()
+    assert "2 below the diagonal, where r0 is better, 2 above it, 1 on it" in svg
+    lines = chart(anonymous, "topic-scatter.csv", collection="sides", **query).content.decode()
+    first = lines.splitlines()[1].split(",")
+    assert [float(number) for number in first[1:4]] == [0.9, 0.1, 0.8]
+    monkeypatch.setattr("metrics.charts.comparisons.topic_scatter._MOST_POINTS", 3)
+    layers = chart(anonymous, "topic-scatter.json", collection="sides", **query).json()["layer"]
+    assert [point["difference"] for point in layers[1]["data"]["values"]] == pytest.approx(
+        [0.8, 0.2, 0.0]
+    )
+    named = {point["topic"] for layer in layers[2:] for point in layer["data"]["values"]}
+    assert first[0] in named
+
+
 @pytest.mark.parametrize(
     ("name", "query", "status", "code"),
     [
+        ("topic-scatter.svg", {"runs": "{0}"}, 400, "too_few_runs"),
+        ("topic-scatter.svg", {"runs": "{0},{1}", "other": "x"}, 400, "unknown_parameter"),
         ("rankings.svg", {"runs": "{0}", "topic": "1"}, 400, "too_few_runs"),
         ("rankings.svg", {"runs": "{0},{1}"}, 400, "required"),
         ("rankings.svg", {"runs": "{0},{1}", "topic": "77"}, 404, "unknown_topic"),

@@ -248,6 +248,10 @@ COLLECTION_CHART_READS: Reads = {
         *CHOSEN_RUNS,
     ),
     "precision-recall": (*RECALL, *CHOSEN_RUNS),
+    "topic-scatter": (
+        *COMPARISON,
+        parameter("comparison", "the stored comparison to which the points lead"),
+    ),
     "rankings": (parameter("runs", "the ids of two runs"), parameter("topic", "the topic"), SCORES),
     "orders": ORDERS,
     "power": DESIGN,

@@ -8,6 +8,7 @@ from typing import Any
 from metrics.charts.comparisons.power import power_figure
 from metrics.charts.comparisons.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
+from metrics.charts.comparisons.topic_scatter import TopicPair, topic_scatter_figure
 from metrics.charts.comparisons.two_orders import two_orders_figure
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
@@ -15,7 +16,7 @@ from metrics.charts.values.recall_together import recall_together_figure
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
-from metrics.questions.addresses import pair_address
+from metrics.questions.addresses import pair_address, topic_of_pair_address
 from metrics.questions.parameters import scores_in
 from metrics.questions.rankings import topic_in
 from metrics.services.boards.curves_together import (
@@ -24,9 +25,11 @@ from metrics.services.boards.curves_together import (
     read_curves_together,
     read_recall_together,
 )
+from metrics.services.boards.difference import DifferenceQuery, read_difference
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery, read_rank_intervals
 from metrics.services.comparisons.design import DesignQuery, read_design
 from metrics.services.comparisons.orders import OrdersQuery, compare_orders
+from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.comparisons.stored import Answer, look_up_comparison
 from metrics.services.question import measure_in, run_ids_in
 from metrics.services.values.curves import CurveQuery, RecallQuery
@@ -88,7 +91,7 @@ def _of_comparison(
         answer = look_up_comparison(collection=collection, query=question)
         if not isinstance(answer, Answer):
             message = (
-                "this comparison takes long: queue it with POST first, "
+                "this comparison must run in the background: queue it with POST, "
                 "and request its charts when it is done"
             )
             raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
@@ -134,6 +137,31 @@ def _rankings(collection: Collection, query: Query) -> Figure:
     return two_rankings_figure(rankings).drawn_from(collection, evaluations[0].qrels.version)
 
 
+def _topic_scatter(collection: Collection, query: Query) -> Figure:
+    """Draw the values of two runs on each topic; their comparison is where the points lead."""
+    question = ComparisonQuery.read(query, collection)
+    measure = question.measures[0]
+    difference = read_difference(
+        collection=collection,
+        query=DifferenceQuery(measure, question.runs, scores=question.scores),
+    )
+    names = names_of([difference.a.run, difference.b.run])
+    values = zip(
+        difference.qrels.topic_ids,
+        difference.a.vector.values.tolist(),
+        difference.b.vector.values.tolist(),
+        strict=True,
+    )
+    figure = topic_scatter_figure(
+        [TopicPair(*topic) for topic in values],
+        measure=measure,
+        names=(names[difference.a.run], names[difference.b.run]),
+        address=topic_of_pair_address(collection.slug, question, query),
+    )
+
+    return figure.drawn_from(collection, difference.qrels.version, measure=measure.name)
+
+
 def _orders(collection: Collection, query: Query) -> Figure:
     """Draw the first pair of orders: of two measures, or of one under two versions."""
     answer = compare_orders(collection=collection, query=OrdersQuery.read(query, collection))
@@ -149,6 +177,7 @@ def _power(collection: Collection, query: Query) -> Figure:
 COMPARED_CHARTS: dict[str, Callable[[Collection, Query], Figure]] = {
     **{name: _of_comparison(draw) for name, draw in ANSWER_CHARTS.items()},
     "rankings": _rankings,
+    "topic-scatter": _topic_scatter,
     "orders": _orders,
     "power": _power,
 }
