@@ -106,10 +106,7 @@ def _comparison_query(text: str, collection: Collection, reader: Any) -> str:
         parameters = without_labels(_parse(text, names_of(COMPARISON)), collection, reader)
         query = ComparisonQuery.read(parameters, collection)
         if isinstance(look_up_comparison(collection=collection, query=query), Outlook):
-            message = (
-                "this comparison takes long: run it in the background first, then share the "
-                "stored one"
-            )
+            message = "this comparison must run in the background; then share the stored one"
             raise InvalidInput(message, code="too_much_work")
     except EvalHubError as error:
         raise InvalidInput(error.message, code=error.code, pointer="/query") from error

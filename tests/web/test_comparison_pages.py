@@ -103,12 +103,67 @@ def test_two_runs_are_told_apart_in_sizes_and_topics(
     for topic in expected:
         others = [one["difference"] for one in expected if one is not topic]
         without = f"{sum(others) / len(others):+.4f}"
-        assert f'{topic["difference"]:+.4f}</td><td class="number">{without}</td></tr>' in html
+        assert (
+            f"{topic['difference']:+.4f}</td>"
+            f'<td class="number" data-head="Means without it">{without}</td></tr>'
+        ) in html
         mean = sum(one["difference"] for one in expected) / len(expected)
         assert topic["influence"] == pytest.approx(sum(others) / len(others) - mean)
     for run in pair:
         assert f'href="/runs/{run.pk}/ranking/?topic=1&amp;qrels=1"' in html
-    assert html.count("<figure") == 4
+    # The values by topic, the differences, and both rankings of one topic.
+    assert html.count("<figure") == 3
+
+
+def test_a_point_of_each_topic_leads_to_its_rankings(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
+    html = page(browser, SMALL, measures="AP", runs=ids(*pair), tests="sign")
+    address = re.search(r'src="([^"]+/charts/topic-scatter)\.svg\?([^"]+)"', html)
+    assert address
+    chart, query = address[1], markup.unescape(address[2])
+    points = browser.get(f"{chart}.json?{query}&live=true").json()["layer"][1]["data"]["values"]
+    topics = asked(
+        browser, "/api/v1/collections/small/difference/", runs=",".join(ids(*pair)), measure="AP"
+    )["topics"]
+    values = {topic["topic_id"]: (topic["a"], topic["b"]) for topic in topics}
+    assert {point["topic"]: (point["x"], point["y"]) for point in points} == values
+    for point in points:
+        # The page of the same question.
+        shown = page(browser, point["address"])
+        assert f"<strong>Topic {point['topic']}</strong>" in shown
+        assert 'value="sign" checked' in shown
+    lines = body_of(browser.get(f"{chart}.csv?{query}")).decode().splitlines()
+    assert lines[0].startswith("Topic,good,poor,Difference")
+    assert len(lines) == 1 + len(topics)
+
+
+def test_runs_are_swapped_unless_that_changes_what_is_tested(
+    browser: Client, pair: tuple[Run, Run], submit: Submit
+) -> None:
+    html = page(browser, SMALL, measures="AP", runs=ids(*pair))
+    (swap,) = re.findall(r'<a class="label swap" href="([^"]+)"', html)
+    swapped = page(browser, markup.unescape(swap))
+    assert "<h1>poor against good" in swapped
+    (back,) = re.findall(r'<a class="label swap" href="([^"]+)"', swapped)
+    assert "<h1>good against poor" in page(browser, markup.unescape(back))
+    p_values = [
+        re.findall(r"p = [\d.]+ by the paired t test", text_of(it)) for it in (html, swapped)
+    ]
+    assert p_values[0] == p_values[1] != []
+    submit(GOOD, tag="third")
+    assert "label swap" not in page(browser, SMALL, runs=ids(*pair), family="all")
+
+
+def test_curves_are_drawn_when_they_are_opened(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, SMALL, runs=ids(*pair))
+    assert "/charts/curves" not in html
+    opening = re.search(r'id="drawn-curves" hx-get="([^"]+)"', html)
+    assert opening
+    opened = page(browser, f"{SMALL}{markup.unescape(opening[1])}")
+    assert re.search(r'<details class="part" id="curves" open>', opened)
+    for chart in ("curves", "precision-recall"):
+        assert f"/charts/{chart}.svg" in opened
 
 
 def test_two_rankings_stand_beside_each_other(browser: Client, pair: tuple[Run, Run]) -> None:
@@ -208,9 +263,8 @@ def test_identical_runs_have_nothing_to_tell(browser: Client, submit: Submit) ->
 def test_which_runs_have_a_curve_is_chosen(
     browser: Client, many: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("answers", "many_runs"):
-        monkeypatch.setattr(f"metrics.pages.comparisons.{module}.MAX_TOGETHER", 2)
-    html = page(browser, MANY)
+    monkeypatch.setattr("metrics.pages.comparisons.answers.MAX_TOGETHER", 2)
+    html = page(browser, MANY, curve="nDCG")
     offered = re.findall(r'name="draw" value="([^"]+)"( *\s*checked)?>', html)
     assert {run for run, _ in offered} == set(ids(*many))
     assert len([run for run, checked in offered if checked]) == 2
@@ -251,7 +305,7 @@ def test_the_sentence_to_report_has_all_that_makes_it_again(
     )
     sentence = markup.unescape(re.search(r'<p id="sentence">(.*?)</p>', html, re.DOTALL)[1])  # type: ignore[index]
     for part in (
-        "by AP on 3 topics of Small (qrels version 1)", "Test (two-sided): randomisation test",
+        "by AP on 3 topics of Small (qrels version 1, scores as float64)", "Test (two-sided): randomisation test",
         "a single pair, no correction needed", "alpha = 0.05", "B = 4,000, seed 7", "95% confidence interval",
         "engine version",
     ):  # fmt: skip
@@ -264,40 +318,35 @@ def test_many_runs_have_tiers_ranks_a_heat_map_and_pairs(browser: Client, many: 
     text = text_of(html)
     answer = asked(browser, "/api/v1/collections/many/comparison/")
     family = answer["measures"][0]["tests"]["t_and_tukey"]
-    assert (
-        f"{family['significant']} of 15 differences are significant at 0.05: paired t (Holm) and Tukey"
-        in text
-    )
-    assert html.count("<figure") == 4
+    assert f"{family['significant']} of 15 differences are significant: nDCG@10 of 6 runs" in text
+    assert "Test: paired t (Holm) and Tukey" in text
+    # Every pair, and the ranks.
+    assert html.count("<figure") == 2
     for run, group in zip(answer["runs"], family["groups"], strict=True):
         row = re.search(
             rf'<tr><td class="number rank"[^>]*>\d+</td><th[^>]*><a href="/runs/{run["id"]}/">.*?</tr>',
             html,
         )
         assert row
-        assert f'data-head="Tier">{group["tier"]}</td><td' in row[0]
-        assert f'data-head="Groups">{group["letters"]}</td>' in row[0]
+        tier, letters = group["tier"], group["letters"]
+        assert f'<td class="number">{tier}</td><td class="groups desk">{letters}</td>' in row[0]
         assert re.search(r"\d to \d</td>", row[0])
-    pairs = re.search(r'<table class="pairs stacked".*?</table>', html, re.DOTALL)
+    pairs = re.search(r'<table class="pairs".*?</table>', html, re.DOTALL)
     assert pairs
     assert pairs[0].count("<tr") == 16
     first = answer["measures"][0]["pairs"][0]
     assert f"{first['wins']}, {first['ties']}, {first['losses']}" in pairs[0]
-    # On phones each cell stands under the next and says its column.
-    columns, *rows = re.findall(r"<tr[ >].*?</tr>", pairs[0], re.DOTALL)
-    headers = [text_of(header) for header in re.findall(r"<th.*?</th>", columns, re.DOTALL)]
-    for row in rows:
-        cells = re.findall(r"<t[hd][ >]", row)
-        said = re.findall(r'<td[^>]*data-head="([^"]*)"', row)
-        assert len(cells) == len(headers)
-        assert said == [one for one in headers if one not in ("Run", "Interval around zero")]
+    # A phone has the file instead of the table.
+    (file,) = set(re.findall(r'<a href="([^"]+)" download>CSV</a>, with p', html))
+    written = body_of(browser.get(markup.unescape(file))).decode().splitlines()
+    assert len(written) == 16
     assert "analysis of variance" in text.lower()
 
 
 def test_pairs_are_ordered_as_asked(browser: Client, many: list[Run]) -> None:
     html = page(browser, "/collections/many/comparison/", sort="difference")
     table = html[html.index('<table class="pairs') :]
-    texts = re.findall(r'<td class="number" data-head="Difference">([^<]+)</td>', table)
+    texts = re.findall(r'</th><td>[^<]*</td><td class="number">([^<]+)</td>', table)
     sizes = [abs(float(text.replace("\N{MINUS SIGN}", "-"))) for text in texts]
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == 15
@@ -310,9 +359,10 @@ def test_many_runs_against_a_baseline(browser: Client, many: list[Run]) -> None:
     assert f'<option value="{many[0].pk}" selected>' in html
     assert '<span class="label">baseline</span>' in html
     assert "Tier" not in html
-    # The heat map is of all pairs; ranks and both kinds of curves stay.
-    assert html.count("<figure") == 3
-    assert html[html.index('<table class="pairs') :].count("<tr") == 6
+    # The heat map is of all pairs; the ranks stay.
+    assert html.count("<figure") == 1
+    table = html[html.index('<table class="pairs') :]
+    assert table[: table.index("</table>")].count("<tr") == 6
 
 
 def test_several_measures_are_shown_one_by_one(browser: Client, many: list[Run]) -> None:
@@ -362,7 +412,7 @@ def test_the_form_has_what_the_address_says(browser: Client, many: list[Run]) ->
     assert 'value="bonferroni" selected' in html
     assert 'value="wilcoxon" checked' in html
     assert 'name="alpha" type="text" inputmode="decimal" size="6" value="0.01"' in html
-    assert 'name="seed" type="text" inputmode="numeric" size="9" value="5"' in html
+    assert '<input type="hidden" name="seed" value="5">' in html
     without = re.findall(r'<a href="([^"]+)" aria-label="remove', html)
     assert len(without) == 3
     left = page(browser, markup.unescape(without[0]))

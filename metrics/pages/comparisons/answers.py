@@ -29,8 +29,14 @@ from metrics.exports.comparisons.words import (
 from metrics.exports.formats import FORMATS
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
-from metrics.pages.parts import PageFigure, shared_figure, shared_files
-from metrics.pages.values.curves import curve_choices, ranks_read, reading_table, recall_choices
+from metrics.pages.parts import PageFigure, fill, shared_figure, shared_files
+from metrics.pages.values.curves import (
+    RECALL_PARAMETERS,
+    curve_choices,
+    ranks_read,
+    reading_table,
+    recall_choices,
+)
 from metrics.services.boards.curves_together import (
     MAX_TOGETHER,
     read_curves_together,
@@ -50,6 +56,8 @@ from metrics.services.values.curves import CurveQuery, RecallQuery
 from runs.errors import InvalidInput
 from runs.models import Collection, ShareLink
 
+# The parameters of the curves, which are drawn if the address has one of them.
+CURVE_PARAMETERS = ("curve", "depth", "ranks", *RECALL_PARAMETERS, "draw")
 # The runs that are offered for a curve.
 _CHOICES = 200
 # Charts with a row for each run are tall for more runs than this.
@@ -274,6 +282,21 @@ def answer_figure(comparison: ShownComparison, figure: Figure) -> PageFigure:
     parameters = {**comparison.parameters, **chosen}
 
     return PageFigure(figure, "collection-chart", arguments, parameters, *sizes)
+
+
+def fill_curves(context: dict[str, Any], comparison: ShownComparison) -> int:
+    """Add the curves of some runs if they are requested. Return the status of the page."""
+    if not any(comparison.text.get(name) for name in CURVE_PARAMETERS):
+        return 200
+
+    context["with_curves"] = True
+    if len(comparison.rows) > MAX_TOGETHER:
+        fill(context, "curve_runs", curve_runs_part, comparison)
+
+    return max(
+        fill(context, "curves", curves_part, comparison),
+        fill(context, "recall", recall_part, comparison),
+    )
 
 
 def curves_part(comparison: ShownComparison) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _FIELDS = ("measures", "runs", "baseline", "tests", "correction")
 _NUMBERS = [
     kind
     for kind in ComparisonQuery.parameters()
-    if kind.name in ("alpha", "confidence", "resamples", "seed", "margin", "rope")
+    if kind.name in ("alpha", "confidence", "margin", "rope")
 ]
 
 # How Wilcoxon's test treats zeros and ties: parameter, label, default, choices.

@@ -24,9 +24,8 @@ from metrics.pages.comparisons.answers import (
     ShownComparison,
     answer_figure,
     common_parts,
-    curve_runs_part,
-    curves_part,
-    recall_part,
+    files,
+    fill_curves,
 )
 from metrics.pages.comparisons.tables import (
     RUNS_SHOWN,
@@ -38,7 +37,6 @@ from metrics.pages.comparisons.tables import (
 from metrics.pages.comparisons.words import not_excluded_by_many, report
 from metrics.pages.parts import PageFigure, fill
 from metrics.questions.addresses import pair_address
-from metrics.services.boards.curves_together import MAX_TOGETHER
 from metrics.services.comparisons.comparison import read_rank_intervals
 from metrics.services.comparisons.shown_pairs import (
     PairSelection,
@@ -48,7 +46,7 @@ from metrics.services.comparisons.shown_pairs import (
 )
 from metrics.tables import Paging, probability
 
-_PAIRS_OF_A_PAGE = 100
+_PAIRS_OF_A_PAGE = 25
 _SPLIT_SHOWN = 20
 
 
@@ -93,17 +91,10 @@ def many_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
         ),
     )
 
-    if not comparison.in_detail:
-        return context, status
+    if comparison.in_detail:
+        status = max(status, fill_curves(context, comparison))
 
-    if len(comparison.rows) > MAX_TOGETHER:
-        fill(context, "curve_runs", curve_runs_part, comparison)
-
-    return context, max(
-        status,
-        fill(context, "curves", curves_part, comparison),
-        fill(context, "recall", recall_part, comparison),
-    )
+    return context, status
 
 
 def _pairs(comparison: ShownComparison, address: str) -> dict[str, Any]:
@@ -117,6 +108,8 @@ def _pairs(comparison: ShownComparison, address: str) -> dict[str, Any]:
         "table": pairs_table(comparison.answer, comparison.compared, pairs, address),
         "paging": Paging(selection.offset, _PAIRS_OF_A_PAGE, number),
         "sort": selection.sort,
+        "named": any(comparison.text.get(name) for name in ("sort", "offset", "run")),
+        "file": dict(files(comparison))["CSV"],
     }
 
 

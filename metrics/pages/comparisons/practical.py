@@ -43,9 +43,8 @@ def chances_table(comparison: ShownComparison, pair: ShownPair) -> Table | None:
         Column("", "Chances", style=""),
     ]
     note = (
-        "Chances given these topics, if nothing was known of the two before. Practically equal: a "
-        f"difference of means of at most {rope}. They are no p values: nothing is corrected, and "
-        "nothing is called significant by them."
+        "Posterior probabilities with an uninformative prior. Practically equal: a difference of "
+        f"means of at most {rope}. These are not p values, and no correction is applied."
     )
 
     return Table("chances", columns, rows, [note], "Chances")
@@ -94,8 +93,8 @@ def equivalence_part(
     note = (
         f"Two one-sided t tests with a margin of {margin} {comparison.compared.measure.name}: "
         f"a claim holds if its {'corrected ' if among else ''}p is below the level. "
-        "A claim that is not "
-        "shown is not refuted. Choose the margin before looking at the results."
+        "Absence of evidence is "
+        "not evidence of a difference. Choose the margin before looking at the results."
     )
 
     percent = f"{100 * (1 - 2 * comparison.answer.query.rule.alpha):g}%"

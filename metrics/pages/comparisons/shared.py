@@ -75,7 +75,7 @@ def _answer(link: ShareLink) -> Answer:
         visible = Comparison.objects.visible_to(link.created_by).select_related("qrels__collection")
         stored = visible.filter(pk=UUID(link.target), qrels__collection=link.collection).first()
         if stored is None:
-            raise NotFound("what this link opened is not there any more")
+            raise NotFound("the shared item no longer exists")
         answer = stored
         if stored.state == Comparison.State.COMPARED:
             answer = read_stored_comparison(stored)

@@ -45,6 +45,8 @@ from runs.models import Collection
 MATRIX_RUNS = 25
 # The most runs that a page lists; the API returns all of them.
 RUNS_SHOWN = 200
+# The letters of more runs are too many to read; tables for papers and the API have them.
+_LETTERED_RUNS = 10
 
 
 def runs_table(
@@ -60,8 +62,7 @@ def runs_table(
     runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
     tiers = family.tiers
-    # There are more groups of many runs than letters.
-    letters = letters_of(tiers) if tiers else None
+    letters = letters_of(tiers) if tiers and len(rows) <= _LETTERED_RUNS else None
     if not any(letters or []):
         letters = None
 
@@ -70,18 +71,26 @@ def runs_table(
     columns = [
         Column("", "Rank", style="number rank", format=str),
         Column("", "Run", head=True),
-        Column("", "Team", style="desk", narrow=""),
+        Column("", "Team", style="desk"),
         *(
             Column(
                 "",
                 part.measure.name,
+                style="number" if part is compared else "number desk",
                 sorting=("ascending" if lower else "descending") if part is compared else "",
             )
             for part in answer.results
         ),
         *([Column("", "Tier")] if tiers else []),
-        *([Column("", "Groups", style="groups")] if letters else []),
-        *([Column("", f"{confidence} ranks"), Column("", "Ranked first")] if spread else []),
+        *([Column("", "Groups", style="groups desk")] if letters else []),
+        *(
+            [
+                Column("", f"{confidence} ranks", style="number desk"),
+                Column("", "Ranked first", style="number desk"),
+            ]
+            if spread
+            else []
+        ),
     ]
 
     # The mean of each entrant as text, by measure.
@@ -131,9 +140,9 @@ def runs_table(
 
     if spread:
         notes.append(
-            "Ranks: the run's rank interval over bootstrap samples of these topics. Ranked first: "
-            "the share of samples in which it is first, tied or alone; this is not its probability "
-            f"of being the best.{first_on_note(spread)}"
+            "Ranks: bootstrap interval over samples of the topics. Ranked first: the share of "
+            "samples in which the run is first, tied or alone, not its probability of being the "
+            f"best.{first_on_note(spread)}"
         )
 
     return Table("runs", columns, lines, notes, "Runs")
@@ -195,18 +204,13 @@ def pairs_table(
         Column("", "minus", style=""),
         Column("", "Difference", format=signed),
         Column("", f"{100 * answer.query.options.confidence:g}% CI"),
-        Column("", "Interval around zero", style="drawn", narrow=""),
+        Column("", "Interval around zero", style="drawn"),
         Column("", "p", format=probability),
         Column("", "Corrected p", format=probability),
         Column("", "Significant", style=""),
         *([Column("", f"Within ±{equivalence.margin:g}", style="")] if equivalence else []),
         *(
-            Column(
-                "",
-                f"{name[0].upper()}{name[1:]}: better, equal, worse",
-                style="",
-                narrow="Better, equal, worse",
-            )
+            Column("", f"{name[0].upper()}{name[1:]}: better, equal, worse", style="")
             for name in posteriors
         ),
         Column("", "Relative", format=percent),

@@ -12,22 +12,21 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import Truncator
 
+from metrics.charts.comparisons.charts import COMPARED_CHARTS
 from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.analysis.differences import differences
 from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.words import named_family
 from metrics.exports.table import Cell, Column, Row, Table
-from metrics.pages.comparisons.answers import (
-    ShownComparison,
-    common_parts,
-    curves_part,
-    recall_part,
-)
+from metrics.pages.comparisons.answers import ShownComparison, common_parts, fill_curves
+from metrics.pages.comparisons.controls import address
 from metrics.pages.comparisons.practical import chances_table, equivalence_part
 from metrics.pages.comparisons.tables import bounded, percent, tests_table
 from metrics.pages.comparisons.words import agreement, carried_by, headline, report
 from metrics.pages.parts import PageFigure, fill, level_class, run_figure
+from metrics.questions.declared import COMPARISON
+from metrics.questions.declared import names_of as names_of_parameters
 from metrics.questions.topics import topic_address
 from metrics.services.comparisons.comparison import one_of_many
 from metrics.services.comparisons.shown_pairs import (
@@ -79,30 +78,42 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
             figure(comparison.compared.measure, value) for value in (pair.mean_a, pair.mean_b)
         ],
         "effects": _effects(pair),
+        "more_effects": _more_effects(pair),
         "report": report(comparison.answer, comparison.compared, comparison.family, pair),
     }
 
     if comparison.link is None:
         context["one_of_many"] = one_of_many(comparison.answer.entrants, comparison.answer.query)
         context["carried"] = carried_by(pair, topics_of(comparison.answer, comparison.compared))
+        context["swapped"] = _swapped(comparison, pair)
 
     if not comparison.in_detail:
         return context, 200
 
     topics, context["topics"] = _topics(comparison, pair)
     status = max(
+        fill(context, "scatter", _scatter, comparison, pair),
         fill(context, "differences", _differences, comparison, pair),
-        fill(context, "curves", curves_part, comparison),
-        fill(context, "recall", recall_part, comparison),
         fill(context, "rankings", _rankings, comparison, pair, topics),
+        fill_curves(context, comparison),
     )
 
     return context, status
 
 
+def _swapped(comparison: ShownComparison, pair: ShownPair) -> str:
+    """Return the address with the runs in the other order: the first one becomes the baseline.
+
+    It is empty for a pair of a larger family, where a baseline would change what is tested.
+    """
+    answer = comparison.answer
+    if answer.narrowed or answer.stored:
+        return ""
+    return address(comparison.collection, {**comparison.text, "baseline": str(pair.a.pk)})
+
+
 def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
-    """Return name and value of each effect size, and its interval or meaning."""
-    counts = f"{pair.wins:,}, {pair.ties:,}, {pair.losses:,}"
+    """Return name and value of each usual effect size, and its interval or meaning."""
     return [
         ("Difference of means", signed(pair.difference), "before rounding"),
         (
@@ -112,9 +123,15 @@ def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
         ),
         ("Cohen's d", *bounded(pair.cohen_d)),
         ("Hedges's g", *bounded(pair.hedges_g)),
+        ("Better on a topic", *_share(pair.probability_better)),
+    ]
+
+
+def _more_effects(pair: ShownPair) -> list[tuple[str, str, str]]:
+    counts = f"{pair.wins:,}, {pair.ties:,}, {pair.losses:,}"
+    return [
         ("Standardised", *bounded(pair.standardised)),
         ("Cliff's delta", *bounded(pair.cliff_delta)),
-        ("Better on a topic", *_share(pair.probability_better)),
         ("Wins, ties, losses", counts, "of topics"),
     ]
 
@@ -199,6 +216,25 @@ def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
     return dict(collection.topics.filter(topic_id__in=topic_ids).values_list("topic_id", "title"))
 
 
+def _scatter(comparison: ShownComparison, pair: ShownPair) -> PageFigure:
+    # The points lead to the question of the page, without the tests that the page adds to it.
+    text, stored = comparison.text, comparison.answer.stored
+    parameters = {name: text[name] for name in names_of_parameters(COMPARISON) if text.get(name)}
+    if stored:
+        parameters = {"comparison": str(stored.pk), "scores": comparison.answer.query.scores or ""}
+
+    # Another name of the measures.
+    parameters.pop("measure", None)
+    parameters |= {
+        "measures": comparison.compared.measure.name,
+        "runs": f"{pair.a.pk},{pair.b.pk}",
+    }
+    figure = COMPARED_CHARTS["topic-scatter"](comparison.collection, parameters)
+    arguments = {"collection": comparison.collection.slug}
+
+    return PageFigure(figure, "collection-chart", arguments, parameters, "half")
+
+
 def _differences(comparison: ShownComparison, pair: ShownPair) -> PageFigure:
     first = int(comparison.compared.pairs.indices()[0][0])
     parameters = {"measure": comparison.compared.measure.name, "other": str(pair.b.pk)}
@@ -213,7 +249,7 @@ def _differences(comparison: ShownComparison, pair: ShownPair) -> PageFigure:
         parameters |= {name: question[name] for name in ("family", "baseline") if name in question}
 
     figure = RUN_CHARTS["topics"](RunChartRequest(pair.a, comparison.evaluation(first), parameters))
-    return run_figure(figure, pair.a.pk, parameters, "wide")
+    return run_figure(figure, pair.a.pk, parameters, "half")
 
 
 @dataclass(frozen=True)

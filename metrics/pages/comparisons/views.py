@@ -14,14 +14,13 @@ from rest_framework.request import Request
 
 from metrics.engine.significance.families import USUAL_TEST
 from metrics.models import Comparison
-from metrics.pages.comparisons.answers import ShownComparison, show
+from metrics.pages.comparisons.answers import CURVE_PARAMETERS, ShownComparison, show
 from metrics.pages.comparisons.controls import Controls, Text, address, make_controls
 from metrics.pages.comparisons.many_runs import many_runs_parts
 from metrics.pages.comparisons.parameters import differing_parameters
 from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
 from metrics.pages.shares import share_address
-from metrics.pages.values.curves import RECALL_PARAMETERS
 from metrics.questions.answer_cache import Subject, all_who_signed_in, cached_page
 from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
@@ -48,11 +47,7 @@ from runs.web.views import page, reads
 # a page of the pairs.
 _OF_VIEW = (
     "by",
-    "curve",
-    "depth",
-    "ranks",
-    *RECALL_PARAMETERS,
-    "draw",
+    *CURVE_PARAMETERS,
     "topic",
     "run",
     "sort",

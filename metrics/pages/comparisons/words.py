@@ -356,10 +356,11 @@ def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair |
     runs = " and ".join(names.values()) if len(rows) == 2 else f"{len(rows)} runs"
     selection = f", selected from {named_family(answer, family.test)}," if answer.narrowed else ""
     qrels = answer.entrants.qrels
+    scores = answer.query.scores or qrels.collection.scores
 
     return (
         f"We compared {runs}{selection} by {compared.measure.name} on {compared.topics:,} topics "
-        f"of {qrels.collection.name} (qrels version {qrels.version}). "
+        f"of {qrels.collection.name} (qrels version {qrels.version}, scores as {scores}). "
         f"Test (two-sided): {how_tested(answer, family)}. "
         f"{_outcome(answer, compared, family, pair)} "
         f"Computed with EvalHub, engine version {answer.engine_version}."

@@ -57,14 +57,10 @@ class TwoRankings:
         return max(len(self.a.documents), len(self.b.documents))
 
     @property
-    def further_down(self) -> tuple[int, int]:
-        """Return how many documents of each side the other has, but below its first ones."""
-        first, second = (
-            sum(placed.elsewhere is not None for placed in side.documents) - self.common
-            for side in (self.a, self.b)
-        )
-
-        return first, second
+    def further_down(self) -> int:
+        """Return how many of these documents the other run has, but below its first ones."""
+        placed = [*self.a.documents, *self.b.documents]
+        return sum(document.elsewhere is not None for document in placed) - 2 * self.common
 
 
 def read_two_rankings(
