@@ -222,11 +222,14 @@ def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(
             page.locator(f"input[name=runs][value='{site.runs[tag]}']").check()
         page.get_by_role("button", name="Compare").click()
         expect(page.locator(".verdict .said")).to_contain_text("nDCG@10")
+        page.get_by_text("Values of each topic").click()
         topic = page.locator("table.topics tbody th a:first-child").nth(3)
         name = topic.inner_text()
         topic.click()
         expect(page.locator("#rankings ~ p strong")).to_have_text(f"Topic {name}")
         expect(page.get_by_label("Topic", exact=True)).to_have_value(name)
+        # The curves come when their part is opened.
+        page.locator("#curves > summary").click()
         page.get_by_label("Measure", exact=True).select_option("DCG")
         page.locator("form").filter(has=page.get_by_label("Measure", exact=True)).get_by_role(
             "button"
@@ -248,13 +251,13 @@ def test_a_cell_of_the_heat_map_leads_to_its_pair(reader: BrowserContext, site: 
         expect(seen.page.locator(".verdict .said")).to_be_visible()
 
 
-def test_a_bar_of_a_difference_leads_to_both_rankings(reader: BrowserContext, site: Site) -> None:
+def test_a_point_of_a_topic_leads_to_both_rankings(reader: BrowserContext, site: Site) -> None:
     with watched(reader, site) as seen:
         seen.page.goto(address(site, "two-runs"))
         chart = seen.page.locator("figure.chart").first
         chart.hover()
         expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-        chart.locator(".live .mark-rect path").first.click()
+        chart.locator(".live .mark-symbol path").first.click()
         expect(seen.page.get_by_role("heading", name="Rankings of one topic")).to_be_visible()
         assert "topic=" in seen.page.url
 

@@ -105,7 +105,7 @@ def test_two_runs_are_told_apart_in_sizes_and_topics(
         without = f"{sum(others) / len(others):+.4f}"
         assert (
             f"{topic['difference']:+.4f}</td>"
-            f'<td class="number" data-head="Means without it">{without}</td></tr>'
+            f'<td class="number" data-head="Without it">{without}</td></tr>'
         ) in html
         mean = sum(one["difference"] for one in expected) / len(expected)
         assert topic["influence"] == pytest.approx(sum(others) / len(others) - mean)
@@ -334,8 +334,6 @@ def test_many_runs_have_tiers_ranks_a_heat_map_and_pairs(browser: Client, many: 
     pairs = re.search(r'<table class="pairs".*?</table>', html, re.DOTALL)
     assert pairs
     assert pairs[0].count("<tr") == 16
-    first = answer["measures"][0]["pairs"][0]
-    assert f"{first['wins']}, {first['ties']}, {first['losses']}" in pairs[0]
     # A phone has the file instead of the table.
     (file,) = set(re.findall(r'<a href="([^"]+)" download>CSV</a>, with p', html))
     written = body_of(browser.get(markup.unescape(file))).decode().splitlines()

@@ -215,7 +215,6 @@ def pairs_table(
         ),
         Column("", "Relative", format=percent),
         Column("", "Hedges's g"),
-        Column("", "Wins, ties, losses"),
     ]
 
     lines = []
@@ -235,7 +234,6 @@ def pairs_table(
             *(chances_cell(chances) for chances in pair.chances.values()),
             pair.relative,
             bounded(pair.hedges_g)[0],
-            f"{pair.wins:,}, {pair.ties:,}, {pair.losses:,}",
         ]
 
         lines.append(Row(values, style="significant" if verdict.significant else ""))

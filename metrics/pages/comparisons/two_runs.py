@@ -200,7 +200,7 @@ def _topics(comparison: ShownComparison, pair: ShownPair) -> tuple[list[Topic], 
         Column("", names[pair.a]),
         Column("", names[pair.b]),
         Column("", "Difference"),
-        Column("", "Means without it"),
+        Column("", "Means without it", narrow="Without it"),
     ]
 
     note = (
