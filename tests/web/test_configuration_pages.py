@@ -137,7 +137,7 @@ def test_two_compared_runs_show_the_parameters_that_differ(
     address = "/collections/small/comparison/"
     two = client.get(address, {"runs": [str(run.pk) for run in runs[:2]]})
     assert (
-        'Parameters that differ Parameter a b k1 1.2 "1.2" 1 of 3 parameters differs.'
+        'Parameters that differ: 1 Parameter a b k1 1.2 "1.2" 1 of 3 parameters differs.'
         in text_of(two)
     )
     (side_by_side,) = re.findall(

@@ -25,7 +25,7 @@ from metrics.engine.significance.pairs import Matrix
 from metrics.exports.boards import words as board_words
 from metrics.exports.comparisons import words as table_words
 from metrics.models import MetricVector
-from metrics.pages.comparisons import many_runs, two_runs
+from metrics.pages.comparisons import two_runs
 from metrics.pages.comparisons import words as page_words
 from metrics.pages.sessions import words as session_words
 from metrics.services.sessions.comparison import compare_sample
@@ -243,10 +243,8 @@ def lines_of(code: CodeType) -> set[int]:
 
 @pytest.fixture(autouse=True)
 def without_rankings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are values alone: curves are drawn of rankings."""
-    parts = ((two_runs, "curves_part"), (two_runs, "recall_part"), (two_runs, "_rankings"))
-    for module, name in (*parts, (many_runs, "curves_part"), (many_runs, "recall_part")):
-        monkeypatch.setattr(module, name, lambda *_: None)
+    """There are values alone."""
+    monkeypatch.setattr(two_runs, "_rankings", lambda *_: None)
 
 
 @pytest.fixture(scope="module")

@@ -213,7 +213,6 @@ def pairs_table(
             Column("", f"{name[0].upper()}{name[1:]}: better, equal, worse", style="")
             for name in posteriors
         ),
-        Column("", "Relative", format=percent),
         Column("", "Hedges's g"),
     ]
 
@@ -232,7 +231,6 @@ def pairs_table(
             _verdict_cell(verdict, ", ".join(PAIR_CAUTION_NAMES[code] for code in pair.cautions)),
             *([equivalence_text(pair)] if equivalence else []),
             *(chances_cell(chances) for chances in pair.chances.values()),
-            pair.relative,
             bounded(pair.hedges_g)[0],
         ]
 

@@ -70,7 +70,6 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
             comparison.answer.query.rule.alpha,
             baseline=comparison.answer.entrants.baseline is not None,
         ),
-        "found_among": among,
         "tests": tests_table(pair, comparison.compared, among),
         "practical": equivalence_part(comparison, pair, among),
         "chances": chances_table(comparison, pair),
