@@ -84,6 +84,8 @@ def test_the_direction_is_that_of_the_better_run_whatever_the_order_or_measure(
         page(browser, SMALL, measures="AP", runs=ids(*pair), baseline=str(pair[0].pk))
     )
     assert "good is ahead of poor by" in against
+    assert "poor minus good" in against
+    assert "good is better on 3 topics, worse on 0" in against
 
 
 def test_two_runs_are_told_apart_in_sizes_and_topics(

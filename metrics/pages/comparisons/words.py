@@ -142,7 +142,9 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
         test_words = interval + test_words
 
     wins, losses = (pair.wins, pair.losses) if a_is_ahead else (pair.losses, pair.wins)
-    counts = f"better on {_topics(wins)}, worse on {losses:,}"
+    # The difference before these words begins with the first run.
+    who = "" if a_is_ahead else f"{names[ahead]} is "
+    counts = f"{who}better on {_topics(wins)}, worse on {losses:,}"
     if pair.ties:
         counts += f", equal on {pair.ties:,}"
 
