@@ -56,7 +56,7 @@ urlpatterns: list[URLPattern] = [
         name="collection-webhooks-page",
     ),
     path("teams/<slug:team>/webhooks/", TeamWebhooksPage.as_view(), name="team-webhooks-page"),
-    path("runs/<uuid:run_id>/files/", RunArtifactsPage.as_view(), name="run-artifacts-page"),
+    path("runs/<uuid:run_id>/files/edit/", RunArtifactsPage.as_view(), name="run-artifacts-page"),
     path("runs/", MyRunsPage.as_view(), name="my-runs-page"),
     path("experiments/", ExperimentsPage.as_view(), name="experiments-page"),
     path("runs/<uuid:run>/notes/", RunNotesPage.as_view(), name="run-notes-page"),
@@ -70,7 +70,11 @@ urlpatterns: list[URLPattern] = [
         ExperimentNotesPage.as_view(),
         name="experiment-notes-page",
     ),
-    path("runs/<uuid:run_id>/parameters/", RunParametersPage.as_view(), name="run-parameters-page"),
+    path(
+        "runs/<uuid:run_id>/parameters/edit/",
+        RunParametersPage.as_view(),
+        name="run-parameters-edit-page",
+    ),
     path(
         "collections/<slug:slug>/parameters/edit/",
         EditParametersPage.as_view(),

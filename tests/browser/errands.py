@@ -313,8 +313,8 @@ def study(walk: Walk, browser: Browser, server: Server, code: str, options: dict
         tag = best.inner_text()
         walk.click(best)
         expect(page.locator("h1")).to_contain_text(tag)
-        walk.click(page.get_by_role("link", name="Changed since"))
-        expect(page.get_by_role("region", name="Changed since the baseline")).to_be_in_viewport()
+        walk.follow("Parameters")
+        expect(page.get_by_role("region", name="Changes from the baseline")).to_be_in_viewport()
     _mark(walk, tag)
 
 
@@ -322,13 +322,14 @@ def _mark(walk: Walk, tag: str) -> None:
     """Label the run, and write a note about it."""
     page = walk.page
     with walk.step("label it"):
-        walk.click(page.get_by_role("link", name="Edit the description or labels"))
+        walk.follow("Edit")
         walk.type("New label", "main")
         walk.press(f"Label {tag}")
         expect(page.get_by_role("status").first).to_contain_text("main")
         walk.follow(tag)
         expect(page.locator(".facts")).to_contain_text("main")
     with walk.step("write a note about it"):
+        walk.follow("Files and notes")
         walk.follow("Write a note")
         walk.type("Note", "The best of the grid")
         walk.press("Add note")

@@ -15,6 +15,7 @@ from tests.browser.visits import PHONE, address, faults_of_access, watched
 OPEN = (
     "home", "leaderboard", "leaderboard-columns", "parameters", "comparison", "two-runs", "long-comparison",
     "stored-comparison", "what-if", "blind", "empty", "run", "run-paired", "ranking", "run-stale",
+    "run-curves", "run-made", "run-files",
     "sessions", "session-set", "session", "measures", "measure", "login", "not-found", "campaigns", "campaign",
 )  # fmt: skip
 # Other states of these, of the same parts.
@@ -27,7 +28,7 @@ TOPICS = ("topics", "topic", "heat-map")
 STUDIES = ("importance", "frontier", "orders", "design", "judgements")
 OWN = (
     "submit", "tokens", "webhooks", "run-parameters", "edit-parameters", "new-collection", "manage", "manage-judgements",
-    "manage-documents", "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-files",
+    "manage-documents", "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-artifacts",
     "my-runs", "experiments", "experiment", "campaign-desk", "campaign-teams", "campaign-entries", "campaign-phase",
     "campaign-act", "campaign-team", "campaign-enter", "campaign-file", "phase-board",
 )  # fmt: skip

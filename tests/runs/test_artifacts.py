@@ -220,7 +220,7 @@ def test_files_are_attached_and_deleted_in_the_browser(alice: User, bob: User, r
     owner, other = Client(), Client()
     owner.force_login(alice)
     other.force_login(bob)
-    page, files = f"/runs/{run.pk}/", f"/runs/{run.pk}/files/"
+    page, files = f"/runs/{run.pk}/files/", f"/runs/{run.pk}/files/edit/"
     assert "No files are attached" in other.get(page).content.decode()
     assert "Attach a file" not in other.get(page).content.decode()
     assert f'action="{files}"' in owner.get(page).content.decode()

@@ -128,7 +128,7 @@ def test_a_tree_that_is_a_cycle_all_the_same_ends(api: APIClient, runs: list[str
         RunParent.objects.create(child_id=runs[child], parent_id=runs[parent], parent_name="x")
     levels, edges, left_out = tree(api, runs[0])
     assert (levels, len(edges), left_out) == ({"r0": 0, "r1": -1, "r2": -2}, 3, 0)
-    assert "see above" in Client().get(f"/runs/{runs[0]}/").content.decode()
+    assert "see above" in Client().get(f"/runs/{runs[0]}/parameters/").content.decode()
 
 
 @pytest.mark.slow
@@ -144,7 +144,7 @@ def test_a_tree_ends_after_twenty_levels_and_five_hundred_runs(api: APIClient, a
     assert (min(levels.values()), len(found), left_out) == (-20, 20, 1)
     levels, found, left_out = tree(api, wide[0])
     assert (len(levels), len(found), left_out) == (500, 499, 21)
-    page = Client().get(f"/runs/{wide[0]}/").content.decode()
+    page = Client().get(f"/runs/{wide[0]}/parameters/").content.decode()
     assert page.count(">alice/r") == 200
     # Of the 520 children 499 are in the tree, and 200 have room.
     assert "320 more are not shown" in page
@@ -171,7 +171,7 @@ def test_an_edge_to_an_unseen_run_leaves_no_trace(
     assert [
         one["name"] for one in api.get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]
     ] == ["alice/r2"]
-    assert "lab/r0" not in Client().get(f"/runs/{runs[1]}/").content.decode()
+    assert "lab/r0" not in Client().get(f"/runs/{runs[1]}/parameters/").content.decode()
     found = {
         text: sorted(row["run"]["tag"] for row in client.get(BOARD, {"filter": text}).json()["results"])
         for client in (api,) for text in ("has:parents", f"parent:{hidden}", "parent:r2", "parent:lab/r1")
@@ -202,7 +202,7 @@ def test_names_outlive_runs(api: APIClient, runs: list[str]) -> None:
         (runs[2], "alice/r2"),
     ]
     assert tree(api, runs[1])[1] == {("r1", "alice/r0", "derived"), ("r1", "alice/r2", "derived")}
-    page = Client().get(f"/runs/{runs[1]}/").content.decode()
+    page = Client().get(f"/runs/{runs[1]}/parameters/").content.decode()
     assert "alice/r0 <span" in page
     # One that is gone for good: its name is for the team that knew it.
     RunParent.objects.filter(parent=runs[0]).update(parent=None)
@@ -239,7 +239,7 @@ def test_links_are_replaced(api: APIClient, runs: list[str]) -> None:
     assert client_of(None).get(path).json()["links"] == [
         link, {"kind": "data", "url": "http://a.de/x", "commit": "", "title": ""},
     ]  # fmt: skip
-    page = Client().get(f"/runs/{runs[0]}/").content.decode()
+    page = Client().get(f"/runs/{runs[0]}/parameters/").content.decode()
     assert (
         'href="https://example.org/?a=1&amp;b=2" rel="nofollow noopener noreferrer">&lt;b&gt;</a>'
         in page
@@ -346,17 +346,17 @@ def test_the_baseline_of_a_header_is_offered_and_never_set_by_itself(
     browser = Client()
     browser.force_login(alice)
     offered = "Add r0 as a parent"
-    assert offered not in Client().get(f"/runs/{runs[1]}/").content.decode()
-    assert offered in browser.get(f"/runs/{runs[1]}/").content.decode()
+    assert offered not in Client().get(f"/runs/{runs[1]}/parameters/").content.decode()
+    assert offered in browser.get(f"/runs/{runs[1]}/parameters/").content.decode()
     form = {"action": "baseline", "run": runs[0]}
     assert browser.post(f"/runs/{runs[1]}/lineage/", form).status_code == 303
     assert tree(api, runs[1])[1] == {("r1", "alice/r0", "derived")}
-    assert offered not in browser.get(f"/runs/{runs[1]}/").content.decode()
+    assert offered not in browser.get(f"/runs/{runs[1]}/parameters/").content.decode()
 
 
 def test_the_page_of_a_run_follows_its_lineage(api: APIClient, submit: Callable[..., Run]) -> None:
     browser = Client()
-    path = f"/runs/{submit(GOOD).pk}/"
+    path = f"/runs/{submit(GOOD).pk}/parameters/"
     before = browser.get(path)
     put(api, str(submit(POOR).pk), path.split("/")[2])
     after = browser.get(path, headers={"If-None-Match": before["ETag"]})

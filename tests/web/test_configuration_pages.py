@@ -78,9 +78,9 @@ def test_changes_since_the_baseline_are_marked(client: Client, board: Collection
         "runs": runs, "baseline": run_id("r0")}))  # fmt: skip
     beside = shown(client, PAGE, runs=runs, baseline=run_id("r0"), beside=run_id(names[2]))
     assert re.findall(r'<th scope="col"( class="aside")?>', beside) == ["", ' class="aside"', ""]
-    (changes,) = set(re.findall(rf'href="(/runs/{run_id("r2")}/\?[^"]+)"', page))
+    (changes,) = set(re.findall(rf'href="(/runs/{run_id("r2")}/parameters/\?[^"]+)"', page))
     since = text_of(client.get(html.unescape(changes.partition("#")[0])))
-    assert 'Changed since r0 Parameter r0 r2 k1 0.9 "1.2"' in since
+    assert 'Changes from r0 Parameter r0 r2 k1 0.9 "1.2"' in since
 
 
 def test_many_runs_take_pages_and_equal_ones_say_so(client: Client, board: Collection) -> None:
@@ -159,15 +159,15 @@ def test_two_compared_runs_show_the_parameters_that_differ(
 
 
 def test_a_run_says_what_changed_since_a_label(client: Client, board: Collection) -> None:
-    address, main = f"/runs/{run_id('r2')}/", Run.objects.get(tag="r1")
-    assert "Changed since" not in text_of(client.get(address))
+    address, main = f"/runs/{run_id('r2')}/parameters/", Run.objects.get(tag="r1")
+    assert "Changes from" not in text_of(client.get(address))
     Label.objects.create(collection=board, team=main.team, name="main", run=main)
-    assert 'Changed since main, r1 Parameter r1 r2 k1 1.2 "1.2" model <b> not set' in text_of(
+    assert 'Changes from main, r1 Parameter r1 r2 k1 1.2 "1.2" model <b> not set' in text_of(
         client.get(address)
     )
-    assert "Changed since" not in text_of(client.get(f"/runs/{main.pk}/"))
+    assert "Changes from" not in text_of(client.get(f"/runs/{main.pk}/parameters/"))
     asked = text_of(client.get(address, {"baseline": run_id("r0")}))
-    assert "Changed since r0 Parameter r0 r2 k1 0.9" in asked
+    assert "Changes from r0 Parameter r0 r2 k1 0.9" in asked
     assert (
         client.get(address, {"baseline": "00000000-0000-4000-8000-000000000000"}).status_code == 400
     )
@@ -183,11 +183,11 @@ def test_a_baseline_of_others_is_not_told_while_it_is_blind(bob: User, board: Co
     Label.objects.create(collection=board, team=bob.personal_team, name="main", run=other)
     guest = Client()
     guest.force_login(bob)
-    page = text_of(guest.get(f"/runs/{run_id('r2')}/"))
+    page = text_of(guest.get(f"/runs/{run_id('r2')}/parameters/"))
     assert "r0" not in page
-    assert "Changed since" not in page
-    hidden = guest.get(f"/runs/{run_id('r2')}/", {"baseline": str(other.pk)})
-    assert (hidden.status_code, "Changed since" in text_of(hidden)) == (400, False)
+    assert "Changes from" not in page
+    hidden = guest.get(f"/runs/{run_id('r2')}/parameters/", {"baseline": str(other.pk)})
+    assert (hidden.status_code, "Changes from" in text_of(hidden)) == (400, False)
     own = text_of(guest.get(PAGE))
     assert "differ among 2 runs. Pin a run" in own
     assert "best AP first" not in own

@@ -165,7 +165,7 @@ def test_the_number_of_documents_is_that_of_the_collection(
     assert body == api.get(values, {"measures": explicit}).json()
     assert means_of(api, measure) == means_of(api, explicit)
     assert api.get(WHAT_IF, {"measures": measure}).json()["combinations"][0]["measure"] == name
-    for path in (f"/runs/{runs['other'].pk}/", "/collections/small/"):
+    for path in (f"/runs/{runs['other'].pk}/topics/", "/collections/small/"):
         assert escapes.escape(name).split(",")[0] in page(
             Client(), path, measures=measure, sort=measure
         )

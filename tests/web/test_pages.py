@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from django.db import OperationalError
@@ -131,6 +132,7 @@ def test_hostile_text_is_shown_as_text(browser: Client, submit: Submit) -> None:
         "/",
         "/collections/small/",
         f"/runs/{run.pk}/",
+        *(f"/runs/{run.pk}/{part}/" for part in ("topics", "curves", "parameters", "files")),
         f"/runs/{run.pk}/ranking/",
         "/collections/small/what-if/",
     ]
@@ -161,7 +163,7 @@ def test_hostile_queries_are_shown_as_text(browser: Client, pages: list[str]) ->
             "test",
             "qrels",
         ):
-            answer = browser.get(path, {name: f'">{HOSTILE}'})
+            answer = browser.get(path, {name: f'">{HOSTILE}'}, follow=True)
             assert answer.status_code in {200, 400}, (path, name)
             if "json" not in answer["Content-Type"]:
                 assert b"<script>" not in answer.content, (path, name)
@@ -233,6 +235,7 @@ def test_a_stale_run_is_at_the_bottom_and_says_so(
     assert "1 run in the queue" in html
     assert 'name="runs"' not in html
     run = page(browser, f"/runs/{Run.objects.get().pk}/")
+    assert 'class="answer"' not in run
     assert "stale, qrels v1" in run
     assert "no longer active" in run
     submit(POOR)
@@ -290,7 +293,7 @@ def test_a_collection_without_judgements_is_no_error(
 
 def test_a_run_page_shows_what_the_run_is(browser: Client, submit: Submit) -> None:
     run = submit(METADATA + GOOD.replace(" 2.0 ", " 3.0 "), description="A fine run.")
-    html = page(browser, f"/runs/{run.pk}/")
+    html = "".join(page(browser, f"/runs/{run.pk}/{part}") for part in ("", "files/"))
     text = text_of(html)
     assert run.sha256 in text
     assert "Ties are broken by document id, descending" in text
@@ -303,7 +306,7 @@ def test_a_run_page_shows_what_the_run_is(browser: Client, submit: Submit) -> No
 
 
 def test_topics_sort_by_a_measure(browser: Client, board: tuple[Run, Run]) -> None:
-    path = f"/runs/{board[1].pk}/"
+    path = f"/runs/{board[1].pk}/topics/"
 
     def topics(**query: Any) -> list[str]:
         return re.findall(
@@ -316,32 +319,43 @@ def test_topics_sort_by_a_measure(browser: Client, board: tuple[Run, Run]) -> No
     assert topics(sort="P(rel=2)@5", order="asc", measures="AP") == ["1", "2", "3"]
 
 
-def test_the_forms_of_a_run_keep_each_other(browser: Client, board: tuple[Run, Run]) -> None:
-    html = page(
-        browser,
-        f"/runs/{board[0].pk}/",
-        measures="AP",
-        sort="AP",
-        order="asc",
-        measure="DCG",
-        depth=7,
-    )
-    for name, value in (
-        ("measures", "AP"),
-        ("sort", "AP"),
-        ("order", "asc"),
-        ("measure", "DCG"),
-        ("depth", "7"),
-    ):
+def test_the_pages_and_forms_of_a_run_keep_its_parameters(
+    browser: Client, board: tuple[Run, Run]
+) -> None:
+    path = f"/runs/{board[0].pk}/"
+    asked = {"measures": "AP", "other": str(board[1].pk), "qrels": "1"}
+    html = page(browser, f"{path}curves/", **asked, depth=7, rel="1")
+    kept = f"measures=AP&amp;other={board[1].pk}&amp;qrels=1"
+    for part in ("", "topics/", "curves/", "parameters/", "files/"):
+        assert f'href="{path}{part}?{kept}"' in html
+    for name, value in ({**asked, "depth": "7", "rel": "1"}).items():
         assert f'<input type="hidden" name="{name}" value="{value}">' in html
 
 
-def test_a_run_without_a_curve_for_a_measure_keeps_its_values(
+@pytest.mark.parametrize(
+    ("asked", "address"),
+    [
+        ("by=AP&measures=P@5", "?measures=AP"),
+        ("by=AP&other=x", "topics/?measures=AP&other=x"),
+        ("sort=AP&order=asc&offset=5", "topics/?sort=AP&order=asc&offset=5"),
+        ("measure=CG&depth=5&rel=all&sort=AP&qrels=1", "curves/?measures=CG&qrels=1&depth=5&rel=all"),
+    ],
+)  # fmt: skip
+def test_older_addresses_of_a_run_lead_to_its_pages(
+    browser: Client, board: tuple[Run, Run], asked: str, address: str
+) -> None:
+    path = f"/runs/{board[0].pk}/"
+    answer = browser.get(f"{path}?{asked}")
+    assert (answer.status_code, unquote(answer["Location"])) == (302, f"{path}{address}")
+
+
+def test_the_curve_of_a_run_is_that_of_the_first_measure_with_one(
     browser: Client, board: tuple[Run, Run]
 ) -> None:
-    html = page(browser, f"/runs/{board[0].pk}/", 400, measure="AP")
-    assert "AP has no curve over ranks" in html
-    assert "Topic by topic" in html
+    path = f"/runs/{board[0].pk}/curves/"
+    text = text_of(page(browser, path, measures="AP,P@5"))
+    assert "AP has no curve; this is the curve of P." in text
+    assert "this is the curve of nDCG." in text_of(page(browser, path, measures="AP"))
 
 
 @pytest.mark.slow
@@ -351,7 +365,8 @@ def test_every_link_leads_somewhere(browser: Client, pages: list[str]) -> None:
     asked: set[str] = set()
     for path in [
         *pages,
-        f"{run}?measure=P(rel=2)&sort=AP",
+        f"{run}curves/?measures=P(rel=2)@5",
+        f"{run}topics/?sort=AP",
         sorted_board,
         "/collections/small/comparison/?measure=AP",
     ]:

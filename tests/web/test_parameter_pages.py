@@ -142,17 +142,17 @@ def test_organisers_describe_keys_on_the_page(browser: Client, runs: dict[str, s
 
 
 def test_a_run_shows_its_parameters(client: Client, browser: Client, runs: dict[str, str]) -> None:
-    page = client.get(f"/runs/{runs['good']}/").content.decode()
+    page = client.get(f"/runs/{runs['good']}/parameters/").content.decode()
     assert re.search(
         r'href="/collections/small/\?filter=param%3Abm25.k1%3D0.9[^"]*"\s+title="runs with this',
         page,
     )
     assert "Edit parameters" not in page
-    assert "Edit parameters" in browser.get(f"/runs/{runs['good']}/").content.decode()
+    assert "Edit parameters" in browser.get(f"/runs/{runs['good']}/parameters/").content.decode()
 
 
 def test_a_form_edits_the_parameters_of_a_run(browser: Client, runs: dict[str, str]) -> None:
-    address = f"/runs/{runs['good']}/parameters/"
+    address = f"/runs/{runs['good']}/parameters/edit/"
     page = browser.get(address).content.decode()
     assert "bm25.k1 = 0.9\nmodel = &lt;b&gt;\n</textarea>" in page
     (read,) = re.findall(r'name="read" value="([^"]+)"', page)
@@ -170,7 +170,7 @@ def test_a_form_edits_the_parameters_of_a_run(browser: Client, runs: dict[str, s
     assert "bm25.k1 = 1.5\nstemmer\n</textarea>" in refused.content.decode()
     assert browser.post(address, {**form, "costs": "latency_ms = -1"}).status_code == 422
     saved = browser.post(address, form)
-    assert (saved.status_code, saved["Location"]) == (303, f"/runs/{runs['good']}/#parameters")
+    assert (saved.status_code, saved["Location"]) == (303, f"/runs/{runs['good']}/parameters/")
     run = Run.objects.get(pk=runs["good"])
     assert (run.metadata, run.costs) == ({"bm25": {"k1": 1.5}, "stemmer": True}, {"latency_ms": 4})
     lost = browser.post(address, form)
@@ -180,7 +180,7 @@ def test_a_form_edits_the_parameters_of_a_run(browser: Client, runs: dict[str, s
 
 
 def test_only_the_team_edits(bob: User, runs: dict[str, str]) -> None:
-    other, address = Client(), f"/runs/{runs['good']}/parameters/"
+    other, address = Client(), f"/runs/{runs['good']}/parameters/edit/"
     assert other.get(address).status_code == 302
     other.force_login(bob)
     assert other.get(address).status_code == 403

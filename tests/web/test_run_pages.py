@@ -6,15 +6,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from django.test import Client
 
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.models import Evaluation
+from metrics.pages.values.standing import read_standing
 from metrics.pages.values.summary import OFFICIAL
 from runs.models import Collection, Run, User
 from runs.services.tracking.labels import move_label
 from tests.conftest import GOOD, POOR, evaluate_all, upload
+from tests.metrics.boards import make_board
 from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.words
@@ -35,7 +38,8 @@ def pair(submit: Submit) -> tuple[Run, Run]:
 def test_every_chart_has_a_picture_words_and_figures(
     browser: Client, pair: tuple[Run, Run]
 ) -> None:
-    html = page(browser, f"/runs/{pair[0].pk}/")
+    paths = ("", "topics/", "curves/")
+    html = "".join(page(browser, f"/runs/{pair[0].pk}/{path}") for path in paths)
     figures = re.findall(r"<figure.*?</figure>", html, re.DOTALL)
     assert len(figures) == 4
     for figure in figures:
@@ -51,17 +55,18 @@ def test_every_chart_has_a_picture_words_and_figures(
 def test_a_run_beside_another_shows_their_differences(
     browser: Client, pair: tuple[Run, Run]
 ) -> None:
-    html = page(browser, f"/runs/{pair[0].pk}/", by="AP", other=str(pair[1].pk))
+    path = f"/runs/{pair[0].pk}/topics/"
+    html = page(browser, path, measures="AP", other=str(pair[1].pk))
     assert "AP of good minus that of poor on each of 3 topics" in html
     assert f'<option value="{pair[1].pk}" selected>poor (alice)' in html
     assert f"other={pair[1].pk}" in html
-    assert "is not the id of a run" in page(browser, f"/runs/{pair[0].pk}/", 400, other="x")
+    assert "is not the id of a run" in page(browser, path, 400, other="x")
 
 
 @pytest.mark.parametrize(
     ("cap", "address", "field", "words"),
     [
-        ("metrics.pages.values.runs._OTHERS_NAMED", "/runs/{run}/", "other", "AP of good minus that of poor"),
+        ("metrics.pages.values.runs._OTHERS_NAMED", "/runs/{run}/topics/", "other", "AP of good minus that of poor"),
         ("metrics.pages.comparisons.controls._LISTED", "/collections/small/comparison/", "baseline",
          "good is ahead of poor"),
         ("metrics.pages.values.heat_map._OFFERED", "/collections/small/heat-map/", "baseline", "nDCG@10 minus"),
@@ -73,7 +78,7 @@ def test_where_not_all_runs_are_listed_one_is_named(
 ) -> None:  # fmt: skip
     good, poor = pair
     address = address.format(run=good.pk)
-    asked = {"by": "AP"} if field == "other" else {}
+    asked = {"measures": "AP"} if field == "other" else {}
     listed = page(browser, address, **asked)
     assert f'<select id="{field}"' in listed
     by_id = page(browser, address, **asked, **{field: str(poor.pk)})
@@ -93,10 +98,10 @@ def test_where_not_all_runs_are_listed_one_is_named(
 def test_edits_are_told_with_those_who_made_them_to_its_team(
     browser: Client, pair: tuple[Run, Run], alice: User, api: Any
 ) -> None:
-    path = f"/runs/{pair[0].pk}/"
+    path = f"/runs/{pair[0].pk}/parameters/"
     assert "Edits of parameters" not in page(browser, path)
     for metadata in ({"k1": 0.9}, {"k1": 1.2, "model": "<b>"}):
-        changed = api.patch(f"/api/v1{path}", {"metadata": metadata}, format="json")
+        changed = api.patch(f"/api/v1/runs/{pair[0].pk}/", {"metadata": metadata}, format="json")
         assert changed.status_code == 200, changed.content
     for reader, named in ((browser, ""), (Client(), "alice ")):
         if named:
@@ -112,17 +117,17 @@ def test_edits_are_told_with_those_who_made_them_to_its_team(
 
 
 def test_a_bad_measure_leaves_the_other_parts_alone(browser: Client, pair: tuple[Run, Run]) -> None:
-    html = page(browser, f"/runs/{pair[0].pk}/", 400, by="foo")
-    assert "unknown measure &#x27;foo&#x27;" in html
-    assert html.count("<figure") == 2
-    assert "Topic by topic" in html
+    html = page(browser, f"/runs/{pair[0].pk}/", 400, measures="foo")
+    assert html.count("unknown measure &#x27;foo&#x27;") == 1
+    assert "Topics answered" in html
+    assert "R-precision" in html
 
 
 def test_a_baseline_stands_beside_the_run_until_another_is_chosen(
     browser: Client, pair: tuple[Run, Run]
 ) -> None:
     run, baseline = pair
-    address, selected = f"/runs/{run.pk}/", f'<option value="{baseline.pk}" selected>'
+    address, selected = f"/runs/{run.pk}/topics/", f'<option value="{baseline.pk}" selected>'
     beside = page(browser, address, baseline=str(baseline.pk))
     assert (selected in beside, "minus that of" in beside) == (True, True)
     for query in ({"baseline": str(baseline.pk), "other": ""}, {"baseline": str(run.pk)}, {}):
@@ -130,17 +135,17 @@ def test_a_baseline_stands_beside_the_run_until_another_is_chosen(
 
 
 def test_precision_over_recall_by_level(browser: Client, pair: tuple[Run, Run]) -> None:
-    html = page(browser, f"/runs/{pair[0].pk}/", rel="all")
+    html = page(browser, f"/runs/{pair[0].pk}/curves/", rel="all")
     assert "level 1 and above" in html
     assert "level 3 and above" in html
-    assert "rel=x" in page(browser, f"/runs/{pair[0].pk}/", 400, rel="x")
-    alone = text_of(page(browser, f"/runs/{pair[0].pk}/", level="1"))
+    assert "rel=x" in page(browser, f"/runs/{pair[0].pk}/curves/", 400, rel="x")
+    alone = text_of(page(browser, f"/runs/{pair[0].pk}/curves/", level="1"))
     assert "documents of level 1 alone count as relevant" in alone
-    assert "level=x" in page(browser, f"/runs/{pair[0].pk}/", 400, level="x")
+    assert "level=x" in page(browser, f"/runs/{pair[0].pk}/curves/", 400, level="x")
 
 
 def test_precision_is_interpolated_as_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
-    path = f"/runs/{pair[0].pk}/"
+    path = f"/runs/{pair[0].pk}/curves/"
     html = page(browser, path, interp="interval", level="2")
     assert (
         "the highest from each point of recall to the next; documents of level 2 alone"
@@ -158,23 +163,25 @@ def test_precision_is_interpolated_as_chosen(browser: Client, pair: tuple[Run, R
 def test_the_curve_is_read_against_the_ideal_at_chosen_ranks(
     browser: Client, pair: tuple[Run, Run]
 ) -> None:
-    path = f"/runs/{pair[1].pk}/"
-    text = text_of(page(browser, path, measure="CG", ranks="1,3", depth="5"))
+    path = f"/runs/{pair[1].pk}/curves/"
+    text = text_of(page(browser, path, measures="CG", ranks="1,3", depth="5"))
     # POOR finds 1 of 2 in topic 1 at rank 3 and 1 of 1 in topic 2 at rank 2, and nothing of 3 in
     # topic 3.
     row = "Ideal's at rank 1 0.0000 2.0000 2.0000 100.0% never 3 0.6667 2.3333 1.6667 71.4% never"
     assert row in text.replace("&#x27;", "'")
     assert "After rank 2 even the ideal gains nothing." in text
-    assert "This curve can fall, so that it is not read across" in text_of(
-        page(browser, path, measure="nDCG")
+    assert "This curve can fall, so it has no horizontal reading" in text_of(
+        page(browser, path, measures="nDCG")
     )
     assert "rank 50 lies beyond depth=5" in page(browser, path, 400, ranks="50", depth="5")
 
 
 def test_a_ratio_of_averages_is_called_one(browser: Client, pair: tuple[Run, Run]) -> None:
     ratio = "nDCG(norm='average')"
-    text = text_of(page(browser, f"/runs/{pair[1].pk}/", measures=f"{ratio}@3", measure=ratio))
+    path = f"/runs/{pair[1].pk}/"
+    text = text_of(page(browser, path, measures=f"{ratio}@3"))
     assert "pooled ratio over topics, of averaged vectors" in text
+    text = text_of(page(browser, f"{path}curves/", measures=f"{ratio}@3"))
     assert "the ratio of the averaged vectors of 3 topics" in text
     board = text_of(page(browser, "/collections/small/", measures=f"{ratio}@3"))
     assert "pooled ratios of averaged vectors over 3 topics" in board
@@ -188,7 +195,7 @@ def test_the_summary_table_has_what_trec_eval_prints(
     upload(api, "collections/small/qrels/", TEXTBOOK_QRELS)
     run = submit(TEXTBOOK_RUN, tag="textbook")
     html = page(browser, f"/runs/{run.pk}/")
-    table = html[html.index('id="summary"') : html.index('id="topics"')]
+    table = html[html.index('id="summary"') : html.index("</details>", html.index('id="summary"'))]
     rows = {
         name: (text_of(words), text)
         for words, text, name in re.findall(
@@ -279,7 +286,7 @@ def test_a_long_ranking_has_pages(browser: Client, submit: Submit) -> None:
     assert "<code>d200</code>" not in last
 
 
-@pytest.mark.parametrize("path", ["", "ranking/"])
+@pytest.mark.parametrize("path", ["", "topics/", "curves/", "ranking/"])
 def test_a_page_is_light(browser: Client, submit: Submit, path: str) -> None:
     """Without its charts, compressed: under 300 KB."""
     topics = range(1, 300)
@@ -302,7 +309,77 @@ def test_a_run_whose_ranks_contradict_its_scores_is_marked_at_the_top_and_on_the
     run, other = submit(content), submit(GOOD)
     text = text_of(page(browser, f"/runs/{run.pk}/"))
     assert text.index(said) < text.index("Topics answered")
-    assert text.count("14 times, first in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11") == 1
+    files = text_of(page(browser, f"/runs/{run.pk}/files/"))
+    assert files.count("14 times, first in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11") == 1
     assert "contradicts their score" not in page(browser, f"/runs/{other.pk}/")
     board = page(browser, "/collections/small/")
     assert board.count(f'title="{said}">ranks ≠ scores</span>') == 1
+
+
+def answer_of(browser: Client, run: Run, **query: Any) -> str:
+    html = page(browser, f"/runs/{run.pk}/", **query)
+    answers = re.findall(r'<p class="answer">.*?</p>', html, re.DOTALL)
+    return text_of("".join(answers)).strip()
+
+
+def test_a_run_begins_with_its_place_on_the_leaderboard(browser: Client, submit: Submit) -> None:
+    good, poor, tied = submit(GOOD), submit(POOR), submit(POOR.replace("poor", "tied"), tag="tied")
+    board = browser.get("/api/v1/collections/small/leaderboard/?statistics=intervals").json()
+    rows = {row["run"]["id"]: row for row in board["results"]}
+    for run, place in ((good, "1st"), (poor, "2nd"), (tied, "2nd")):
+        row = rows[str(run.pk)]
+        assert row["rank"] == int(place[0])
+        value = row["values"]["nDCG@10"]
+        interval = f" [{value['low']:.4f}, {value['high']:.4f}]" if run != good else ""
+        text = answer_of(browser, run)
+        assert text.startswith(f"{place} of 3, nDCG@10 {value['mean']:.4f}{interval}")
+    # Its own order, by the measure that comes first.
+    assert "nDCG@10" not in answer_of(browser, good, measures="AP,nDCG@10")
+
+
+def test_the_difference_from_a_baseline_is_that_of_the_leaderboard(
+    browser: Client, api: Any, pair: tuple[Run, Run]
+) -> None:
+    good, poor = pair
+    assert "baseline" not in answer_of(browser, good)
+    asked = {"statistics": "baseline", "baseline": str(poor.pk)}
+    rows = browser.get("/api/v1/collections/small/leaderboard/", asked).json()["results"]
+    (difference,) = (
+        row["statistics"]["baseline"]["difference"]
+        for row in rows
+        if row["run"]["id"] == str(good.pk)
+    )
+    text = answer_of(browser, good, baseline=str(poor.pk))
+    assert f"{difference:+.4f} against the baseline poor" in text
+    assert "baseline" not in answer_of(browser, poor, baseline=str(poor.pk))
+    # A label of the team names one, too.
+    move_label(run=poor, name="baseline", user=None)
+    assert f"{difference:+.4f} against the baseline poor" in answer_of(browser, good)
+    Evaluation.objects.filter(run=poor).update(engine_version="0")
+    text = answer_of(browser, good, baseline=str(poor.pk))
+    assert text.startswith("1st of 1")
+    assert "No difference from the baseline poor: not a ranked run of this leaderboard" in text
+
+
+def test_a_run_without_a_rank_says_why(alice: User) -> None:
+    search = np.array([[2.0] * 10, [1.0] + [np.nan] * 9])
+    ap = np.array([[0.5] * 10, [1.0] + [0.0] * 9])
+    make_board(alice.personal_team, {"SearchLength": search, "AP": ap})
+    run = Run.objects.get(tag="r1")
+    unranked, ranked = (
+        read_standing(run, alice, {"measures": name}) for name in ("SearchLength", "AP")
+    )
+    assert unranked
+    assert ranked
+    assert (unranked.rank, unranked.reason) == ("", "mean of 1 of 10 topics")
+    assert (ranked.rank, ranked.mean, ranked.reason) == ("2nd", "0.1000", "")
+
+
+@pytest.mark.parametrize("state", ["failed", "queued"])
+def test_a_run_without_values_has_no_rank(
+    browser: Client, pair: tuple[Run, Run], state: str
+) -> None:
+    assert answer_of(browser, pair[1]).startswith("2nd of 2")
+    Evaluation.objects.filter(run=pair[1]).update(state=state)
+    assert answer_of(browser, pair[1]) == ""
+    assert f"/runs/{pair[1].pk}/topics/" not in page(browser, f"/runs/{pair[1].pk}/")

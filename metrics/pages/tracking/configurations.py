@@ -122,13 +122,13 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
 
     names = names_of(configurations.runs)
     baseline = configurations.baseline
-    since_baseline = query_string({"baseline": query.get("baseline", "")}) + "#parameters"
+    since_baseline = query_string({"baseline": query.get("baseline", "")})
     columns = []
     for place in places:
         run = configurations.runs[place]
         address = reverse("run-page", args=[run.pk])
         if baseline and run is not baseline:
-            address += since_baseline
+            address = reverse("run-parameters-page", args=[run.pk]) + since_baseline
 
         columns.append(
             RunColumn(

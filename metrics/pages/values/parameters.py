@@ -105,7 +105,7 @@ def changes_since(run: Run, reader: Any, query: Mapping[str, str]) -> ChangesSin
     """
     baseline, label = run_id_in(query, "baseline"), ""
     if baseline is None:
-        labelled = _labelled(run, reader)
+        labelled = labelled_baseline(run, reader)
         if labelled is None:
             return None
         label, baseline = labelled[0], str(labelled[1])
@@ -130,7 +130,7 @@ def changes_since(run: Run, reader: Any, query: Mapping[str, str]) -> ChangesSin
     return ChangesSince(both.baseline, label, lines, both.compared, address)
 
 
-def _labelled(run: Run, reader: Any) -> tuple[str, UUID] | None:
+def labelled_baseline(run: Run, reader: Any) -> tuple[str, UUID] | None:
     """Return name and run of the label that names a baseline of the run's team."""
     labels = Label.objects.visible_to(reader).filter(
         collection=run.collection, team=run.team, name__in=_BASELINES

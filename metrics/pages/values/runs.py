@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 
@@ -16,8 +17,10 @@ from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.curve.curves import CURVES, MAX_DEPTH
-from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.errors import MeasureError
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.exports.formats import FORMATS
+from metrics.exports.table import Cell
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
 from metrics.pages.parts import (
@@ -42,6 +45,7 @@ from metrics.pages.values.curves import (
 )
 from metrics.pages.values.lineage import lineage_state, read_lineage
 from metrics.pages.values.parameters import changes_since, parameter_lines
+from metrics.pages.values.standing import read_standing
 from metrics.pages.values.summary import read_summary
 from metrics.questions.answer_cache import Subject, cached_page
 from metrics.questions.parameters import scores_in
@@ -49,13 +53,13 @@ from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import topic_address
 from metrics.services.boards.curves_together import read_curves_together
-from metrics.services.question import measure_in, measures_in
+from metrics.services.boards.mean_intervals import intervals_of, within_range
+from metrics.services.question import measures_in
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
-from metrics.services.values.curves import CurveQuery
+from metrics.services.values.curves import DEPTH, CurveQuery
 from metrics.services.values.rankings import Ranking, read_ranking
 from metrics.services.values.values import (
-    RunValues,
     comparable_runs,
     find_evaluation,
     is_comparable,
@@ -68,6 +72,7 @@ from metrics.tables import (
     mean_cell,
     metadata_lines,
     topic_lines,
+    with_minus,
 )
 from runs.api.tracking.edits import may_see_actors
 from runs.formats.artifacts import TYPES
@@ -87,11 +92,30 @@ from runs.web.views import page, reads
 _TOPICS_OF_A_PAGE = 100
 _DOCUMENTS_OF_A_PAGE = 100
 _OTHERS_NAMED = 300
+_CONFIDENCE = 0.95
 _MAX_VERSION = 10**6
+# The pages of a run by the names of their addresses; some of them show values alone.
+_PARTS = {
+    "run-page": "Overview",
+    "run-topics-page": "Topics",
+    "run-curves-page": "Curves",
+    "run-parameters-page": "Parameters",
+    "run-files-page": "Files and notes",
+}
+_OF_VALUES = ("run-topics-page", "run-curves-page")
+# The parameters that all of them keep: the first of the measures is drawn, and ranks the run.
+_KEPT = ("measures", "other", "baseline", "qrels", "scores")
+# Parameters of the page of a run before it had several.
+_MOVED = ("by", "measure", "sort", "order", "offset", "depth", "ranks", *RECALL_PARAMETERS)
+_PARAMETERS_OF = {
+    "run-page": _KEPT,
+    "run-topics-page": (*_KEPT, "sort", "order", "offset"),
+    "run-curves-page": (*_KEPT, "depth", "ranks", *RECALL_PARAMETERS),
+}
 
 
 def _shown_run(request: HttpRequest, run_id: UUID) -> Subject | None:
-    """Return the subject of the page: the run, the reader's experiments with it, and its lineage,
+    """Return the subject of a page: the run, the reader's experiments with it, and its lineage,
     which may contain runs of other collections.
 
     Return None while the judgements are blind, and while the run waits for evaluation: the page
@@ -102,7 +126,6 @@ def _shown_run(request: HttpRequest, run_id: UUID) -> Subject | None:
     if not sees_scores(request, run.collection):
         return None
     if run.evaluations.filter(state__in=waits).exists():
-        return None
         return None
 
     groups = tuple((experiment.pk, experiment.name) for experiment in _experiments(request, run))
@@ -125,58 +148,197 @@ def _tree(request: HttpRequest, run: Run) -> Tree | None:
 
 
 @page
-@reads(
-    "measures", "sort", "order", "offset", "by", "other", "measure", "depth", "ranks",
-    *RECALL_PARAMETERS, "qrels", "scores", "baseline",
-)  # fmt: skip
+@reads(*_KEPT, *_MOVED)
 @cached_page(_shown_run)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """Show a run: its description, means, values by topic, and charts."""
+    """Show a run: its rank, its means and their distribution over topics."""
     run = visible_run(request, run_id)
-    query = shown_without_tags(
-        query_of(request, run.collection), "other", run.collection, request.user
-    )
-    context = _about(request, run)
+    moved = _moved_address(run, query_of(request))
+    if moved:
+        return HttpResponseRedirect(moved)
+
+    context, status = _head(request, run, "run-page")
+    query = context["query"]
     context |= {
-        "lineage": read_lineage(run, _tree(request, run), request.user, context["may_change"]),
-        "query": query,
-        "curves": list(CURVES),
-        "max_depth": MAX_DEPTH,
-        "measures": query.get("measures") or ", ".join(run.collection.measures),
+        "labels": labels_of([run.pk]).get(run.pk, []),
+        "experiments": _experiments(request, run),
+        "may_remove": Collection.objects.managed_by(request.user)
+        .filter(pk=run.collection_id)
+        .exists(),
     }
 
-    status = max(
-        fill(context, "since", changes_since, run, request.user, query),
-        fill(context, "evaluation", _evaluation, request, run, query),
-    )
+    if evaluation := context.get("evaluation"):
+        parameters = _chart_query(query, qrels=evaluation.qrels.version)
+        status = max(
+            status,
+            fill(context, "values", run_means, run, evaluation, query),
+            fill(context, "distribution", _distribution, run, evaluation, query),
+            fill(context, "summary", read_summary, run, evaluation, parameters),
+        )
 
-    if "evaluation" in context:
-        evaluation: Evaluation = context["evaluation"]
+    return render(request, "metrics/run.html", context, status=status)
+
+
+@page
+@reads(*_KEPT, "sort", "order", "offset")
+@cached_page(_shown_run)
+def run_topics_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Show the values of a run by topic, alone or against another run."""
+    run = visible_run(request, run_id)
+    context, status = _head(request, run, "run-topics-page")
+
+    if evaluation := context.get("evaluation"):
+        query = context["query"]
         query["other"] = _other(run, evaluation, query)
         others = comparable_runs(evaluation, _OTHERS_NAMED, query["other"])
         context |= {
-            "stale": evaluation.is_stale,
             "other": RunField(
                 "other", others, query["other"], more=len(others) >= _OTHERS_NAMED, none="none"
             ),
             "value_exports": _value_exports(run, query),
+        }
+        status = max(
+            status,
+            fill(context, "bars", _bars, run, evaluation, query),
+            fill(context, "values", run_values, run, evaluation, query),
+        )
+
+    return render(request, "metrics/run_topics.html", context, status=status)
+
+
+@page
+@reads(*_KEPT, "depth", "ranks", *RECALL_PARAMETERS)
+@cached_page(_shown_run)
+def run_curves_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Show a run's measure by rank, with its readings, and its precision-recall curve."""
+    run = visible_run(request, run_id)
+    context, status = _head(request, run, "run-curves-page")
+    context["max_depth"] = MAX_DEPTH
+
+    if evaluation := context.get("evaluation"):
+        query = context["query"]
+        status = max(
+            status,
+            fill(context, "curve", _curve, run, evaluation, query),
+            fill(context, "recall", _recall, run, evaluation, query),
+        )
+
+    return render(request, "metrics/run_curves.html", context, status=status)
+
+
+@page
+@reads(*_KEPT)
+@cached_page(_shown_run)
+def run_parameters_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Show how a run was made: its parameters and costs, their edits, and its lineage."""
+    run = visible_run(request, run_id)
+    context, status = _head(request, run, "run-parameters-page")
+    edits = shown_edits(run)
+    context |= {
+        "parameters": parameter_lines(run, can_see_scores(request.user, run.collection)),
+        "left_out": flatten(run.metadata).left_out,
+        "edits": edits,
+        "named": bool(edits) and may_see_actors(request.user, run),
+        "lineage": read_lineage(run, _tree(request, run), request.user, context["may_change"]),
+    }
+    status = max(status, fill(context, "since", changes_since, run, request.user, context["query"]))
+
+    return render(request, "metrics/run_parameters.html", context, status=status)
+
+
+@page
+@reads(*_KEPT)
+@cached_page(_shown_run)
+def run_files_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Show the files and notes of a run, and the provenance of its values."""
+    run = visible_run(request, run_id)
+    context, status = _head(request, run, "run-files-page")
+    context |= {
+        "artifacts": list(Artifact.objects.filter(run=run, deleted_at=None)),
+        "types": TYPES,
+        "most_bytes": settings.EVALHUB_MAX_ARTIFACT_BYTES,
+        "notes": shown_notes(request.user, "run", run),
+        "warnings": grouped(run.warnings),
+        "ir_metadata": list(metadata_lines(run.ir_metadata)),
+    }
+
+    return render(request, "metrics/run_files.html", context, status=status)
+
+
+def _moved_address(run: Run, query: Query) -> str:
+    """Return the address of the page that has what an older address of the run's page named, or ""
+    if it names nothing of another page."""
+    measures = query.get("by") or query.get("measures")
+    if query.get("measure"):
+        measures = _listed(query["measure"], DEPTH)
+    kept = {name: query.get(name) for name in (*_KEPT, *_MOVED)}
+    kept |= {"measures": measures, "by": None, "measure": None}
+    named = {name for name in _MOVED if query.get(name)}
+
+    if named & {"measure", "depth", "ranks", *RECALL_PARAMETERS}:
+        part = "run-curves-page"
+    elif query.get("other") or named & {"sort", "order", "offset"}:
+        part = "run-topics-page"
+    elif named:
+        part = "run-page"
+    else:
+        return ""
+
+    own = _PARAMETERS_OF[part]
+    kept = {name: text for name, text in kept.items() if name in own and text}
+    return reverse(part, args=[run.pk]) + query_string({}, **kept)
+
+
+def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], int]:
+    """Return what all pages of a run begin with, and the status: its rank, its state, and the
+    addresses of its pages, which keep the measures, the baseline and the judgements."""
+    query = shown_without_tags(
+        query_of(request, run.collection), "other", run.collection, request.user
+    )
+    context: dict[str, Any] = {
+        "run": run,
+        "query": query,
+        "measures": query.get("measures") or ", ".join(run.collection.measures),
+        "may_change": Run.objects.owned_by(request.user).filter(pk=run.pk).exists(),
+        "subject": run_subject(run.pk),
+        "status": detailed_statuses([run], request.user)[str(run.pk)],
+        "contradicted": contradicted_ranks([run.pk]).get(run.pk),
+        "kept": [
+            (name, query[name]) for name in ("baseline", "qrels", "scores") if query.get(name)
+        ],
+    }
+
+    status = max(
+        fill(context, "evaluation", _evaluation, request, run, query),
+        fill(context, "measure", first_measure, run, query),
+    )
+    if evaluation := context.get("evaluation"):
+        context |= {
+            "stale": evaluation.is_stale,
+            "names": [
+                f"{team}/{tag}" for _, tag, team in comparable_runs(evaluation, _OTHERS_NAMED, "")
+            ],
             "share": share_address(
                 "run",
                 run=str(run.pk),
                 query=query_string({"measures": query.get("measures", "")})[1:],
             ),
         }
+        if not evaluation.is_stale:
+            status = max(status, fill(context, "standing", read_standing, run, request.user, query))
 
-        chart_query = _chart_query(query, qrels=evaluation.qrels.version)
-        status = max(
-            fill(context, "values", run_values, run, evaluation, query),
-            fill(context, "spread", _spread, run, evaluation, query),
-            fill(context, "curve", _curve, run, evaluation, query),
-            fill(context, "recall", _recall, run, evaluation, query),
-            fill(context, "summary", read_summary, run, evaluation, chart_query),
+    parameters = query_string({name: query.get(name, "") for name in _KEPT})
+    context["parts"] = [
+        (
+            title,
+            reverse(name, args=[run.pk]) + (parameters if parameters != "?" else ""),
+            name == part,
         )
+        for name, title in _PARTS.items()
+        if evaluation or name not in _OF_VALUES
+    ]
 
-    return render(request, "metrics/run.html", context, status=status)
+    return context, status
 
 
 def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
@@ -189,7 +351,7 @@ def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
     try:
         return baseline if is_comparable(evaluation, UUID(baseline)) else ""
     except ValueError:
-        # The part with the changes since the baseline shows what is wrong with it.
+        # The rank of the run is replaced by what is wrong with the baseline.
         return ""
 
 
@@ -253,33 +415,6 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     return render(request, "metrics/ranking.html", context)
 
 
-def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
-    status = detailed_statuses([run], request.user)[str(run.pk)]
-    edits = shown_edits(run)
-    return {
-        "run": run,
-        "edits": edits,
-        "named": bool(edits) and may_see_actors(request.user, run),
-        "may_change": Run.objects.owned_by(request.user).filter(pk=run.pk).exists(),
-        "may_remove": Collection.objects.managed_by(request.user)
-        .filter(pk=run.collection_id)
-        .exists(),
-        "subject": run_subject(run.pk),
-        "status": status,
-        "parameters": parameter_lines(run, can_see_scores(request.user, run.collection)),
-        "left_out": flatten(run.metadata).left_out,
-        "ir_metadata": list(metadata_lines(run.ir_metadata)),
-        "warnings": grouped(run.warnings),
-        "contradicted": contradicted_ranks([run.pk]).get(run.pk),
-        "artifacts": list(Artifact.objects.filter(run=run, deleted_at=None)),
-        "types": TYPES,
-        "most_bytes": settings.EVALHUB_MAX_ARTIFACT_BYTES,
-        "labels": labels_of([run.pk]).get(run.pk, []),
-        "experiments": _experiments(request, run),
-        "notes": shown_notes(request.user, "run", run),
-    }
-
-
 def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
     check_scores(request, run.collection)
     version = integer_in(query, "qrels", 0, 0, _MAX_VERSION) or None
@@ -287,7 +422,7 @@ def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
 
 
 def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    """Return the means of a run, and a page of its values by topic."""
+    """Return a page of a run's values by topic."""
     measures = measures_in(query, "measures", run.collection.measures, run.collection.documents)
     sort = parse_measure(query["sort"], run.collection.documents) if query.get("sort") else None
     descending = choice_in(query, "order", ("desc", "asc")) != "asc"
@@ -305,7 +440,6 @@ def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]
 
     return {
         "columns": columns_of(measures, sort, descending),
-        "means": _means(values),
         "cautions": [caution.message for caution in qrels_cautions(measures, evaluation.qrels)],
         "lines": [
             replace(
@@ -317,10 +451,25 @@ def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]
     }
 
 
-def _means(values: RunValues) -> list[tuple[str, str, Any]]:
-    """Return the name, the definition's name and the mean of each measure."""
-    judged, means = len(values.topic_ids), []
-    for measure in values.measures:
+@dataclass(frozen=True)
+class MeanLine:
+    """The mean of one measure with its interval; `address` is the page with the measure first."""
+
+    measure: Measure
+    cell: Cell
+    interval: str
+    address: str
+
+
+def run_means(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+    """Return the means of a run with their intervals over topics."""
+    measures = measures_in(query, "measures", run.collection.measures, run.collection.documents)
+    values = read_values(evaluation=evaluation, measures=measures)
+    judged = len(values.topic_ids)
+    intervals = intervals_of([evaluation.pk], measures, _CONFIDENCE, judged)
+
+    lines = []
+    for measure in measures:
         cell = mean_cell(measure, values.means[measure.name], judged)
         aggregate = ""
         if measure.aggregate_name != "mean":
@@ -330,9 +479,19 @@ def _means(values: RunValues) -> list[tuple[str, str, Any]]:
             aggregate += ", of averaged vectors"
 
         note = "; ".join(part for part in (aggregate, cell.note) if part)
-        means.append((measure.name, measure.definition.name, replace(cell, note=note)))
+        ends = within_range(intervals, measure).get(evaluation.pk, ())
+        rest = [other.name for other in measures if other != measure]
+        lines.append(
+            MeanLine(
+                measure=measure,
+                cell=replace(cell, note=note),
+                interval=" to ".join(with_minus(figure(measure, end)) for end in ends),
+                address=query_string(query, measures=",".join([measure.name, *rest])),
+            )
+        )
 
-    return means
+    cautions = [caution.message for caution in qrels_cautions(measures, evaluation.qrels)]
+    return {"means": lines, "cautions": cautions, "confidence": f"{100 * _CONFIDENCE:g}%"}
 
 
 def _chart_query(query: Query, **parameters: Any) -> dict[str, str]:
@@ -351,46 +510,75 @@ def _chart(
     )
 
 
-def _spread(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    """Return the charts of one measure over the topics: the distribution of its values, and a bar
-    for each topic, alone or against another run."""
-    measure = measure_in(query, "by", run.collection.measures[0], run.collection.documents)
+def _distribution(run: Run, evaluation: Evaluation, query: Query) -> PageFigure:
+    """Return the chart of the values of the first measure."""
+    measure = first_measure(run, query)
     parameters = _chart_query(query, measure=measure.name, qrels=evaluation.qrels.version)
-    parameters_of_pair = {**parameters, "other": query.get("other", "")}
+    return _chart("distribution", run, evaluation, parameters)
 
-    return {
-        "measure": measure.name,
-        "distribution": _chart("distribution", run, evaluation, parameters),
-        "topics": _chart("topics", run, evaluation, parameters_of_pair),
-    }
+
+def _bars(run: Run, evaluation: Evaluation, query: Query) -> PageFigure:
+    """Return the chart with a bar for each topic, alone or against another run."""
+    measure = first_measure(run, query)
+    parameters = _chart_query(query, measure=measure.name, qrels=evaluation.qrels.version)
+    return _chart("topics", run, evaluation, {**parameters, "other": query.get("other", "")})
+
+
+def first_measure(run: Run, query: Query) -> Measure:
+    collection = run.collection
+    return measures_in(query, "measures", collection.measures, collection.documents)[0]
+
+
+def measure_with_curve(measures: list[Measure]) -> Measure | None:
+    return next((measure for measure in measures if measure.definition.name in CURVES), None)
 
 
 def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    """Return the curve with its readings at the requested ranks."""
-    parameters_of_curve = {
-        name: query[name] for name in ("measure", "depth", "ranks") if query.get(name)
-    }
+    """Return the curve of the first measure that has one, with its readings at the requested
+    ranks."""
+    collection = run.collection
+    measures = measures_in(query, "measures", collection.measures, collection.documents)
+    drawn = measure_with_curve(measures)
+    parameters_of_curve = {name: query[name] for name in ("depth", "ranks") if query.get(name)}
+    if drawn:
+        parameters_of_curve["measure"] = drawn.name
+
     question = replace(CurveQuery.read(parameters_of_curve), with_readings=True)
     together = read_curves_together(evaluations=[evaluation], query=question)
     measure = together.measure
     parameters = _chart_query(
         query, measure=measure.name, depth=question.depth, qrels=evaluation.qrels.version
     )
-    figure = curve_figure(
+    chart = curve_figure(
         together.curves[0], measure=measure, run=run.tag, confidence=question.confidence
     )
-    figure = RunChartRequest(run, evaluation, parameters).source_of(figure, measure.name)
+    chart = RunChartRequest(run, evaluation, parameters).source_of(chart, measure.name)
+    others = [other.name for other in measures if other != drawn]
 
     return {
         "measure": measure.name,
+        "without": measures[0].name if drawn != measures[0] else "",
         "depth": question.depth,
         "ranks": ",".join(map(str, ranks_read(question))),
-        "choices": curve_choices(measure),
+        "choices": [
+            (name, query_string(query, measures=",".join([_listed(name, question.depth), *others])))
+            for name in curve_choices(measure)
+        ],
         "readings": reading_table(together, question),
         "address": reverse("run-curve", args=[run.pk])
         + query_string({**parameters, "readings": "true"}),
-        "chart": run_figure(figure, run.pk, parameters, "half"),
+        "chart": run_figure(chart, run.pk, parameters, "half"),
     }
+
+
+def _listed(curve: str, depth: int) -> str:
+    """Return the measure of a list that draws a curve: some need a cutoff. What is not a measure
+    stays as it is."""
+    for name in (curve, f"{curve}@{depth}"):
+        with suppress(MeasureError):
+            return parse_measure(name).name
+
+    return curve
 
 
 def _recall(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:

@@ -4,17 +4,19 @@ files and the other parts of its page on how it was made."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.http import Http404, HttpResponse
 
 from metrics.charts.figure import Figure
 from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
+from metrics.engine.errors import EvalHubError
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.models import Evaluation
-from metrics.pages.parts import PageFigure, fill, shared_figure, shared_files
-from metrics.pages.values.runs import run_values
+from metrics.pages.parts import shared_figure, shared_files
+from metrics.pages.values.runs import measure_with_curve, run_means, run_values
 from metrics.questions.shares import parameters_of_link
 from metrics.services.question import measures_in
 from metrics.services.values.values import find_evaluation, read_values
@@ -31,26 +33,22 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
     """
     run, evaluation = _run(link)
     query = {**parameters_of_link(link), **parameters}
-    context: dict[str, Any] = {
+    context = {
         "run": run,
         "evaluation": evaluation,
         "stale": evaluation.is_stale,
+        "means": run_means(run, evaluation, query),
         "values": run_values(run, evaluation, query),
         "value_exports": shared_files(link, RUN_VALUE_EXPORTS),
     }
 
-    def shared_chart(name: str) -> PageFigure:
-        return shared_figure(RUN_CHARTS[name](RunChartRequest(run, evaluation, {})), link, "half")
+    charts = []
+    for name in _CHARTS:
+        # A chart without anything to draw is left out.
+        with suppress(EvalHubError):
+            charts.append(shared_figure(chart(link, name), link, "half"))
 
-    fill(
-        context,
-        "spread",
-        lambda: {"distribution": shared_chart("distribution"), "topics": shared_chart("topics")},
-    )
-    fill(context, "curve", lambda: {"chart": shared_chart("curve")})
-    fill(context, "recall", lambda: {"chart": shared_chart("precision-recall")})
-
-    return "metrics/run.html", context, 200
+    return "metrics/shared/run.html", {**context, "charts": charts}, 200
 
 
 def file(link: ShareLink, kind: str) -> HttpResponse:
@@ -68,7 +66,15 @@ def file(link: ShareLink, kind: str) -> HttpResponse:
 def chart(link: ShareLink, name: str) -> Figure:
     if name not in _CHARTS:
         raise Http404("there is no such chart of this page")
-    return RUN_CHARTS[name](RunChartRequest(*_run(link), {}))
+
+    run, evaluation = _run(link)
+    collection = run.collection
+    measures = measures_in(
+        parameters_of_link(link), "measures", collection.measures, collection.documents
+    )
+    drawn = measure_with_curve(measures) if name == "curve" else measures[0]
+    parameters = {"measure": drawn.name} if drawn and name != "precision-recall" else {}
+    return RUN_CHARTS[name](RunChartRequest(run, evaluation, parameters))
 
 
 def _run(link: ShareLink) -> tuple[Run, Evaluation]:

@@ -65,7 +65,7 @@ class RunLineagePage(FormPage):
             except EvalHubError as error:
                 return _page(request, run, parents, links, refusal_of(error))
 
-        return see(request, reverse("run-page", args=[run.pk]) + "#lineage")
+        return see(request, reverse("run-parameters-page", args=[run.pk]) + "#lineage")
 
 
 def _parent_lines(request: Request, run: Run) -> str:

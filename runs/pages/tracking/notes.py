@@ -46,7 +46,7 @@ class SubjectPages:
 
 
 PAGES = {
-    "run": SubjectPages("run-notes-page", "run-page", lambda run: run.pk),
+    "run": SubjectPages("run-notes-page", "run-files-page", lambda run: run.pk),
     "collection": SubjectPages(
         "collection-notes-page", "collection-page", lambda collection: collection.slug
     ),

@@ -65,7 +65,7 @@ class RunParametersPage(FormPage):
             except (Unprocessable, ChangedMeanwhile) as error:
                 return _page(request, run, parameters, costs, error)
 
-        return see(request, reverse("run-page", args=[run.pk]) + "#parameters")
+        return see(request, reverse("run-parameters-page", args=[run.pk]))
 
 
 def shown_edits(run: Run) -> list[tuple[PastEdit, list[tuple[str, str | None, str | None]]]]:

@@ -37,7 +37,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("runs-metadata", "PATCH"): lambda: {"filter": "tag:good", "metadata": {"seed": 1}},
     ("artifacts", "POST"): lambda: {**file_of("k1: 0.9"), "name": "config.yaml"},
     ("run-artifacts-page", "POST"): lambda: {**file_of("k1: 0.9"), "name": "config.yaml"},
-    ("run-parameters-page", "POST"): lambda: {"parameters": "k1 = 1.2"},
+    ("run-parameters-edit-page", "POST"): lambda: {"parameters": "k1 = 1.2"},
     ("parameter", "PATCH"): lambda: {"unit": "ms"},
     ("rename-parameter-page", "POST"): lambda: {
         "filter": "own:yes",
