@@ -201,6 +201,46 @@ document.addEventListener("keydown", ({ key, target }) => {
   tool.querySelector("summary").focus();
 });
 
+// Keys that follow a link or focus a field of the page, and "?", which lists them.
+const SHORTCUTS = [
+  ["/", 'main [type="search"]', "filter or search"],
+  ["c", '#with, main a[href$="/comparison/"]', "compare"],
+  ["[", 'main a[rel="prev"]', "previous topic or page"],
+  ["]", 'main a[rel="next"]', "next topic or page"],
+];
+
+function showShortcuts() {
+  const dialog = document.createElement("dialog");
+  const list = Object.assign(document.createElement("dl"), { className: "pairs" });
+  for (const [key, selector, words] of SHORTCUTS) {
+    if (!document.querySelector(selector)) continue;
+    const name = document.createElement("dt");
+    name.append(Object.assign(document.createElement("kbd"), { textContent: key }));
+    list.append(name, Object.assign(document.createElement("dd"), { textContent: words }));
+  }
+  const form = Object.assign(document.createElement("form"), { method: "dialog" });
+  form.append(Object.assign(document.createElement("button"), { textContent: "Close" }));
+  const title = list.children.length ? "Keys of this page" : "This page has no keys of its own";
+  dialog.append(Object.assign(document.createElement("h2"), { textContent: title }), list, form);
+  dialog.setAttribute("aria-label", title);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  const typing = target.closest("input, select, textarea, dialog, [role=application]");
+  if (typing || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (key === "?") return showShortcuts();
+  const [, selector] = SHORTCUTS.find(([name]) => name === key) ?? [];
+  const element = selector && document.querySelector(selector);
+  if (!element) return;
+  event.preventDefault();
+  if (element.matches("input")) element.focus();
+  else element.click();
+});
+
 // A chart answers the pointer and the keys from the moment it is pointed at or focused: until then it is a picture,
 // which costs nothing.
 const dark = matchMedia("(prefers-color-scheme: dark)");
