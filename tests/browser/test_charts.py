@@ -23,7 +23,7 @@ def test_charts_answer_the_pointer_and_a_bar_leads_to_its_topic(
         bars = seen.page.locator("figure.chart .live svg .mark-rect path")
         bars.first.hover(force=True)
         expect(seen.page.locator("#vg-tooltip-element")).to_be_visible()
-        chart = seen.page.locator("figure.chart").nth(1)
+        chart = seen.page.locator("figure.chart").first
         chart.locator(".live .mark-rect path").first.click()
         expect(seen.page.get_by_role("heading", name="Ranking")).to_be_visible()
 
@@ -32,9 +32,10 @@ def test_the_keys_go_through_a_chart(reader: BrowserContext, site: Site) -> None
     """Its points with the words of the tooltip, shown and said; to the topic of a bar, and out again."""
     with watched(reader, site) as seen:
         page = seen.page
-        page.goto(address(site, "run"))
+        page.goto(address(site, "run-curves"))
         change_line(page)
-        chart = page.locator("figure.chart").nth(1)
+        page.goto(address(site, "run"))
+        chart = page.locator("figure.chart").first
         drawing, said = chart.locator(".drawing"), chart.locator(".said")
         drawing.focus()
         expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)

@@ -434,7 +434,8 @@ def test_members_join_change_and_leave_a_team(
 # Those that hold the forms which only ask.
 ASKING = (
     "leaderboard-columns", "parameters", "configurations", "importance", "frontier", "comparison", "comparison-curves",
-    "two-runs", "what-if", "judgements", "topics", "heat-map", "orders", "design", "run", "sessions", "session-set",
+    "two-runs", "what-if", "judgements", "topics", "heat-map", "orders", "design", "run", "run-paired", "run-curves",
+    "sessions", "session-set",
     "session", "system", "measures", "my-runs", "manage-judgements",
 )  # fmt: skip
 # What the forms of a page would ask as they stand, of each form once.

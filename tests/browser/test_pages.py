@@ -117,7 +117,7 @@ def test_a_page_works_without_scripts(plain: BrowserContext, site: Site, name: s
 
 
 @pytest.mark.parametrize(
-    ("name", "table"), [("sessions", ".board"), ("topics", ".topics"), ("run", ".topics")]
+    ("name", "table"), [("sessions", ".board"), ("topics", ".topics"), ("run-paired", ".topics")]
 )
 def test_the_page_scrolls_and_the_header_of_a_long_table_stays(
     reader: BrowserContext, site: Site, name: str, table: str
@@ -307,6 +307,32 @@ def test_measures_are_found_while_they_are_typed(reader: BrowserContext, site: S
         )
 
 
+def test_keys_lead_through_topics_and_to_fields(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
+        page = seen.page
+        page.goto(address(site, "ranking"))
+        topic = page.locator("h1").inner_text()
+        page.keyboard.press("]")
+        expect(page.locator("h1")).not_to_have_text(topic)
+        page.keyboard.press("[")
+        expect(page.locator("h1")).to_have_text(topic)
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog")).to_contain_text("next topic")
+        assert faults_of_access(page) == []
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.goto(address(site, "run"))
+        page.keyboard.press("c")
+        field = page.get_by_label("Compare with")
+        expect(field).to_be_focused()
+        # A key that is typed is a letter.
+        page.keyboard.press("c")
+        expect(field).to_have_value("c")
+        page.goto(address(site, "leaderboard"))
+        page.keyboard.press("/")
+        expect(page.get_by_label("Filter runs")).to_be_focused()
+
+
 def test_a_run_is_checked_submitted_and_followed_to_its_values(
     session: BrowserContext, site: Site
 ) -> None:
@@ -429,6 +455,7 @@ def test_settings_of_single_runs_are_in_files_beside_them(
         expect(page.locator("#rows")).to_contain_text("high.json: not a JSON object")
         expect(page.locator("#rows")).to_contain_text("there is no run file of this name")
         page.get_by_role("link", name="low", exact=True).click()
+        page.get_by_role("link", name="Parameters", exact=True).click()
         for text in ("0.3", "porter", "BM25"):
             expect(page.locator("main")).to_contain_text(text)
 
@@ -513,7 +540,7 @@ def test_a_file_is_attached_to_a_run_and_deleted_without_scripts(
     context.add_cookies(cookies)  # type: ignore[arg-type]
     with watched(context, site) as seen:
         page = seen.page
-        page.goto(address(site, "run"))
+        page.goto(address(site, "run-files"))
         page.get_by_label("Attach a file").set_input_files(
             {"name": "config.yaml", "mimeType": "text/yaml", "buffer": b"k1: 0.9\n"}
         )

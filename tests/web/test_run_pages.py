@@ -41,7 +41,7 @@ def test_every_chart_has_a_picture_words_and_figures(
     paths = ("", "topics/", "curves/")
     html = "".join(page(browser, f"/runs/{pair[0].pk}/{path}") for path in paths)
     figures = re.findall(r"<figure.*?</figure>", html, re.DOTALL)
-    assert len(figures) == 4
+    assert len(figures) == 5
     for figure in figures:
         assert re.search(
             r'<img src="[^"]+\.svg[^"]*" width="\d+" height="\d+" alt="[^"]{20,}"', figure

@@ -172,7 +172,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         status = max(
             status,
             fill(context, "values", run_means, run, evaluation, query),
-            fill(context, "distribution", _distribution, run, evaluation, query),
+            fill(context, "bars", _bars, run, evaluation, {**query, "other": ""}),
             fill(context, "summary", read_summary, run, evaluation, parameters),
         )
 
@@ -200,6 +200,7 @@ def run_topics_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         status = max(
             status,
             fill(context, "bars", _bars, run, evaluation, query),
+            fill(context, "distribution", _distribution, run, evaluation, query),
             fill(context, "values", run_values, run, evaluation, query),
         )
 
