@@ -328,6 +328,7 @@ def test_the_pages_and_forms_of_a_run_keep_its_parameters(
     kept = f"measures=AP&amp;other={board[1].pk}&amp;qrels=1"
     for part in ("", "topics/", "curves/", "parameters/", "files/"):
         assert f'href="{path}{part}?{kept}"' in html
+        assert browser.get(f"{path}{part}", asked).status_code == 200
     for name, value in ({**asked, "depth": "7", "rel": "1"}).items():
         assert f'<input type="hidden" name="{name}" value="{value}">' in html
 

@@ -94,7 +94,7 @@ _DOCUMENTS_OF_A_PAGE = 100
 _OTHERS_NAMED = 300
 _CONFIDENCE = 0.95
 _MAX_VERSION = 10**6
-# The pages of a run by the names of their addresses; some of them show values alone.
+# The pages of a run by the names of their addresses, and those that a run without values lacks.
 _PARTS = {
     "run-page": "Overview",
     "run-topics-page": "Topics",
@@ -105,13 +105,10 @@ _PARTS = {
 _OF_VALUES = ("run-topics-page", "run-curves-page")
 # The parameters that all of them keep: the first of the measures is drawn, and ranks the run.
 _KEPT = ("measures", "other", "baseline", "qrels", "scores")
-# Parameters of the page of a run before it had several.
-_MOVED = ("by", "measure", "sort", "order", "offset", "depth", "ranks", *RECALL_PARAMETERS)
-_PARAMETERS_OF = {
-    "run-page": _KEPT,
-    "run-topics-page": (*_KEPT, "sort", "order", "offset"),
-    "run-curves-page": (*_KEPT, "depth", "ranks", *RECALL_PARAMETERS),
-}
+_OF_TOPICS = ("sort", "order", "offset")
+_OF_CURVES = ("depth", "ranks", *RECALL_PARAMETERS)
+# Addresses from before a run had several pages have these as well.
+_MOVED = ("by", "measure", *_OF_TOPICS, *_OF_CURVES)
 
 
 def _shown_run(request: HttpRequest, run_id: UUID) -> Subject | None:
@@ -180,7 +177,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 @page
-@reads(*_KEPT, "sort", "order", "offset")
+@reads(*_KEPT, *_OF_TOPICS)
 @cached_page(_shown_run)
 def run_topics_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show the values of a run by topic, alone or against another run."""
@@ -208,7 +205,7 @@ def run_topics_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 @page
-@reads(*_KEPT, "depth", "ranks", *RECALL_PARAMETERS)
+@reads(*_KEPT, *_OF_CURVES)
 @cached_page(_shown_run)
 def run_curves_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run's measure by rank, with its readings, and its precision-recall curve."""
@@ -267,27 +264,23 @@ def run_files_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 def _moved_address(run: Run, query: Query) -> str:
-    """Return the address of the page that has what an older address of the run's page named, or ""
-    if it names nothing of another page."""
-    measures = query.get("by") or query.get("measures")
-    if query.get("measure"):
-        measures = _listed(query["measure"], DEPTH)
-    kept = {name: query.get(name) for name in (*_KEPT, *_MOVED)}
-    kept |= {"measures": measures, "by": None, "measure": None}
+    """Return the address of the page that now has what an older address names, or "" for an address
+    of today."""
     named = {name for name in _MOVED if query.get(name)}
-
-    if named & {"measure", "depth", "ranks", *RECALL_PARAMETERS}:
-        part = "run-curves-page"
-    elif query.get("other") or named & {"sort", "order", "offset"}:
-        part = "run-topics-page"
-    elif named:
-        part = "run-page"
-    else:
+    if not named:
         return ""
 
-    own = _PARAMETERS_OF[part]
-    kept = {name: text for name, text in kept.items() if name in own and text}
-    return reverse(part, args=[run.pk]) + query_string({}, **kept)
+    measures = query.get("by") or query.get("measures")
+    part, own = "run-page", _KEPT
+    if named & {"measure", *_OF_CURVES}:
+        part, own = "run-curves-page", (*_KEPT, *_OF_CURVES)
+        if query.get("measure"):
+            measures = _listed(query["measure"], DEPTH)
+    elif named & {*_OF_TOPICS} or query.get("other"):
+        part, own = "run-topics-page", (*_KEPT, *_OF_TOPICS)
+
+    parameters = {name: query.get(name, "") for name in own} | {"measures": measures}
+    return reverse(part, args=[run.pk]) + query_string({}, **parameters)
 
 
 def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], int]:
@@ -304,9 +297,6 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
         "subject": run_subject(run.pk),
         "status": detailed_statuses([run], request.user)[str(run.pk)],
         "contradicted": contradicted_ranks([run.pk]).get(run.pk),
-        "kept": [
-            (name, query[name]) for name in ("baseline", "qrels", "scores") if query.get(name)
-        ],
     }
 
     status = max(
@@ -328,13 +318,10 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
         if not evaluation.is_stale:
             status = max(status, fill(context, "standing", read_standing, run, request.user, query))
 
-    parameters = query_string({name: query.get(name, "") for name in _KEPT})
+    kept = {name: query[name] for name in _KEPT if query.get(name)}
+    parameters = query_string(kept) if kept else ""
     context["parts"] = [
-        (
-            title,
-            reverse(name, args=[run.pk]) + (parameters if parameters != "?" else ""),
-            name == part,
-        )
+        (title, reverse(name, args=[run.pk]) + parameters, name == part)
         for name, title in _PARTS.items()
         if evaluation or name not in _OF_VALUES
     ]
