@@ -323,7 +323,7 @@ def test_the_pages_and_forms_of_a_run_keep_its_parameters(
     browser: Client, board: tuple[Run, Run]
 ) -> None:
     path = f"/runs/{board[0].pk}/"
-    asked = {"measures": "AP", "other": str(board[1].pk), "qrels": "1"}
+    asked: dict[str, Any] = {"measures": "AP", "other": str(board[1].pk), "qrels": "1"}
     html = page(browser, f"{path}curves/", **asked, depth=7, rel="1")
     kept = f"measures=AP&amp;other={board[1].pk}&amp;qrels=1"
     for part in ("", "topics/", "curves/", "parameters/", "files/"):

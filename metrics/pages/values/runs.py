@@ -271,7 +271,8 @@ def _moved_address(run: Run, query: Query) -> str:
         return ""
 
     measures = query.get("by") or query.get("measures")
-    part, own = "run-page", _KEPT
+    part = "run-page"
+    own: tuple[str, ...] = _KEPT
     if named & {"measure", *_OF_CURVES}:
         part, own = "run-curves-page", (*_KEPT, *_OF_CURVES)
         if query.get("measure"):

@@ -125,11 +125,11 @@ def _statistics(
 
     The difference is the one that the leaderboard of this baseline shows.
     """
-    question = StandingsQuery.requested({"statistics": "intervals"})
+    question = StandingsQuery.read({"statistics": "intervals"})
     if baseline is None:
         return read_standings(board=board, query=question), None
 
-    held = StandingsQuery.requested({"statistics": "intervals", "baseline": str(baseline.pk)})
+    held = StandingsQuery.read({"statistics": "intervals", "baseline": str(baseline.pk)})
     try:
         standings = read_standings(board=board, query=held)
     except StatisticsError as error:
