@@ -412,5 +412,5 @@ def test_a_known_field_that_is_no_file_is_refused(api: APIClient, collection: st
 def test_the_page_of_a_run_links_to_what_was_known(api: APIClient, collection: str) -> None:
     with_known, without = send(api).json(), send(api, None, POOR).json()
     link = f"/api/v1/runs/{with_known['id']}/known/"
-    assert link in Client().get(f"/runs/{with_known['id']}/").content.decode()
-    assert "known/" not in Client().get(f"/runs/{without['id']}/").content.decode()
+    assert link in Client().get(f"/runs/{with_known['id']}/files/").content.decode()
+    assert "known/" not in Client().get(f"/runs/{without['id']}/files/").content.decode()

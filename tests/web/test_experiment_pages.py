@@ -267,18 +267,19 @@ def test_notes_are_written_on_their_pages_and_shown_where_they_belong(
     Collection.objects.update(team=lab)
     text = "<b>broken</b> see https://example.org/log"
     assert send(browser, f"{run}notes/", action="write", text=text) == f"{run}notes/"
-    shown = page(Client(), run)
+    files = f"{run}files/"
+    shown = page(Client(), files)
     assert "&lt;b&gt;broken&lt;/b&gt;" in shown
     assert '<a href="https://example.org/log" rel="nofollow">' in shown
     assert ("by alice" in shown, "Write a note" in shown) == (False, False)
     note = Note.objects.get()
-    assert f"{run}notes/?edit={note.pk}" in page(browser, run)
+    assert f"{run}notes/?edit={note.pk}" in page(browser, files)
     assert "broken" in page(browser, f"{run}notes/", edit=str(note.pk)).partition("</textarea>")[0]
     send(browser, f"{run}notes/", action="save", note=str(note.pk), text="mended")
-    assert ("mended" in page(browser, run), "(edited)" in page(browser, run)) == (True, True)
+    assert ("mended" in page(browser, files), "(edited)" in page(browser, files)) == (True, True)
     member = Client()
     member.force_login(bob)
-    assert "by alice" in page(member, run)
+    assert "by alice" in page(member, files)
     refused = send(member, f"{run}notes/", 403, action="save", note=str(note.pk), text="x")
     assert "Only its author" in text_of(refused)
     # A note belongs to the page of what it is about.
