@@ -5,6 +5,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from evalhub import problems, schema
+from evalhub.example_collection import ExampleCollection
 from evalhub.operating.probes import PROBES
 from evalhub.version_view import VersionView
 from runs.web.views import check_parameters, reads
@@ -40,6 +41,7 @@ urlpatterns = [
         ),
         name="logout",
     ),
+    path("example-collection/", ExampleCollection.as_view(), name="example-collection"),
     path("admin/", admin.site.urls),
     *[path(address, probe, name=address) for address, probe in PROBES.items()],
 ]

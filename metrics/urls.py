@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from metrics.pages import scripts, shared, shares
+from metrics.pages import home, scripts, shared, shares
 from metrics.pages.boards import saved_views, what_if
 from metrics.pages.boards import views as boards
 from metrics.pages.comparisons import design, judgements, orders
@@ -22,6 +22,8 @@ from metrics.pages.tracking import (
 from metrics.pages.values import heat_map, measures, runs, topics
 
 urlpatterns: list[URLPattern] = [
+    path("", home.home, name="home"),
+    path("collections/", home.collections_page, name="collections-page"),
     path("collections/<slug:slug>/", boards.collection_page, name="collection-page"),
     path("collections/<slug:slug>/board/", boards.board_piece, name="board-piece"),
     path("collections/<slug:slug>/views/", saved_views.ViewsPage.as_view(), name="views-page"),

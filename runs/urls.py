@@ -36,8 +36,7 @@ from runs.web import views
 _MANAGE = "collections/<slug:slug>/manage/"
 
 urlpatterns: list[URLPattern] = [
-    path("", views.home, name="home"),
-    path("collections/", views.collections_page, name="collections-page"),
+    path("favicon.ico", views.favicon, name="favicon"),
     path("api/v1/", views.api_root, name="api-root"),
     path("new-collection/", NewCollectionPage.as_view(), name="new-collection-page"),
     path(_MANAGE, GeneralPage.as_view(), name="manage-page"),

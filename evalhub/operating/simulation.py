@@ -11,6 +11,9 @@ import numpy as np
 
 from metrics.engine.arrays import Floats, Ints
 
+# The measures and level labels of the collections that are made of these files.
+MEASURES = ["nDCG@10", "AP", "RR", "P@10", "R@100", "Judged@10"]
+LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
 _LEVELS = (0, 1, 2, 3)
 _SHARES = (0.62, 0.2, 0.12, 0.06)
 _SUBJECTS = (

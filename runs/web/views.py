@@ -1,4 +1,4 @@
-"""The home page, and what every page shares: declared parameters, and errors as pages."""
+"""What every page shares: declared parameters, and errors as pages."""
 
 from __future__ import annotations
 
@@ -12,23 +12,16 @@ from django.db import DatabaseError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.templatetags.static import static
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 from rest_framework.settings import api_settings
 
 from metrics.engine.errors import EvalHubError
-from metrics.services.queue.status import failed_runs, statuses
 from runs.errors import says_damaged
-from runs.models import Campaign, CampaignMember, Collection, Invitation, Run, Team, User
-from runs.models.collections.disclosure import in_team_of, led_by
-from runs.services.accounts.first_account import has_code
-from runs.services.tracking.activity import recent_activity
-from runs.web.access import collections_of
 from runs.web.parameters import refusals
 
 View = Callable[..., HttpResponseBase]
-# On the home page.
-_MAX_RUNS, _MAX_CAMPAIGNS, _MAX_UNJUDGED, _MAX_DEEDS = 8, 5, 3, 10
 
 
 def problem_of(error: Exception) -> tuple[int, str]:
@@ -144,69 +137,12 @@ def page(view: View) -> View:
 
 
 @page
-def collections_page(request: HttpRequest) -> HttpResponse:
-    """Redirect to the page that lists the collections."""
-    return HttpResponseRedirect(reverse("home"))
-
-
-@page
 def api_root(request: HttpRequest) -> HttpResponse:
     """Redirect from the root of the API to its documentation."""
     return HttpResponseRedirect(reverse("api-docs"))
 
 
 @page
-def home(request: HttpRequest) -> HttpResponse:
-    """Show the visible collections, the reader's latest runs and what to do next.
-
-    The first visit of an installation shows the form for its first account.
-    """
-    collections = list(collections_of(request.user))
-    context: dict[str, Any] = {"collections": collections}
-
-    if request.user.is_authenticated:
-        context |= _own_work(request, collections)
-    elif not collections and not User.objects.exists():
-        if has_code():
-            return render(request, "runs/first_account.html")
-        context["unclaimed"] = True
-
-    return render(request, "runs/home.html", context)
-
-
-def _own_work(request: HttpRequest, collections: list[Collection]) -> dict[str, Any]:
-    """Return the reader's latest runs with their states, recent activity, and what to do next."""
-    user = request.user
-    own = Run.objects.visible_to(user).filter(in_team_of(user)).select_related("team", "collection")
-    runs = list(own.defer("metadata", "ir_metadata", "warnings", "known_warnings")[:_MAX_RUNS])
-    states = statuses(runs, user)
-
-    managed = set(Collection.objects.managed_by(user).values_list("pk", flat=True))
-    unjudged = [
-        collection
-        for collection in collections
-        if collection.pk in managed and not collection.active_version  # type: ignore[attr-defined]
-    ]
-
-    members = CampaignMember.objects.filter(
-        user=user.pk, left_at=None, campaign__state=Campaign.State.PUBLISHED
-    )
-    members = members.select_related("participation__campaign", "participation__team").order_by(
-        "-campaign__created_at"
-    )
-    organised = (
-        Campaign.objects.filter(led_by(user))
-        .exclude(state=Campaign.State.ARCHIVED)
-        .order_by("-created_at")
-    )
-
-    return {
-        "organised": list(organised[:_MAX_CAMPAIGNS]),
-        "taking_part": [member.participation for member in members[:_MAX_CAMPAIGNS]],
-        "runs": [(run, states[str(run.pk)]) for run in runs],
-        "failed": failed_runs(user) if runs else 0,
-        "deeds": recent_activity(user, _MAX_DEEDS),
-        "unjudged": unjudged[:_MAX_UNJUDGED],
-        "alone": not Team.objects.of(user).filter(personal_of=None).exists(),
-        "invitations": Invitation.objects.filter(user=user.pk).count(),
-    }
+def favicon(request: HttpRequest) -> HttpResponse:
+    """Redirect programs that know only this address to the icon that pages name."""
+    return HttpResponseRedirect(static("evalhub/favicon.svg"))

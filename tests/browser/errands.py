@@ -280,7 +280,7 @@ def study(walk: Walk, browser: Browser, server: Server, code: str, options: dict
         walk.type("Name", "BM25 grid")
         walk.press("Create experiment")
     with walk.step("submit 30 runs with their settings into it"):
-        walk.follow("Collections")
+        walk.follow("Leaderboards")
         walk.follow("Study")
         walk.follow("Submit runs")
         submit(

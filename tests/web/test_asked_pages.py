@@ -80,12 +80,12 @@ def test_the_nearest_parameter_is_named_and_the_rest_is_kept(
     assert answer.status_code == 400
     assert "Unknown parameter &#x27;measure&#x27;; did you mean &#x27;measures&#x27;?" in html
     assert "Ranked by P@3" in html
-    assert "The page is shown without it." in html
+    assert "It is ignored." in html
     twice = browser.get("/collections/small/?sort=AP&sort=P@3&foo=1")
     assert (
         "Parameter &#x27;sort&#x27; is given 2 times; it takes one value" in twice.content.decode()
     )
-    assert "The page is shown without them." in twice.content.decode()
+    assert "They are ignored." in twice.content.decode()
 
 
 def test_a_note_does_not_come_from_the_memory_of_answers(

@@ -170,24 +170,25 @@ def test_hostile_queries_are_shown_as_text(browser: Client, pages: list[str]) ->
                 assert b"<img src=x" not in answer.content, (path, name)
 
 
-def test_the_home_page_lists_collections_and_says_what_is_simulated(
+def test_the_page_of_leaderboards_lists_them_and_says_what_is_simulated(
     browser: Client, collection: str
 ) -> None:
     Collection.objects.update(simulated=True)
-    text = text_of(page(browser, "/"))
+    text = text_of(page(browser, "/collections/"))
     assert "Small simulated" in text
     assert "v1" in text
 
 
-def test_the_home_page_counts_judged_topics_where_none_are_listed(
+def test_the_page_of_leaderboards_counts_judged_topics_where_none_are_listed(
     browser: Client, collection: str
 ) -> None:
     Topic.objects.all().delete()
     assert re.search(
-        r'<span title="judged; no list of topics was uploaded">\s*3</span>', page(browser, "/")
+        r'<span title="judged; no list of topics was uploaded">\s*3</span>',
+        page(browser, "/collections/"),
     )
     Collection.objects.update(blind=True)
-    assert "judged;" not in page(browser, "/")
+    assert "judged;" not in page(browser, "/collections/")
 
 
 def test_an_empty_site_tells_how_to_begin(browser: Client, alice: User) -> None:
@@ -432,13 +433,13 @@ def test_a_silent_database_is_a_page_that_asks_it_nothing(
         raise OperationalError("gone")
 
     browser.force_login(alice)
-    monkeypatch.setattr("runs.web.views.collections_of", silent)
+    monkeypatch.setattr("metrics.pages.home.collections_of", silent)
     assert "The database does not answer" in page(browser, "/", 503)
 
 
 @pytest.mark.parametrize(
     ("number", "most"),
-    [(0, 1), (1, 26), (2, 35), (3, 6), (4, 29), (5, 0), (6, 9), (7, 5), (8, 9), (9, 0), (10, 0)],
+    [(0, 12), (1, 26), (2, 35), (3, 6), (4, 29), (5, 0), (6, 9), (7, 5), (8, 9), (9, 0), (10, 0)],
     ids=[
         "home",
         "board",

@@ -62,7 +62,7 @@ def test_a_leaderboard_shows_columns_and_is_arranged_by_them(
     assert answer.status_code == 200
     assert re.search(r'<th scope="col" aria-sort="descending"><a\s+id="arrange-1"', page)
     assert page.index(">poor</a>") < page.index(">good</a>")
-    assert "Rows are in the order of bm25.k1; the ranks stay." in text_of(answer)
+    assert "Sorted by bm25.k1; ranks are unchanged." in text_of(answer)
     assert page.count('aria-sort="') == 1
     assert re.search(r'<td class="number">\s*1\.2</td>', page)
     assert re.search(

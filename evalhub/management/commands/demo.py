@@ -19,15 +19,19 @@ from evalhub.management.commands.serve import (
 )
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.examples import Example, examples
-from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
+from evalhub.operating.simulation import (
+    LABELS,
+    MEASURES,
+    TEXTBOOK_QRELS,
+    TEXTBOOK_RUN,
+    simulate_collection,
+)
 from evalhub.serving.supervisor import AlreadyServed, exclusive
 from runs.models import ALL_SCOPES, ApiToken, User
 from runs.services.accounts.tokens import issue_token
 
 _SIMULATED, _TEXTBOOK = "simulated", "textbook"
-_MEASURES = ["nDCG@10", "AP", "RR", "P@10", "R@100", "Judged@10"]
 _START_SECONDS, _EVALUATE_SECONDS = 60.0, 120.0
-_LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
 
 
 class Command(command.Command):
@@ -218,8 +222,8 @@ def _create_collection(
         "name": name,
         "description": description,
         "simulated": slug == _SIMULATED,
-        "level_labels": _LABELS,
-        "measures": _MEASURES,
+        "level_labels": LABELS,
+        "measures": MEASURES,
         **options,
     }
     if http.get(f"collections/{slug}/").status_code == httpx.codes.NOT_FOUND:

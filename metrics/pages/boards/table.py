@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from metrics.engine.measures.grammar import Measure
 from metrics.exports import table
 from metrics.exports.boards.tables import best_of
 from metrics.exports.boards.words import percent
@@ -314,6 +315,20 @@ def _position(value: float, scale: tuple[float, float]) -> str:
     return f"{(value - low) / ((high - low) or 1.0) * SCALE_WIDTH:.1f}"
 
 
+def interval_bar(
+    measure: Measure, mean: float, interval: Ends, scale: tuple[float, float], confidence: str
+) -> Bar:
+    """Return the drawing of a mean and its interval on a scale."""
+    low, high = (with_minus(figure(measure, end)) for end in interval)
+    return Bar(
+        low=_position(interval[0], scale),
+        middle=_position(mean, scale),
+        high=_position(interval[1], scale),
+        text=f"{confidence} interval {low} to {high}",
+        ends=f"{low} to {high}",
+    )
+
+
 def _against(standing: Standing | None, *, pinned: bool) -> list[BoardCell]:
     """Return the difference from the baseline, with its mark and a note on it, and the p value."""
     against = standing.baseline if standing else None
@@ -372,14 +387,7 @@ def _means(
             kind = "number ranking"
 
             if scale and interval and mean[0] is not None:
-                low, high = (with_minus(figure(measure, end)) for end in interval)
-                bar = Bar(
-                    low=_position(interval[0], scale),
-                    middle=_position(mean[0], scale),
-                    high=_position(interval[1], scale),
-                    text=f"{confidence} interval {low} to {high}",
-                    ends=f"{low} to {high}",
-                )
+                bar = interval_bar(measure, mean[0], interval, scale, confidence)
             elif scale:
                 # Aligned with the means that have a bar.
                 kind = "number ranking indented"
