@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from metrics.exports.table import BETTER, WORSE, Cell, Column, Row, Table
+from metrics.exports.table import BEST_MARK, BETTER, WORSE, Cell, Column, Row, Table
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
-    "-": "{-}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
     "\N{BLACK CIRCLE}": r"$\bullet$", "\N{MINUS SIGN}": "$-$",
 }  # fmt: skip
 _MARKS = {BETTER: r"$^{\uparrow}$", WORSE: r"$^{\downarrow}$"}
+_FIGURE = re.compile(f"({BEST_MARK} )?[-\N{MINUS SIGN}]?[0-9.,]+%?|\N{EN DASH}|")
 _NO_MARK = r"\phantom{$^{\uparrow}$}"
 # A longer table has no room on one page.
 _MOST_LINES = 40
@@ -25,10 +27,13 @@ def render(table: Table) -> Iterator[str]:
     Many rows are a longtable, which repeats its head on each page.
     """
     headings = table.headings
-    # Figures of a measure begin at the left: marks may follow them.
-    form = "".join("l" if column.head or column.direction else "r" for column in headings)
+    rows = [(row, table.cells(row)) for row in table.rows]
+    form = "".join(
+        _alignment(column, [cells[place] for _, cells in rows])
+        for place, column in enumerate(headings)
+    )
     head = _line(escaped(column.heading) for column in headings)
-    body = list(_body(table))
+    body = list(_body(headings, rows))
     long = len(body) > _MOST_LINES
 
     packages = "booktabs,textcomp,longtable" if long else "booktabs,textcomp"
@@ -73,7 +78,18 @@ def render(table: Table) -> Iterator[str]:
 
 def escaped(text: str) -> str:
     """Escape text for LaTeX, in one line; two hyphens do not become a dash."""
-    return "".join(_SPECIAL.get(character, character) for character in " ".join(text.split()))
+    line = "".join(_SPECIAL.get(character, character) for character in " ".join(text.split()))
+    return line.replace("--", "-{}-").replace("--", "-{}-")
+
+
+def _alignment(column: Column, cells: list[Cell]) -> str:
+    """Return r for a column of figures, l for one of texts.
+
+    Marks of varying width after the figures would move these.
+    """
+    if column.head or any(cell.aside or (cell.mark and cell.mark not in _MARKS) for cell in cells):
+        return "l"
+    return "r" if column.direction or all(_FIGURE.fullmatch(cell.text) for cell in cells) else "l"
 
 
 def _caption(table: Table) -> str:
@@ -81,13 +97,12 @@ def _caption(table: Table) -> str:
     return text.replace("(up)", r"($\uparrow$)").replace("(down)", r"($\downarrow$)")
 
 
-def _body(table: Table) -> Iterator[str]:
-    for row in table.rows:
+def _body(headings: list[Column], rows: list[tuple[Row, list[Cell]]]) -> Iterator[str]:
+    for row, cells in rows:
         if row.begins_part:
             yield r"\midrule"
 
-        cells = zip(table.headings, table.cells(row), strict=True)
-        yield _line(_cell(row, column, cell) for column, cell in cells)
+        yield _line(_cell(row, *pair) for pair in zip(headings, cells, strict=True))
 
 
 def _cell(row: Row, column: Column, cell: Cell) -> str:
@@ -98,7 +113,7 @@ def _cell(row: Row, column: Column, cell: Cell) -> str:
         return rf"\textit{{{text}}}" if row.baseline else text
 
     if column.direction:
-        text = text.replace("{-}", "$-$")
+        text = text.replace("-", "$-$")
 
     if cell.best:
         text = rf"\textbf{{{text}}}"

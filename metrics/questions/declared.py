@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 
-from metrics.services.boards.board_question import BoardQuery
+from metrics.services.boards.board_question import BoardQuery, FileQuery
 from metrics.services.boards.curves_together import TogetherQuery
 from metrics.services.boards.evaluating import ProgressQuery
 from metrics.services.boards.matrix import MatrixQuery
@@ -78,6 +78,10 @@ MEASURE_NAMES, SORT, ORDER, *PAGE = declared(
 )
 FILTER, COLUMNS, ARRANGE, VERSIONS, ENTRIES, SCORES = declared(
     BoardQuery, "filter", "columns", "arrange", "versions", "entries", "scores"
+)
+ROWS, (DECIMALS,) = (
+    parameter("limit", "the first rows alone", _TYPES["integer"]),
+    declared(FileQuery),
 )
 STATISTICS = declared(StandingsQuery)
 # The parameters of a leaderboard, and those without effect if no statistics are requested.

@@ -262,9 +262,11 @@ def _compare_runs(walk: Walk) -> str:
             timeout=PATIENCE
         )
     with walk.step("export a LaTeX table"):
+        walk.click(page.get_by_text("Export", exact=True))
         assert b"tabular" in walk.download("LaTeX")
     with walk.step("share the comparison"):
-        walk.follow("Share")
+        walk.click(page.get_by_text("Share", exact=True))
+        walk.follow("Address and share link")
         walk.press("Create a link")
         return page.locator("#link").inner_text().strip()
 

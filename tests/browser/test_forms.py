@@ -343,7 +343,8 @@ def test_a_share_link_opens_a_leaderboard_to_a_stranger_until_it_is_revoked(
     with watched(session, site) as owners, watched(context, site) as theirs:
         owner, page = owners.page, theirs.page
         owner.goto("/collections/secret/")
-        owner.get_by_role("link", name="Share").first.click()
+        owner.get_by_text("Share", exact=True).click()
+        owner.get_by_role("link", name="Address and share link").click()
         owner.get_by_label("Expires after").select_option("7")
         press(owner, "Create a link")
         link = owner.locator("#link").inner_text().strip()

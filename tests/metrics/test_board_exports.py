@@ -82,9 +82,9 @@ def test_a_markdown_table(anonymous: APIClient, board: Collection) -> None:
 LATEX = r"""% needs \usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, which letters beyond Latin need, \usepackage[T1]{fontenc}
 \begin{table}
   \centering
-  \caption{Values of 3 runs of Collection scored (qrels version 1) on 10 topics. NumRelRet: sums. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. With 95\% confidence r1 is the best of 3 runs, marked $\bullet$. Runs in a tier do not differ significantly from its best run. Of 3 pairs in different tiers 0 do not differ significantly. Test: paired t test on 10 topics, Holm\textquotesingle{}s correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
+  \caption{Values of 3 runs of Collection scored (qrels version 1) on 10 topics. NumRelRet: sums. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. With 95\% confidence r1 is the best of 3 runs, marked $\bullet$. Runs in a tier do not differ significantly from its best run. Of 3 pairs in different tiers 0 do not differ significantly. Test: paired t test on 10 topics, Holm's correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
   \label{tab:scored}
-  \begin{tabular}{rlllr}
+  \begin{tabular}{rlrrr}
     \toprule
     Rank & Run & AP & NumRelRet & Tier \\
     \midrule
@@ -114,7 +114,7 @@ def test_a_table_says_what_was_drawn(anonymous: APIClient, board: Collection) ->
         "seed": 7,
     }
     caption, cells = structure_of(export(anonymous, "tex", resamples=5000, **query))
-    assert "Bonferroni\\textquotesingle{}s correction over 2 pairs for the marks" in caption
+    assert "Bonferroni's correction over 2 pairs for the marks" in caption
     assert r"$\alpha$ = 0.2, B = 5,000, seed 7." in caption
     assert "tier" not in caption
     assert len(cells[0]) == 4
@@ -236,7 +236,7 @@ def test_a_plain_csv_has_no_columns_of_statistics(anonymous: APIClient, board: C
 def test_a_file_has_all_rows_whatever_page_is_shown(anonymous: APIClient, alice: User) -> None:
     make_scored("scored", alice.personal_team, simulated(60, 10))
     assert len(rows_of(export(anonymous, "csv"))) == 60
-    refused = anonymous.get("/api/v1/collections/scored/leaderboard/export/csv/?limit=2")
+    refused = anonymous.get("/api/v1/collections/scored/leaderboard/export/csv/?offset=2")
     assert (refused.status_code, refused.json()["code"]) == (400, "unknown_parameter")
     text = export(anonymous, "md", filter="r1 -r10")
     assert len([line for line in text.splitlines() if line.startswith("| ")]) == 2 + 10
@@ -267,7 +267,7 @@ def test_text_of_others_is_text_in_every_file(
     latex, markdown = export(anonymous, "tex"), export(anonymous, "md")
     caption, cells = structure_of(latex)
     assert r"Costs \& 50 \% \textless{}b\textgreater{}\textbar{}" in caption
-    assert [row[1] for row in cells] == [r"{-}1\_\%a", "alice/r0", "bob/r0"]
+    assert [row[1] for row in cells] == [r"-1\_\%a", "alice/r0", "bob/r0"]
     assert r"| 1 | -1\_%a |" in markdown
     assert r"Costs \& 50 % \<b\>\|" in markdown
     assert rows_of(export(anonymous, "csv"))[0]["tag"] == "'-1_%a"
@@ -352,3 +352,22 @@ def test_latex_sets_it(anonymous: APIClient, board: Collection, tmp_path: Path) 
     (tmp_path / "paper.tex").write_text(f"{head}{table}\\end{{document}}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+
+
+def test_a_latex_table_of_the_first_runs_with_chosen_columns_and_decimals(
+    anonymous: APIClient, board: Collection
+) -> None:
+    latex = export(anonymous, "tex", limit=2, decimals=2, measures="NumRelRet,AP", sort="AP")
+    caption, cells = structure_of(latex)
+    assert r"\begin{tabular}{rlrr}" in latex
+    assert "Values of 2 of 3 runs" in caption
+    assert "Ranked by AP, highest first, among all runs." in caption
+    assert cells == [
+        ["1", "r1", "1", r"\textbf{0.75}"],
+        ["2", "r0", r"\textbf{3}", "0.50"],
+    ]
+
+    assert "0.7500" in export(anonymous, "md", limit=1)
+    assert len(rows_of(export(anonymous, "csv", limit=1))) == 1
+    refused = anonymous.get("/api/v1/collections/scored/leaderboard/export/tex/", {"decimals": 9})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "decimals")

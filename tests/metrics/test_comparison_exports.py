@@ -145,7 +145,7 @@ def test_a_latex_table_with_letters(api: APIClient, ids: list[str]) -> None:
             assert row[place] == rf"{text}$^{{\mathrm{{{letters[row[0]]}}}}}$"
     for part in (
         "Means of 4 runs of Collection scored (qrels version 1) on 30 topics.",
-        "paired t (Holm) and Tukey\\textquotesingle{}s HSD",
+        "paired t (Holm) and Tukey's HSD",
         "accounting for all 6 pairs at once", r"$\alpha$ = 0.05", "share a letter",
     ):  # fmt: skip
         assert part in caption

@@ -52,7 +52,7 @@ def test_latex() -> None:
     body = latex.partition("\\midrule\n")[2].partition("    \\bottomrule")[0]
     assert [line.strip() for line in body.splitlines()] == [
         r"$\bullet$ 1 & a\_1 & \textbf{0.5000}$^{\uparrow}$ & 3.2 \\",
-        r"2 & \textit{=b{-}2} & $-$0.1000\phantom{$^{\uparrow}$} & 4.0 \\",
+        r"2 & \textit{=b-2} & $-$0.1000\phantom{$^{\uparrow}$} & 4.0 \\",
         r"\midrule",
         r"3 & Test, $p$ & \textless{} 0.01$^{\downarrow}$ (\#) & 0.0 \\",
     ]

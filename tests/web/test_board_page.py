@@ -365,7 +365,7 @@ def test_every_form_of_the_board_has_its_whole_view(
     }
     html = page(browser, BOARD, **view, limit="1")
     links = {
-        name: links_of(html.split("Export this leaderboard:")[1], name)[0]
+        name: links_of(html.split('class="page-actions"')[1], name)[0]
         for name in ("JSON", "CSV", "LaTeX", "Markdown", "trec_eval")
     }
     answers = {name: browser.get(link) for name, link in links.items()}

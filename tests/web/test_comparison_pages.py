@@ -429,10 +429,10 @@ def test_every_file_is_of_this_comparison(browser: Client, many: list[Run], numb
         "alpha": "0.01",
     }
     html = page(browser, "/collections/many/comparison/", **query)
-    block = html[html.index("Export:") :]
+    block = html[html.index('class="page-actions"') :]
     links = [
         markup.unescape(link)
-        for link in re.findall(r'<a href="([^"]+)"', block[: block.index("</p>")])
+        for link in re.findall(r'<a href="([^"]+)"', block[: block.index("<h1")])
     ]
     assert len(links) == 4
     contents = []

@@ -97,7 +97,7 @@ MEANT = {
     " team, tag, sha256, status, submitted_after, submitted_before",
     "runs/{run}/charts/topics.svg?depth=5": "unknown parameter 'depth'; this address reads measure, other,",
     "collections/small/charts/ranks.svg?topic=1": "unknown parameter 'topic'; this address reads measures, measure,",
-    "collections/small/leaderboard/export/csv/?limit=3": "unknown parameter 'limit'; this address reads",
+    "collections/small/leaderboard/export/csv/?offset=3": "unknown parameter 'offset'; this address reads",
 }
 
 

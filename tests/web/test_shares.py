@@ -329,7 +329,7 @@ def test_guesses_are_limited_and_cookies_signed(people: People, hidden: str) -> 
 def test_the_page_says_who_sees_makes_a_link_once_and_revokes_it(people: People, run: str) -> None:
     browser = people.browsers["owner"]
     board = browser.get("/collections/one/?filter=tag:good").content.decode()
-    address = re.search(r'href="(/shares/\?[^"]+)">Share<', board)
+    address = re.search(r'href="(/shares/\?[^"]+)">Address and share link<', board)
     assert address
     assert "Everyone can see this" in board
     open_page = browser.get(address[1].replace("&amp;", "&")).content.decode()

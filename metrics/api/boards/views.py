@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -11,16 +13,19 @@ from rest_framework.views import APIView
 
 from metrics.api.boards.answers import Leaderboard, leaderboard_answer
 from metrics.exports.boards import EXPORTS
+from metrics.exports.boards.tables import paper_table
 from metrics.exports.formats import FORMATS
 from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import (
     ARRANGE,
     BOARD,
     COLUMNS,
+    DECIMALS,
     ENTRIES,
     FILTER,
     MEASURE_NAMES,
     ORDER,
+    ROWS,
     SCORES,
     SORT,
     STATISTICS,
@@ -28,7 +33,7 @@ from metrics.questions.declared import (
     VIEW,
 )
 from metrics.questions.saved_views import board_parameters
-from metrics.services.boards.board_question import BoardQuery
+from metrics.services.boards.board_question import BoardQuery, FileQuery
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.standings import read_standings
@@ -79,6 +84,8 @@ class LeaderboardExport(APIView):
             VERSIONS,
             ENTRIES,
             SCORES,
+            ROWS,
+            DECIMALS,
             *STATISTICS,
             VIEW,
         ],
@@ -93,7 +100,15 @@ class LeaderboardExport(APIView):
 
             board = read_whole_board(collection=test_collection, query=query)
             standings = read_standings(board=board, query=statistics) if statistics else None
-            table = EXPORTS[kind](test_collection, board, standings)
+            # A saved view has the rows of its page.
+            if request.query_params.get("limit"):
+                board = replace(board, rows=board.rows[: query.limit])
+
+            if EXPORTS[kind] is paper_table:
+                decimals = FileQuery.read(parameters).decimals
+                table = paper_table(test_collection, board, standings, decimals)
+            else:
+                table = EXPORTS[kind](test_collection, board, standings)
 
             return test_collection.slug, FORMATS[kind].content(table)
 

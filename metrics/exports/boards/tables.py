@@ -18,6 +18,7 @@ from metrics.exports.comparisons.words import (
 )
 from metrics.exports.table import Column, Row, Table
 from metrics.services.boards import leaderboard
+from metrics.services.boards.board_question import DECIMALS
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.entries import OFFICIAL
 from metrics.services.boards.leaderboard import EntryCounts, Leaderboard
@@ -179,10 +180,16 @@ def _inputs(standings: Standings) -> dict[str, Any]:
     }
 
 
-def paper_table(collection: Collection, board: Leaderboard, standings: Standings | None) -> Table:
+def paper_table(
+    collection: Collection,
+    board: Leaderboard,
+    standings: Standings | None,
+    decimals: int = DECIMALS,
+) -> Table:
     """Build the table of the runs under the current judgements, with a column for each measure.
 
-    The measure that sorts has marks. Runs on fewer topics come last, without a rank.
+    The measure that sorts has marks. Runs on fewer topics come last, without a rank. `decimals` are
+    those of means; counts have none.
     """
     rows = [row for row in board.rows if row.current]
     names = names_of([row.run for row in rows])
@@ -201,7 +208,7 @@ def paper_table(collection: Collection, board: Leaderboard, standings: Standings
         columns.append(Column("tier", "Tier"))
 
     best = best_means(rows, board.measures)
-    values = [_paper_row(board, row, names[row.run], best, standings) for row in rows]
+    values = [_paper_row(board, row, names[row.run], best, standings, decimals) for row in rows]
     notes = _notes(collection, board, standings, rows, names)
 
     return Table(collection.slug, columns, values, notes)
@@ -213,6 +220,7 @@ def _paper_row(
     name: str,
     best: dict[str, tuple[str, int]],
     standings: Standings | None,
+    decimals: int,
 ) -> Row:
     standing = standings.of(row.evaluation.pk) if standings else None
     mark = (standing and standing.baseline and standing.baseline.mark) or ""
@@ -224,6 +232,8 @@ def _paper_row(
         if measure.definition.aggregate is Aggregate.SUM and cell.value is not None:
             # Counts are whole numbers, as trec_eval prints them.
             cell = replace(cell, value=round(cell.value))
+        elif decimals != DECIMALS and cell.value is not None:
+            cell = replace(cell, text=f"{cell.value:.{decimals}f}")
 
         cells.append(replace(cell, mark=mark if measure == board.sort else ""))
 

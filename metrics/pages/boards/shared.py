@@ -40,6 +40,7 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
     paging = Paging(question.offset, question.limit, board.total)
     context: dict[str, Any] = {
         "query": query,
+        "qrels": board.qrels,
         "board": {"board": board, "paging": paging, "own_teams": set()},
         "exports": shared_files(link, EXPORTS),
     }

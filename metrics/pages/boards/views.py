@@ -3,10 +3,11 @@ runs."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -15,6 +16,7 @@ from django.utils import timezone
 from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import EvalHubError, MeasureError
+from metrics.engine.measures.grammar import parse_measure
 from metrics.exports.boards import EXPORTS
 from metrics.exports.boards.citation import Citation
 from metrics.exports.formats import FORMATS
@@ -34,11 +36,11 @@ from metrics.pages.shares import share_address
 from metrics.questions.answer_cache import all_without_runs, cached_page, of_visible_collection
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.services.boards.board_question import BoardQuery
-from metrics.services.boards.leaderboard import read_leaderboard
+from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
-from metrics.services.question import measure_in, measures_in, run_id_in
-from metrics.tables import Paging, level_lines
+from metrics.services.question import MAX_LIMIT, measure_in, measures_in, run_id_in
+from metrics.tables import Paging, figure, level_lines
 from runs.errors import InvalidInput
 from runs.models import Collection, Team, can_see_scores
 from runs.parameters import choice_in
@@ -52,6 +54,10 @@ _WAITING = ("evaluating", "queued")
 CHARTS = ("none", "means", "scatter")
 # The means of more runs are drawn in a chart that grows with its rows.
 _FEW_ROWS = 15
+# In the picture of a link to the page.
+_PREVIEWED = 10
+# In the form of a LaTeX table.
+_LATEX_ROWS = 10
 # The parameters of the page: the leaderboard's, columns to add, chosen runs, the chart with its
 # measures, a saved view to open, and the one that was opened.
 _OWN = ("select", "chart", "x", "y", "opened")
@@ -125,6 +131,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
             "leaderboard", collection=slug, query=context["views"].query
         )
         context["citation"] = _citation(request, collection, context)
+        context["preview"] = _preview(request, collection, context["board"]["board"])
 
     return render(request, "metrics/collection.html", context, status=status)
 
@@ -204,7 +211,9 @@ def _context(
         context["selection"] = read_selection(context["board"]["board"], query)
         status = max(status, add_table(context, query, at_once=at_once))
         if "statistics_question" in context:
-            context["exports"] = _exports(collection, query, context["statistics_question"])
+            question = context["statistics_question"]
+            context["exports"] = _exports(collection, query, question)
+            context["latex"] = _latex_form(collection, query, question, context["board"]["board"])
 
         fill(context, "chart", _chart, request, collection, query, context)
         chosen = query.get("chart") or "none"
@@ -343,6 +352,30 @@ def _chart(
     return PageFigure(figure, "collection-chart", {"collection": collection.slug}, parameters, size)
 
 
+def _preview(request: HttpRequest, collection: Collection, board: Leaderboard) -> dict[str, str]:
+    """Return what programs show for a link to the page: a description and the address of a picture.
+
+    They have no account: others than public leaderboards have no picture.
+    """
+    description = f"{board.ranked:,} runs ranked by {board.sort.name} on {board.topics:,} topics."
+    best = next((row for row in board.rows if row.rank == 1), None)
+    if best:
+        mean = figure(board.sort, best.values[board.sort.name][0])
+        description += f" Best: {best.run.tag}, {mean}."
+
+    image = ""
+    if (
+        best
+        and can_see_scores(AnonymousUser(), collection)
+        and collection.visibility == Collection.Visibility.PUBLIC
+    ):
+        names = {"collection": collection.slug, "chart": "means", "form": "png"}
+        address = reverse("collection-chart", kwargs=names)
+        image = request.build_absolute_uri(f"{address}?limit={_PREVIEWED}")
+
+    return {"description": description, "image": image}
+
+
 def _citation(request: HttpRequest, collection: Collection, context: dict[str, Any]) -> Citation:
     """Return a BibTeX entry of the leaderboard as it is today."""
     query, board = context["views"].query, context["board"]["board"]
@@ -351,21 +384,63 @@ def _citation(request: HttpRequest, collection: Collection, context: dict[str, A
     return Citation(collection, board.qrels, board.sort, address, timezone.now().date())
 
 
+@dataclass(frozen=True)
+class LatexForm:
+    """The form of a LaTeX table: the measures to choose from, whether each is on the page, and the
+    parameters that the form keeps."""
+
+    action: str
+    rows: int
+    most: int
+    measures: list[tuple[str, bool]]
+    kept: list[tuple[str, str]]
+
+
+def _latex_form(
+    collection: Collection, query: Query, question: StandingsQuery | None, board: Leaderboard
+) -> LatexForm:
+    names = [measure.name for measure in board.measures]
+    own = [parse_measure(name, collection.documents).name for name in collection.measures]
+    parameters = _file_parameters(collection, query, question)
+    # Without the measure that ranks the runs, the first of the others would.
+    parameters["sort"] = board.sort.name
+
+    return LatexForm(
+        action=reverse("leaderboard-export", args=[collection.slug, "tex"]),
+        rows=min(_LATEX_ROWS, board.ranked),
+        most=MAX_LIMIT,
+        measures=[(name, name in names) for name in dict.fromkeys([*names, *own])],
+        kept=[(name, text) for name, text in parameters.items() if text and name != "measures"],
+    )
+
+
+def _file_parameters(
+    collection: Collection, query: Query, question: StandingsQuery | None
+) -> dict[str, str | None]:
+    """Return the parameters of the API for all rows of the leaderboard."""
+    parameters: dict[str, str | None] = {
+        **with_shown_measures(collection, query),
+        **dict.fromkeys((*_OWN, "limit", "offset")),
+    }
+
+    # The API computes only the statistics that are named.
+    if question is None:
+        parameters |= {"statistics": None, **dict.fromkeys(HOW_MADE)}
+    else:
+        parts = [part for part in question.parts if part != "baseline"]
+        parameters["statistics"] = ",".join(parts)
+
+    return parameters
+
+
 def _exports(
     collection: Collection, query: Query, question: StandingsQuery | None
 ) -> list[tuple[str, str]]:
     """Return title and address of each other format of the leaderboard."""
-    query = {**with_shown_measures(collection, query), **dict.fromkeys(_OWN, "")}
-    # The API computes only the statistics that are named.
-    statistics: dict[str, str | None] = {}
-
-    if question is None:
-        statistics = {"statistics": None, **dict.fromkeys(HOW_MADE)}
-    else:
-        statistics["statistics"] = ",".join(part for part in question.parts if part != "baseline")
-
-    page_address = query_string(query, **statistics)
-    whole = query_string(query, **statistics, offset=None, limit=None)
+    parameters = _file_parameters(collection, query, question)
+    whole = query_string({}, **parameters)
+    pages = {name: query.get(name) for name in ("limit", "offset")}
+    page_address = query_string({}, **(parameters | pages))
     files = [
         (FORMATS[kind].title, reverse("leaderboard-export", args=[collection.slug, kind]) + whole)
         for kind in EXPORTS
@@ -376,5 +451,5 @@ def _exports(
     return [
         ("JSON", reverse("leaderboard", args=[collection.slug]) + page_address),
         *files,
-        ("values of all runs by topic (CSV)", by_topic),
+        ("Values by topic (CSV)", by_topic),
     ]

@@ -192,7 +192,6 @@ def run_topics_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             "other": RunField(
                 "other", others, query["other"], more=len(others) >= _OTHERS_NAMED, none="none"
             ),
-            "value_exports": _value_exports(run, query),
         }
         status = max(
             status,
@@ -310,6 +309,7 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
             "names": [
                 f"{team}/{tag}" for _, tag, team in comparable_runs(evaluation, _OTHERS_NAMED, "")
             ],
+            "exports": _value_exports(run, query),
             "share": share_address(
                 "run",
                 run=str(run.pk),

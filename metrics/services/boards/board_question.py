@@ -66,6 +66,8 @@ from runs.models import Collection, Phase, Qrels
 
 # The code and reason of a run that is shown among others without a rank.
 NOT_COMPETING = ("not_competing", "it does not compete")
+# Of means in tables for readers.
+DECIMALS = 4
 # Evaluations of others among those of a leaderboard, as a multiple of its own, that are read with
 # them.
 _DENSE = 2
@@ -247,6 +249,15 @@ class BoardQuery(Question):
             and self.versions == ALL
             and not (self.among and self.among.shown is not None)
         )
+
+
+@dataclass(frozen=True)
+class FileQuery(Question):
+    """How a leaderboard is written to a file."""
+
+    decimals: int = parameter(
+        Integer(f"of means, in md and tex; default: {DECIMALS}", default=DECIMALS, low=1, high=6)
+    )
 
 
 def qrels_version(collection: Collection, version: int) -> Qrels:
