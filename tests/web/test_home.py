@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -90,3 +91,29 @@ def test_the_header_marks_its_section_and_the_icon_has_its_usual_address(
     assert '/collections/" aria-current="true">Leaderboards' in page(Client(), "/collections/lab/")
     assert '/campaigns/" aria-current="page">Campaigns' in page(Client(), "/campaigns/")
     assert Client().get("/favicon.ico")["Location"].endswith(".svg")
+
+
+def test_a_public_leaderboard_has_a_picture_for_links_to_it(
+    scored: Collection, alice: User
+) -> None:
+    html = page(Client(), "/collections/lab/")
+    description = re.search(r'<meta name="description" content="([^"]*)"', html)
+    assert description
+    assert re.match(r"5 runs ranked by AP on 12 topics\. Best: r\d, 0\.\d{4}\.", description[1])
+    picture = re.search(r'<meta property="og:image" content="http://testserver([^"]*)"', html)
+    assert picture
+    assert Client().get(picture[1])["Content-Type"] == "image/png"
+
+    Collection.objects.update(visibility="team")
+    browser = Client()
+    browser.force_login(alice)
+    html = page(browser, "/collections/lab/")
+    assert ("og:description" in html, "og:image" in html) == (True, False)
+
+
+def test_own_runs_are_marked_where_others_are(scored: Collection, alice: User, bob: User) -> None:
+    browser = Client()
+    browser.force_login(alice)
+    assert ">yours<" not in page(browser, "/collections/lab/")
+    Run.objects.filter(tag="r0").update(team=bob.personal_team)
+    assert page(browser, "/collections/lab/").count(">yours<") == 4

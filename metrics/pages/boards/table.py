@@ -98,7 +98,8 @@ class BoardTable(table.Table):
     is the baseline, which stays in sight below the header, and `baseline` its tag and mean. The
     intervals are drawn between the two ends of `scale`, `zero` is the x position of the baseline's
     mean there, and `cut` is a note on the intervals that are cut. `own_team` is the reader's team
-    if all rows are its runs, and otherwise empty: then each row names its team. `pins` is the
+    if all rows are its runs, and otherwise empty: then each row names its team. The reader's runs
+    are marked (`marks_own`) if the table has others, too. `pins` is the
     address for pinning a run, up to its id.
     """
 
@@ -116,6 +117,7 @@ class BoardTable(table.Table):
     zero: str
     cut: str
     own_team: str
+    marks_own: bool
     unpinned: str
     pins: str
     with_best: bool
@@ -211,6 +213,7 @@ def board_table(
         scale=scale,
         zero=zero,
         cut=cut_note(standings.intervals, board.sort) if standings else "",
+        marks_own=any(row.mine for row in rows) and not all(row.mine for row in rows),
         own_team=mine.pop() if len(mine) == 1 and all(row.mine for row in rows) else "",
         unpinned=unpinned,
         pins=f"{unpinned}{'&' if len(unpinned) > 1 else ''}baseline=",
