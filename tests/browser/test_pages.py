@@ -287,7 +287,7 @@ def test_a_long_comparison_is_left_to_a_worker_and_found_again(
         page.goto(f"{address(site, 'long-comparison')}&seed={int(scripts)}")
         expect(page.get_by_role("heading", name="How to report this")).to_be_visible()
         identity = urlsplit(stored).path.rstrip("/").rsplit("/", 1)[-1]
-        expect(page.get_by_role("link", name="JSON", exact=True)).to_have_attribute(
+        expect(page.locator(".page-actions a", has_text="API (JSON)")).to_have_attribute(
             "href", f"/api/v1/comparisons/{identity}/"
         )
     context.close()
