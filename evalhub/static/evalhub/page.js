@@ -175,14 +175,17 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     return;
   }
   const from = detail.requestConfig.elt.closest("thead, form, .paging");
-  const open = [...document.querySelectorAll("#leaderboard details[id][open]")].map(({ id }) => id);
+  const open = [...document.querySelectorAll("#leaderboard :is(details[id][open], .fold:checked)")].map(({ id }) => id);
   const runs = choosing() && new Map(chosen().map((field) => [field.value, field.dataset.name]));
   place = { toTop: from && board.getBoundingClientRect().top < 0, open, runs };
 });
 
 document.addEventListener("htmx:afterSwap", () => {
   if (!place) return;
-  for (const id of place.open) document.getElementById(id)?.setAttribute("open", "");
+  for (const id of place.open) {
+    const opened = document.getElementById(id);
+    if (opened) opened[opened.matches(".fold") ? "checked" : "open"] = true;
+  }
   if (place.runs) choose(place.runs);
   else tellChosen();
   if (place.toTop) document.getElementById("board").scrollIntoView();
