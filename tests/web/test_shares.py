@@ -493,5 +493,8 @@ def test_readers_of_a_link_see_a_part_of_what_its_maker_sees(people: People, hid
         assert kept_back & set(shown) == ({"k1"} if fields.get("query") == kept else set()), fields
         # Who reads the page is not asked anything, and makes nothing run.
         html = ours.content.decode()
+        if fields["kind"] == "leaderboard":
+            assert "qrels v1" in html.partition("<h1")[2].partition("</h1>")[0]
+            assert ("the filter <code>tag:good</code>" in html) == ("query" in fields)
         assert not re.findall(r"<(?:form|input|button|script|textarea|select)\b|hx-", html), fields
         assert not ours.cookies, fields
