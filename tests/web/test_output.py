@@ -182,7 +182,7 @@ def test_what_breaks_says_nothing_of_the_inside(
         raise ZeroDivisionError("secret /srv/path SELECT")
 
     monkeypatch.setattr("runs.api.collections.collections.collections_of", explode)
-    monkeypatch.setattr("runs.web.views.collections_of", explode)
+    monkeypatch.setattr("metrics.pages.home.collections_of", explode)
     client = Client(raise_request_exception=False)
     answer = client.get("/api/v1/collections/")
     assert (answer.status_code, answer["Content-Type"]) == (500, "application/problem+json")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -16,7 +15,6 @@ from django.utils import timezone
 from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import EvalHubError, MeasureError
-from metrics.engine.measures.grammar import parse_measure
 from metrics.exports.boards import EXPORTS
 from metrics.exports.boards.citation import Citation
 from metrics.exports.formats import FORMATS
@@ -211,9 +209,9 @@ def _context(
         context["selection"] = read_selection(context["board"]["board"], query)
         status = max(status, add_table(context, query, at_once=at_once))
         if "statistics_question" in context:
-            question = context["statistics_question"]
-            context["exports"] = _exports(collection, query, question)
-            context["latex"] = _latex_form(collection, query, question, context["board"]["board"])
+            parameters = _file_parameters(collection, query, context["statistics_question"])
+            context["exports"] = _exports(collection, query, parameters)
+            context["latex"] = _latex_form(collection, parameters, context["board"]["board"])
 
         fill(context, "chart", _chart, request, collection, query, context)
         chosen = query.get("chart") or "none"
@@ -355,7 +353,8 @@ def _chart(
 def _preview(request: HttpRequest, collection: Collection, board: Leaderboard) -> dict[str, str]:
     """Return what programs show for a link to the page: a description and the address of a picture.
 
-    They have no account: others than public leaderboards have no picture.
+    They have no account, and neither has the reader for whom the picture is named: it is theirs to
+    see.
     """
     description = f"{board.ranked:,} runs ranked by {board.sort.name} on {board.topics:,} topics."
     best = next((row for row in board.rows if row.rank == 1), None)
@@ -364,11 +363,7 @@ def _preview(request: HttpRequest, collection: Collection, board: Leaderboard) -
         description += f" Best: {best.run.tag}, {mean}."
 
     image = ""
-    if (
-        best
-        and can_see_scores(AnonymousUser(), collection)
-        and collection.visibility == Collection.Visibility.PUBLIC
-    ):
+    if best and not request.user.is_authenticated:
         names = {"collection": collection.slug, "chart": "means", "form": "png"}
         address = reverse("collection-chart", kwargs=names)
         image = request.build_absolute_uri(f"{address}?limit={_PREVIEWED}")
@@ -386,31 +381,26 @@ def _citation(request: HttpRequest, collection: Collection, context: dict[str, A
 
 @dataclass(frozen=True)
 class LatexForm:
-    """The form of a LaTeX table: the measures to choose from, whether each is on the page, and the
-    parameters that the form keeps."""
+    """The form of a LaTeX table: the measures to choose from, and the parameters that it keeps."""
 
     action: str
     rows: int
     most: int
-    measures: list[tuple[str, bool]]
+    measures: list[str]
     kept: list[tuple[str, str]]
 
 
 def _latex_form(
-    collection: Collection, query: Query, question: StandingsQuery | None, board: Leaderboard
+    collection: Collection, parameters: dict[str, str | None], board: Leaderboard
 ) -> LatexForm:
-    names = [measure.name for measure in board.measures]
-    own = [parse_measure(name, collection.documents).name for name in collection.measures]
-    parameters = _file_parameters(collection, query, question)
     # Without the measure that ranks the runs, the first of the others would.
-    parameters["sort"] = board.sort.name
-
+    parameters = {**parameters, "sort": board.sort.name, "measures": None}
     return LatexForm(
         action=reverse("leaderboard-export", args=[collection.slug, "tex"]),
         rows=min(_LATEX_ROWS, board.ranked),
         most=MAX_LIMIT,
-        measures=[(name, name in names) for name in dict.fromkeys([*names, *own])],
-        kept=[(name, text) for name, text in parameters.items() if text and name != "measures"],
+        measures=[measure.name for measure in board.measures],
+        kept=[(name, text) for name, text in parameters.items() if text],
     )
 
 
@@ -434,10 +424,9 @@ def _file_parameters(
 
 
 def _exports(
-    collection: Collection, query: Query, question: StandingsQuery | None
+    collection: Collection, query: Query, parameters: dict[str, str | None]
 ) -> list[tuple[str, str]]:
     """Return title and address of each other format of the leaderboard."""
-    parameters = _file_parameters(collection, query, question)
     whole = query_string({}, **parameters)
     pages = {name: query.get(name) for name in ("limit", "offset")}
     page_address = query_string({}, **(parameters | pages))
