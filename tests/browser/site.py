@@ -52,6 +52,7 @@ class Site:
         run, other = list(self.runs.values())[:2]
         return {
             "home": "/",
+            "collections": "/collections/",
             "leaderboard": "/collections/open/",
             "leaderboard-columns": "/collections/open/?columns=param:bm25.k1,param:model,cost:latency_ms&"
             "arrange=-param:bm25.k1",

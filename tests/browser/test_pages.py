@@ -13,7 +13,7 @@ from tests.browser.site import ADMIN, PASSWORD, Site
 from tests.browser.visits import PHONE, address, faults_of_access, watched
 
 OPEN = (
-    "home", "leaderboard", "leaderboard-columns", "parameters", "comparison", "two-runs", "long-comparison",
+    "home", "collections", "leaderboard", "leaderboard-columns", "parameters", "comparison", "two-runs", "long-comparison",
     "stored-comparison", "what-if", "blind", "empty", "run", "run-paired", "ranking", "run-stale",
     "run-curves", "run-made", "run-files",
     "sessions", "session-set", "session", "measures", "measure", "login", "not-found", "campaigns", "campaign",

@@ -357,7 +357,7 @@ def _preview(request: HttpRequest, collection: Collection, board: Leaderboard) -
     see.
     """
     description = f"{board.ranked:,} runs ranked by {board.sort.name} on {board.topics:,} topics."
-    best = next((row for row in board.rows if row.rank == 1), None)
+    best = board.rows[0] if board.rows and board.rows[0].rank == 1 else None
     if best:
         mean = figure(board.sort, best.values[board.sort.name][0])
         description += f" Best: {best.run.tag}, {mean}."
