@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import cast
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.urls import reverse
 from rest_framework.request import Request
@@ -39,13 +39,9 @@ class ExampleCollection(FormPage):
         if not is_staff(user):
             raise Http404("there is nothing at this address")
 
-        try:
+        # A conflict: it was loaded before, or is being loaded by another request.
+        with suppress(Conflict):
             load_example(user=user, origin=origin_of(request))
-        except Conflict:
-            # It was loaded before, or is being loaded by another request.
-            pass
-        else:
-            messages.success(request._request, "Example collection loaded.")
 
         return see(request, reverse("collection-page", args=[_SLUG]))
 
