@@ -39,7 +39,7 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
         "stale": evaluation.is_stale,
         "means": run_means(run, evaluation, query),
         "values": run_values(run, evaluation, query),
-        "value_exports": shared_files(link, RUN_VALUE_EXPORTS),
+        "exports": shared_files(link, RUN_VALUE_EXPORTS),
     }
 
     charts = []
