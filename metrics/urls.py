@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from metrics.pages import home, scripts, shared, shares
+from metrics.pages import home, shared, shares
 from metrics.pages.boards import saved_views, what_if
 from metrics.pages.boards import views as boards
 from metrics.pages.comparisons import design, judgements, orders
@@ -109,5 +109,4 @@ urlpatterns: list[URLPattern] = [
     path("measures/", measures.measures_page, name="measures-page"),
     path("measures/suggestions/", measures.measure_suggestions, name="measure-suggestions"),
     path("measures/<str:measure>/", measures.measure_page, name="measure-page"),
-    path("scripts/vega-<slug:name>.js", scripts.vega_script, name="vega-script"),
 ]

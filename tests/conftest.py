@@ -184,7 +184,6 @@ def quick_services() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", search_once)
-        patch.setattr("metrics.charts.bundle._build_bundle", lambda: b"window.vegaEmbed = null;")
         patch.setattr("evalhub.management.commands.fsck.abandoned_folders", list)
         yield
 

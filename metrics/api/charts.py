@@ -36,7 +36,7 @@ from metrics.questions.parameters import query_of
 from metrics.questions.values import evaluation_in
 from metrics.services.work import begin_drawing
 from runs.models import Collection
-from runs.parameters import choice_in, flag_in
+from runs.parameters import choice_in
 from runs.web.access import scored_collection, scored_run
 from runs.web.parameters import refusals
 
@@ -46,7 +46,6 @@ _CACHE_SECONDS = 600
 CHART_PARAMETERS = (
     parameter("theme", "colours; default: light", choices=tuple(PALETTES)),
     parameter("size", "default: column", choices=tuple(SIZES)),
-    parameter("live", "true: with what only a pointer can use, for json", OpenApiTypes.BOOL),
 )
 CHART_RESPONSES = {
     (200, form.content_type.partition(";")[0]): OpenApiResponse(OpenApiTypes.BINARY)
@@ -149,7 +148,6 @@ def look_in(query: Mapping[str, str]) -> Look:
     return Look(
         theme=choice_in(query, "theme", tuple(PALETTES)) or "light",
         size=choice_in(query, "size", tuple(SIZES)) or "column",
-        live=flag_in(query, "live"),
     )
 
 

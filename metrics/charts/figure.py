@@ -72,11 +72,6 @@ class Figure:
     def draw(self, look: Look) -> Any:
         return self.drawing(replace(look, grown=self.height(look)))
 
-    def sides(self, size: str) -> tuple[int, int]:
-        """Return width and height of the picture of this size."""
-        look = Look(size=size)
-        return look.width, self.height(look)
-
     def drawn_from(
         self,
         collection: Collection,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from metrics.charts.text import shortened, shortened_names, width_of, wrapped
 # More points than these have no intervals.
 MOST_INTERVALS = 30
 
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Palette:
     text: str
     faint: str
     grid: str
+    ground: str
     run: str
     ideal: str
     other: str
@@ -43,7 +44,7 @@ class Palette:
 
 PALETTES = {
     "light": Palette(
-        text="#1c2430", faint="#566171", grid="#e3e7ec",
+        text="#1c2430", faint="#566171", grid="#e3e7ec", ground="#ffffff",
         run="#1f5fbf", ideal="#8a5a00", other="#a3271f",
         levels=("#9dbfee", "#5c93dd", "#1f5fbf", "#123c7c"),
         losses=("#efb5af", "#d4675e", "#a3271f"),
@@ -51,7 +52,7 @@ PALETTES = {
                  "#8c8eca", "#9c1404", "#a38855", "#00021e"),
     ),
     "dark": Palette(
-        text="#e6e9ee", faint="#9aa5b4", grid="#2c3440",
+        text="#e6e9ee", faint="#9aa5b4", grid="#2c3440", ground="#191f27",
         run="#7fb0ff", ideal="#e0b050", other="#ff9a90",
         levels=("#2f5488", "#4f7fc4", "#7fb0ff", "#cfe1ff"),
         losses=("#6b3733", "#bd665d", "#ff9a90"),
@@ -59,6 +60,24 @@ PALETTES = {
                  "#7360d3", "#d62504", "#eff217", "#d0fffe"),
     ),
 }  # fmt: skip
+
+
+def _variables(palette: Palette) -> Palette:
+    """Return the variables of the style sheet for these colours, such as `--chart-levels-1`."""
+    variables: dict[str, Any] = {}
+    for part in fields(palette):
+        value, name = getattr(palette, part.name), f"--chart-{part.name}"
+        if isinstance(value, str):
+            variables[part.name] = f"var({name})"
+        else:
+            variables[part.name] = tuple(f"var({name}-{at})" for at in range(1, len(value) + 1))
+
+    return Palette(**variables)
+
+
+# A chart in a page is drawn once, for light and dark.
+PAGE = "page"
+_PAGE_PALETTE = _variables(PALETTES["light"])
 # Sizes of letters, in pixels.
 _TITLE, _TITLE_NARROW, _SUBTITLE, _SUBTITLE_NARROW, _LEGEND, _AXIS_TITLE = 15, 13, 13, 12, 12, 13
 # Of a legend: the room before its entries and at the letters of each, and the height of a row.
@@ -76,8 +95,6 @@ SHAPES = (
     "triangle-right",
     "triangle-left",
 )
-# A live chart may have less width than its picture: a window need not be a full page wide.
-_LIVE_SHARE = 0.8
 # Width and height of the whole picture, in pixels, where its rows need no more height: on paper,
 # across a page, for two in a row, on a phone; for a row of each of many runs, on paper and on a
 # phone, and of some runs.
@@ -89,19 +106,24 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Look:
-    """One way to draw a chart: a palette, a size, and whether it answers the pointer (`live`).
+    """One way to draw a chart: a palette, a size, and whether its marks lead to pages (`linked`).
 
     `grown` is the height of a chart that needs another one than that of its size.
     """
 
     theme: str = "light"
     size: str = "column"
-    live: bool = False
+    linked: bool = False
     grown: int | None = None
 
     @property
     def palette(self) -> Palette:
-        return PALETTES[self.theme]
+        return _PAGE_PALETTE if self.theme == PAGE else PALETTES[self.theme]
+
+    @property
+    def link(self) -> dict[str, str]:
+        """Return the channel by which marks lead to the `address` of their row, if they do."""
+        return {"href": "address:N"} if self.linked else {}
 
     @property
     def width(self) -> int:
@@ -114,7 +136,7 @@ class Look:
     @property
     def room(self) -> float:
         """Return the width that texts may count on."""
-        return (self.width - 24) * (_LIVE_SHARE if self.live else 1.0)
+        return self.width - 24.0
 
     @property
     def plot(self) -> tuple[float, float]:
@@ -185,14 +207,12 @@ def data(rows: Iterable[dict[str, Any]]) -> Any:
 
 def layered_chart(layers: list[Any], look: Look, title: str, subtitle: str) -> Any:
     """Combine layers into a chart of the look's size and colours, with a title."""
-    # A live chart is as wide as its container.
-    width: Any = "container" if look.live else look.width
     size, small = (_TITLE_NARROW, _SUBTITLE_NARROW) if look.narrow else (_TITLE, _SUBTITLE)
     heading = alt.TitleParams(
         wrapped(title, look.room, size, bold=True), subtitle=wrapped(subtitle, look.room, small)
     )
 
-    return alt.layer(*layers, width=width, height=look.height, title=heading).configure(
+    return alt.layer(*layers, width=look.width, height=look.height, title=heading).configure(
         **_config(look)
     )
 
@@ -261,6 +281,15 @@ def named_dashes(
 
     scale = alt.Scale(domain=names, range=dashes)
     return alt.StrokeDash("line:N", scale=scale, sort=None, legend=_legend(names, look))
+
+
+def named_series(names: list[str], look: Look) -> dict[str, Any]:
+    """Return a colour for each of up to eight names, and dashes, then dots, for those beyond."""
+    colours = look.palette.systems
+    size = len(colours)
+    repeated = [colours[place % size] for place in range(len(names))]
+    dashes = named_dashes(names, names[size : 2 * size], look, dotted=names[2 * size :])
+    return {"color": named_colours(names, repeated, look), "strokeDash": dashes}
 
 
 def named_shapes(names: list[str], colours: list[str], look: Look) -> tuple[Any, Any]:
@@ -337,7 +366,7 @@ def _config(look: Look) -> dict[str, Any]:
 
     return {
         "background": "transparent",
-        "font": _FONT,
+        "font": FONT,
         "axis": axis,
         # Room between the numbers and the title of an axis in any font.
         "axisLeft": {"minExtent": 36},

@@ -1,22 +1,26 @@
-"""A chart as a file: Vega-Lite for pages, SVG, PNG and PDF for other uses, its table as CSV."""
+"""A chart as SVG in a page, and as a file: SVG, PNG, PDF, Vega-Lite, and its table as CSV."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from html import escape
 from typing import Any
 
 import altair as alt
 import vl_convert
+from django.core.cache import cache
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look
+from metrics.charts.look import PAGE, Look
+from metrics.charts.marks import described, titled
+from metrics.services.work import begin_drawing
 from runs.formats.comma_separated import write_csv
 
+_CACHE_SECONDS = 600
 _PAPER_PPI = 300
 # A CSS pixel is 1/96 of an inch; vl-convert takes it for 1/72.
 _PIXEL = 72 / 96
@@ -41,14 +45,37 @@ def specification(figure: Figure, look: Look) -> dict[str, Any]:
     # To check a chart against Altair's schema takes longer than to draw it; the tests do it.
     with alt.utils.schemapi.debug_mode(False):
         vega_lite: dict[str, Any] = figure.draw(look).to_dict(validate=False)
+
+    if not look.linked:
+        # A file leads to no page.
+        for part in (vega_lite, *vega_lite["layer"]):
+            for row in part.get("data", {}).get("values", ()):
+                row.pop("address", None)
+
     return vega_lite
 
 
+def render_inline(figure: Figure, size: str, *, linked: bool) -> str:
+    """Render a picture for a page, in the colours of its style sheet.
+
+    The same picture is not drawn again for a while.
+    """
+    vega_lite = described(specification(figure, Look(theme=PAGE, size=size, linked=linked)))
+    identity = json.dumps([vega_lite, figure.caption]).encode()
+    key = f"inline:{hashlib.sha256(identity).hexdigest()}"
+    svg: str | None = cache.get(key)
+    if svg is None:
+        begin_drawing()
+        svg = titled(vl_convert.vegalite_to_svg(vega_lite), figure.caption, inline=True)
+        cache.set(key, svg, _CACHE_SECONDS)
+
+    return svg
+
+
 def _svg(figure: Figure, look: Look) -> bytes:
-    """Render a picture with its caption as its description."""
-    svg: str = vl_convert.vegalite_to_svg(specification(figure, look))
-    end = svg.index(">") + 1
-    return f"{svg[:end]}<desc>{escape(figure.full_caption)}</desc>{svg[end:]}".encode()
+    """Render a picture with its caption as its description, and with a title for each mark."""
+    svg = vl_convert.vegalite_to_svg(described(specification(figure, look)))
+    return titled(svg, figure.full_caption, inline=False).encode()
 
 
 def _png(figure: Figure, look: Look) -> bytes:

@@ -11,9 +11,10 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.safestring import mark_safe
 
-from metrics.charts.bundle import BUNDLE_NAME
 from metrics.charts.figure import Figure
+from metrics.charts.rendering import render_inline
 from metrics.engine.errors import EvalHubError
 from metrics.exports.formats import FORMATS
 from metrics.exports.table import Table
@@ -153,8 +154,8 @@ def level_class(level: int | None) -> str:
 class PageFigure:
     """A chart in a page, with the addresses of its files by look and format.
 
-    `size` and `narrow` are its sizes on a screen and on a phone; a `live` chart answers the
-    pointer.
+    `size` and `narrow` are its sizes on a screen and on a phone; the marks of a `linked` chart lead
+    to pages.
     """
 
     figure: Figure
@@ -163,7 +164,7 @@ class PageFigure:
     query: Mapping[str, str]
     size: str = "column"
     narrow: str = "narrow"
-    live: bool = True
+    linked: bool = True
 
     def address(self, form: str, **look: str) -> str:
         path = reverse(
@@ -173,32 +174,12 @@ class PageFigure:
         return f"{path}?{query}" if query else path
 
     @property
-    def pictures(self) -> list[tuple[str, str, int, int]]:
-        """Return the images: media query, address, width and height.
-
-        The last one has no media query: it is for all other screens and for printing.
-        """
-        narrow, dark = "(max-width: 40rem)", "(prefers-color-scheme: dark)"
-        variants = (
-            (f"screen and {dark} and {narrow}", "dark", self.narrow),
-            (f"screen and {dark}", "dark", self.size),
-            (f"screen and {narrow}", "light", self.narrow),
-            ("", "", self.size),
-        )
-
-        sides = {size: self.figure.sides(size) for size in (self.narrow, self.size)}
+    def drawings(self) -> list[tuple[str, str]]:
+        """Return the class and the SVG of each drawing; the style sheet shows one of them."""
         return [
-            (media, self.address("svg", theme=theme, size=size), *sides[size])
-            for media, theme, size in variants
+            (kind, mark_safe(render_inline(self.figure, size, linked=self.linked)))  # noqa: S308 -- titled() writes it
+            for kind, size in (("wide", self.size), ("narrow", self.narrow))
         ]
-
-    @property
-    def specification(self) -> str:
-        return self.address("json", live="true")
-
-    @property
-    def script(self) -> str:
-        return reverse("vega-script", args=[BUNDLE_NAME])
 
     @property
     def files(self) -> list[tuple[str, str]]:
@@ -236,7 +217,7 @@ def shared_figure(
 ) -> PageFigure:
     """Return a chart of what a share link opens, with the link's addresses."""
     figure = figure if figure.source else figure.drawn_from(link.collection)
-    return PageFigure(figure, "shared-chart", {"share": link.key}, {}, size, narrow, live=False)
+    return PageFigure(figure, "shared-chart", {"share": link.key}, {}, size, narrow, linked=False)
 
 
 def shared_files(link: ShareLink, kinds: Iterable[str]) -> list[tuple[str, str]]:

@@ -11,6 +11,12 @@ from django.urls import reverse
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery
 from metrics.services.comparisons.stored import Answer
 from metrics.services.question import run_id_in
+from runs.models import Run
+
+
+def run_page(run: Run) -> str:
+    """Return the address of the page of a run."""
+    return reverse("run-page", args=[run.pk])
 
 
 def pair_address(answer: Answer, compared: Compared) -> str:

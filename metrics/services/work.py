@@ -41,6 +41,7 @@ class Work:
     places: ExitStack
     seconds: float = 0.0
     placed: bool = False
+    drawing: bool = False
     sizes: dict[int, int] = field(default_factory=dict)
 
 
@@ -123,13 +124,13 @@ def known_sizes() -> dict[int, int]:
 
 
 def begin_drawing() -> None:
-    """Declare that a chart is about to be drawn: many at once for one reader delay others.
+    """Declare that charts are about to be drawn: many at once for one reader delay others.
 
-    Raise LimitReached if as many are being drawn as a browser requests at once.
+    Raise LimitReached if as many requests draw as a browser sends at once.
     """
     keep_going()
     work, most = _WORK.get(), _DRAWN * settings.EVALHUB_DEAR_REQUESTS
-    if work is None or not most:
+    if work is None or work.drawing or not most:
         return
 
     account, address = work.asker()
@@ -140,6 +141,7 @@ def begin_drawing() -> None:
         )
         raise LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")
     work.places.enter_context(place)
+    work.drawing = True
 
 
 def _refusal(full: str, account: str | None, address: str, most: int) -> LimitReached | Unavailable:

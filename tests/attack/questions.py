@@ -228,7 +228,6 @@ DEAREST: dict[str, str] = {
     "measures": f"{_API}measures/",
     "measure": f"{_API}measures/alpha_nDCG/",
     "measure-page": "/measures/alpha_nDCG/",
-    "vega-script": "/scripts/vega-none.js",
     "me": f"{_API}me/",
     "teams": f"{_API}teams/?limit=200",
     "team-webhooks": f"{_API}teams/mallory/webhooks/?limit=200",

@@ -1,92 +1,64 @@
-"""Charts in a real browser: the pointer, the keys, links to topics."""
+"""Charts in a real browser: titles and links of marks, by pointer, by keys, by touch, without scripts."""
 
 from __future__ import annotations
 
-import re
+from typing import Literal
 
-from playwright.sync_api import BrowserContext, Page, expect
+import pytest
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.site import Site
 from tests.browser.visits import address, faults_of_access, watched
 
 
-def test_charts_answer_the_pointer_and_a_bar_leads_to_its_topic(
-    reader: BrowserContext, site: Site
-) -> None:
-    """Vega under the content security policy: no evaluation of code, no style of its own, no other host."""
-    with watched(reader, site) as seen:
-        seen.page.goto(address(site, "run"))
-        for chart in seen.page.locator("figure.chart").all():
-            chart.hover()
-            expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-            expect(chart.locator("picture")).to_be_hidden()
-        bars = seen.page.locator("figure.chart .live svg .mark-rect path")
-        bars.first.hover(force=True)
-        expect(seen.page.locator("#vg-tooltip-element")).to_be_visible()
-        chart = seen.page.locator("figure.chart").first
-        chart.locator(".live .mark-rect path").first.click()
-        expect(seen.page.get_by_role("heading", name="Ranking")).to_be_visible()
-
-
-def test_the_keys_go_through_a_chart(reader: BrowserContext, site: Site) -> None:
-    """Its points with the words of the tooltip, shown and said; to the topic of a bar, and out again."""
+def test_marks_have_titles_and_a_bar_leads_to_its_topic(reader: BrowserContext, site: Site) -> None:
+    """Under the content security policy: no script, no style of its own, no other host."""
     with watched(reader, site) as seen:
         page = seen.page
-        page.goto(address(site, "run-curves"))
-        change_line(page)
         page.goto(address(site, "run"))
-        chart = page.locator("figure.chart").first
-        drawing, said = chart.locator(".drawing"), chart.locator(".said")
-        drawing.focus()
-        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-        expect(drawing).to_be_focused()
-        expect(drawing).to_have_attribute(
-            "aria-label", re.compile("Arrow keys go through its points")
-        )
-        page.keyboard.press("ArrowRight")
-        expect(said).to_have_text(re.compile(r"^topic \d+, value \d\.\d{4}; 1 of 50$"))
-        expect(said).to_have_attribute("aria-live", "polite")
-        expect(page.locator("#vg-tooltip-element")).to_be_visible()
-        expect(page.locator("#vg-tooltip-element")).to_contain_text(
-            said.inner_text().split()[1].strip(",")
-        )
-        expect(chart.locator(".live .at")).to_have_count(1)
-        for key, place in (
-            ("ArrowRight", 2),
-            ("End", 50),
-            ("ArrowRight", 50),
-            ("ArrowLeft", 49),
-            ("Home", 1),
-        ):
-            page.keyboard.press(key)
-            expect(said).to_have_text(re.compile(f"; {place} of 50$"))
-        page.keyboard.press("Escape")
-        expect(said).to_have_text("")
-        expect(page.locator("#vg-tooltip-element")).to_be_hidden()
-        expect(chart.locator(".live .at")).to_have_count(0)
-        expect(drawing).not_to_be_focused()
-        # From where the chart was, the next in order.
+        for chart in page.locator("figure.chart").all():
+            expect(chart.locator(".wide svg")).to_be_visible()
+            expect(chart.locator(".narrow svg")).to_be_hidden()
+            assert chart.locator(".wide title").count() > 0
+        bars = page.locator("figure.chart .wide svg a")
+        assert faults_of_access(page) == []
+        bars.nth(1).hover()
+        topic = bars.nth(1).locator("title").text_content() or ""
+        bars.nth(1).click()
+        expect(page.get_by_role("heading", name="Ranking")).to_be_visible()
+        assert f"topic={topic.split()[1]}" in page.url
+
+
+def test_the_keys_reach_the_bars(reader: BrowserContext, site: Site) -> None:
+    with watched(reader, site) as seen:
+        page = seen.page
+        page.goto(address(site, "run"))
+        bars = page.locator("figure.chart .wide svg a")
+        bars.first.focus()
         page.keyboard.press("Tab")
-        expect(chart.locator("figcaption a").first).to_be_focused()
-        drawing.focus()
-        page.keyboard.press("ArrowRight")
-        expect(said).to_have_text(re.compile("; 1 of 50$"))
+        expect(bars.nth(1)).to_be_focused()
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name="Ranking")).to_be_visible()
 
 
-def change_line(page: Page) -> None:
-    """Go to another line of a chart by the keys, and back."""
-    chart = page.locator("figure.chart").filter(has=page.locator("img[src*='/curve.svg']")).first
-    drawing, said = chart.locator(".drawing"), chart.locator(".said")
-    drawing.focus()
-    expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    expect(said).to_have_text(re.compile(r"rank 2, "))
-    line = said.inner_text().split(",")[0]
-    page.keyboard.press("ArrowDown")
-    expect(said).to_have_text(re.compile(r"^line ideal, rank 2, "))
-    page.keyboard.press("ArrowUp")
-    expect(said).to_have_text(re.compile(f"^{re.escape(line)}, rank 2, "))
-    assert faults_of_access(page) == []
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_chart_answers_a_finger_without_scripts(
+    chromium: Browser, site: Site, scheme: Literal["light", "dark"]
+) -> None:
+    """In the colours of the page, with the same drawing for light and dark."""
+    context = chromium.new_context(
+        base_url=site.url,
+        viewport={"width": 390, "height": 844},
+        has_touch=True,
+        java_script_enabled=False,
+        color_scheme=scheme,
+    )
+    page = context.new_page()
+    page.goto(address(site, "run"))
+    bar = page.locator("figure.chart .narrow svg a").first
+    expect(bar.locator("path")).to_have_css(
+        "fill", {"light": "rgb(31, 95, 191)", "dark": "rgb(127, 176, 255)"}[scheme]
+    )
+    bar.tap()
+    expect(page.get_by_role("heading", name="Ranking")).to_be_visible()
+    context.close()

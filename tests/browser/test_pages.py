@@ -50,7 +50,6 @@ FITS = {
     "leaderboard", "leaderboard-columns", "comparison", "importance", "frontier", "what-if", "orders", "design",
     "judgements", "parameters", "topics",
 }  # fmt: skip
-NO_CHART = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 5"/>'
 SIDEWAYS = """() => [...document.querySelectorAll(".scroll, pre")]
     .filter(one => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1)
     .map(one => one.getAttribute("aria-label") || one.textContent.slice(0, 80))"""
@@ -82,12 +81,9 @@ def test_a_page_is_accessible_fits_a_phone_and_is_silent(
 def test_another_page_is_accessible_fits_a_phone_and_is_silent(
     session: BrowserContext, reader: BrowserContext, site: Site, name: str
 ) -> None:
-    """Loaded once, on a desk in dark colours, which becomes as narrow as a phone; without charts."""
+    """Loaded once, on a desk in dark colours, which becomes as narrow as a phone."""
     with watched(session if name in MORE_OWN else reader, site) as seen:
         page = seen.page
-        page.route(
-            "**/charts/**", lambda route: route.fulfill(content_type="image/svg+xml", body=NO_CHART)
-        )
         page.emulate_media(color_scheme="dark")
         page.goto(address(site, name))
         assert faults_of_access(page) == []
@@ -107,13 +103,10 @@ def test_a_page_works_without_scripts(plain: BrowserContext, site: Site, name: s
     with watched(plain, site) as seen:
         seen.page.goto(address(site, name))
         expect(seen.page.locator("h1")).to_be_visible()
-        # A chart takes no focus where there are no keys to go through it.
-        assert seen.page.locator(".drawing[tabindex]").count() == 0
         for summary in seen.page.locator("details:has(> figure.chart) > summary").all():
             summary.click()
-        for image in seen.page.locator("figure.chart img").all():
-            image.scroll_into_view_if_needed()
-            expect(image).to_be_visible()
+        for drawing in seen.page.locator("figure.chart .wide svg").all():
+            expect(drawing).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -152,10 +145,10 @@ def test_a_printed_page_has_charts_and_no_controls(reader: BrowserContext, site:
     with watched(reader, site) as seen:
         seen.page.goto(address(site, "run"), wait_until="networkidle")
         seen.page.emulate_media(media="print", color_scheme="dark")
-        expect(seen.page.locator("figure.chart img").first).to_be_visible()
+        drawing = seen.page.locator("figure.chart .wide svg").first
+        expect(drawing).to_be_visible()
+        expect(drawing.locator("path:has(> title)").first).to_have_css("fill", "rgb(31, 95, 191)")
         expect(seen.page.locator("form.ask").first).to_be_hidden()
-        source = seen.page.locator("figure.chart img").first.evaluate("image => image.currentSrc")
-        assert "theme=dark" not in source
         assert len(seen.page.pdf()) > 10_000
 
 
@@ -245,20 +238,14 @@ def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(
 def test_a_cell_of_the_heat_map_leads_to_its_pair(reader: BrowserContext, site: Site) -> None:
     with watched(reader, site) as seen:
         seen.page.goto(address(site, "comparison"))
-        chart = seen.page.locator("figure.chart").first
-        chart.hover()
-        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-        chart.locator(".live .mark-rect path").first.click()
+        seen.page.locator("figure.chart").first.locator(".wide svg a").first.click()
         expect(seen.page.locator(".verdict .said")).to_be_visible()
 
 
 def test_a_point_of_a_topic_leads_to_both_rankings(reader: BrowserContext, site: Site) -> None:
     with watched(reader, site) as seen:
         seen.page.goto(address(site, "two-runs"))
-        chart = seen.page.locator("figure.chart").first
-        chart.hover()
-        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-        chart.locator(".live .mark-symbol path").first.click()
+        seen.page.locator("figure.chart").first.locator(".wide svg a").first.click()
         expect(seen.page.get_by_role("heading", name="Rankings of one topic")).to_be_visible()
         assert "topic=" in seen.page.url
 

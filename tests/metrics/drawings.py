@@ -50,7 +50,11 @@ def _lines(element: ET.Element, frame: Frame) -> Iterator[Line]:
             float(element.get("font-size", "12px").removesuffix("px")),
             element.get("font-weight") == "bold",
         )
-        for text in [part.text or "" for part in element.iter() if part.text and part.text.strip()]:
+        for text in [
+            part.text or ""
+            for part in element.iter()
+            if part.text and part.text.strip() and part.tag != f"{_SVG}title"
+        ]:
             width = width_of(text, size, bold=bold)
             start = {"start": 0.0, "middle": -0.5, "end": -1.0}[
                 element.get("text-anchor", "start")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,9 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from rest_framework.test import APIClient
 
-from metrics.charts import bundle
 from metrics.charts.boards.charts import COLLECTION_CHARTS
-from metrics.charts.look import PALETTES, SIZES, Look
-from metrics.charts.rendering import render
+from metrics.charts.look import PAGE, PALETTES, SIZES, Look
+from metrics.charts.rendering import render, render_inline
 from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.distribution import distribution_figure
@@ -36,8 +36,8 @@ __all__ = ["alice", "api", "collection", "module_data", "submit"]
 pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 Submit = Callable[..., Run]
-# As it is before conftest puts a short script in its place.
-REAL_BUNDLE = bundle._build_bundle
+SVG = "{http://www.w3.org/2000/svg}"
+SHEET = Path(__file__).parents[2] / "evalhub/static/evalhub/style.css"
 QUERIES = {"ranking": {"topic": "1"}}
 
 
@@ -67,8 +67,6 @@ def test_every_chart_comes_in_every_format(
             # No picture names another host.
             assert not re.findall(r"https?://(?!www\.w3\.org/)", answer.content.decode())
         assert answer["Cache-Control"] == "private, max-age=600"
-    specification = chart(anonymous, pair[0], f"{name}.json", live="true").json()
-    assert specification["width"] == "container"
 
 
 @pytest.mark.slow
@@ -80,7 +78,7 @@ def test_a_chart_keeps_to_altairs_schema_in_every_look(pair: tuple[Run, Run], na
         assert figure.draw(Look(theme)).to_dict(validate=True)
     for size in SIZES:
         assert figure.draw(Look(size=size)).to_dict(validate=True)
-    assert figure.draw(Look(live=True)).to_dict(validate=True)
+    assert figure.draw(Look(PAGE, linked=True)).to_dict(validate=True)
 
 
 @pytest.mark.slow
@@ -178,7 +176,7 @@ def test_a_value_on_an_edge_is_in_the_bin_that_it_begins() -> None:
         bars = json.loads(render(figure, Look(), "json"))["layer"][0]["data"]["values"]
         assert [bar["topics"] for bar in bars] == expected
         assert [bar["from"] for bar in bars] == [k / 20 for k in range(20)]
-        drawn = re.findall(r"topics: (\d+)", render(figure, Look(), "svg").decode())
+        drawn = re.findall(r"· topics (\d+)", render(figure, Look(), "svg").decode())
         assert [int(count) for count in drawn] == expected
         table = render(figure, Look(), "csv").decode().splitlines()[1:]
         assert [line.rsplit(",", 1)[1] for line in table] == [str(count) for count in expected]
@@ -221,13 +219,85 @@ def test_the_paired_chart_is_the_difference_of_the_api(
     assert bars == {topic["topic_id"]: topic["difference"] for topic in topics}
 
 
-def test_a_live_bar_leads_to_its_ranking() -> None:
+def test_a_bar_of_a_page_has_a_title_and_leads_to_its_ranking() -> None:
+    """The file has the same titles, and no link that only works in a page."""
     figure = topics_figure(
         [("a/b&c", 0.5)], measure="AP", run="r", ranking="/runs/1/ranking/?topic="
     )
-    (bar,) = figure.draw(Look(live=True)).to_dict(validate=True)["layer"][0]["data"]["values"]
-    assert bar["address"] == "/runs/1/ranking/?topic=a%2Fb%26c"
-    assert "address" not in json.dumps(figure.draw(Look()).to_dict())
+    page = ET.fromstring(render_inline(figure, "column", linked=True))
+    (link,) = page.iter(f"{SVG}a")
+    assert link.get("href") == "/runs/1/ranking/?topic=a%2Fb%26c"
+    assert [child.tag for child in link] == [f"{SVG}title", f"{SVG}path"]
+    assert link[0].text == "topic a/b&c · value 0.5000"
+    assert link[1].get("fill") == "var(--chart-run)"
+    assert (page.get("role"), page.get("aria-label")) == ("group", figure.caption)
+
+    unlinked = ET.fromstring(render_inline(figure, "column", linked=False))
+    file = ET.fromstring(render(figure, Look(), "svg"))
+    for drawing in (unlinked, file):
+        assert [title.text for title in drawing.iter(f"{SVG}title")] == [link[0].text]
+        assert list(drawing.iter(f"{SVG}a")) == []
+    assert unlinked.get("role") == "img"
+    assert not re.search(
+        r"https?://(?!www\.w3\.org/)|var\(", render(figure, Look(), "svg").decode()
+    )
+
+
+def test_the_tab_key_stops_once_at_a_page_and_at_no_mark_of_very_many() -> None:
+    def stops(topics: list[str]) -> int:
+        pairs = [(topic, 0.5) for topic in topics]
+        figure = topics_figure(pairs, measure="AP", run="r", ranking="/ranking/?topic=")
+        links = list(ET.fromstring(render_inline(figure, "wide", linked=True)).iter(f"{SVG}a"))
+        assert len(links) == len(topics)
+        return sum(link.get("tabindex") is None for link in links)
+
+    assert stops(["1", "2", "2"]) == 2
+    assert stops([str(number) for number in range(60)]) == 60
+    assert stops([str(number) for number in range(61)]) == 0
+
+
+def test_names_are_text_in_a_page_and_links_lead_nowhere_else() -> None:
+    hostile = """</title></svg><script>alert("1")</script><img src=x onerror='alert(2)'>&lt;]]>"""
+    figure = topics_figure([(hostile, 0.5)], measure="AP", run=hostile, ranking="/r/?topic=")
+    svg = render_inline(figure, "column", linked=True)
+    assert not re.search(r"<(script|img|style)", svg)
+    root = ET.fromstring(svg)
+    attributes = {name for element in root.iter() for name, _ in element.items()}
+    assert not [name for name in attributes if name == "style" or name.startswith("on")]
+    assert [title.text for title in root.iter(f"{SVG}title")] == [f"topic {hostile} · value 0.5000"]
+    for address in ("javascript:alert(1)//", "//elsewhere.example/", "https://elsewhere.example/"):
+        figure = topics_figure([("1", 0.5)], measure="AP", run="r", ranking=address)
+        with pytest.raises(ValueError, match="leads elsewhere"):
+            render_inline(figure, "column", linked=True)
+
+
+def test_no_two_charts_of_a_page_have_an_id_in_common(pair: tuple[Run, Run]) -> None:
+    """The curve of a run is clipped, by a shape with an id."""
+    every: list[str] = []
+    for run in pair:
+        request = RunChartRequest(run, find_evaluation(run=run), {})
+        for size in ("wide", "narrow"):
+            svg = render_inline(RUN_CHARTS["curve"](request), size, linked=True)
+            own = re.findall(r'\bid="([^"]+)"', svg)
+            assert own
+            assert set(re.findall(r'"url\(#([^)]+)\)"', svg)) == set(own)
+            every += own
+
+    assert len(set(every)) == len(every)
+
+
+def test_the_style_sheet_has_the_colours_of_the_palettes() -> None:
+    sheet = SHEET.read_text()
+    light, dark = sheet.split("@media screen and (prefers-color-scheme: dark)", 1)
+    for rules, palette in ((light, PALETTES["light"]), (dark.split("\n}", 1)[0], PALETTES["dark"])):
+        colours = dict(re.findall(r"--chart-([\w-]+): (#\w+);", rules))
+        expected = {}
+        for name, value in asdict(palette).items():
+            if isinstance(value, str):
+                expected[name] = value
+            else:
+                expected |= {f"{name}-{place}": colour for place, colour in enumerate(value, 1)}
+        assert colours == expected
 
 
 def test_thousands_of_topics_are_one_outline() -> None:
@@ -329,25 +399,4 @@ def test_means_are_drawn_in_every_look(
     collection = make_board(alice.personal_team, {"AP": simulated(3, 20)})
     figure = COLLECTION_CHARTS["means"](collection, {}, AnonymousUser())
     assert [row[0].split(".")[0] for row in figure.rows] == ["1", "2", "3"]
-    figure.draw(Look(theme, size, live=True)).to_dict()
-
-
-def test_the_bundle_is_made_once_and_served_for_good(
-    anonymous: APIClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[bytes] = []
-    monkeypatch.setattr(bundle, "_build_bundle", lambda: made.append(b"") or b"script")
-    for _ in range(2):
-        answer = anonymous.get(f"/scripts/vega-{bundle.BUNDLE_NAME}.js")
-        assert gzip.decompress(answer.content) == b"script"
-    assert len(made) == 1
-    assert "immutable" in answer["Cache-Control"]
-    assert anonymous.get("/scripts/vega-0123456789abcdef.js").status_code == 404
-
-
-@pytest.mark.slow
-def test_the_real_bundle_needs_no_network_and_no_evaluation() -> None:
-    text = REAL_BUNDLE().decode()
-    assert "window.vegaEmbed" in text[-200:]
-    assert "expressionInterpreter" in text
-    assert json.dumps("import(") not in text
+    figure.draw(Look(theme, size, linked=True)).to_dict()

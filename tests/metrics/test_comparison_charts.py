@@ -15,6 +15,7 @@ from metrics.charts.comparisons.charts import ANSWER_CHARTS
 from metrics.charts.comparisons.ranks import ranks_figure
 from metrics.charts.comparisons.significance import MAX_DRAWN
 from metrics.charts.look import PALETTES, SIZES, Look
+from metrics.charts.rendering import specification
 from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
@@ -86,7 +87,7 @@ def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
         for size, sides in SIZES.items():
             drawn = figure.draw(Look(theme, size)).to_dict(validate=True)
             assert (drawn["width"], drawn["height"]) == sides
-    assert figure.draw(Look(live=True)).to_dict(validate=True)
+    assert figure.draw(Look(linked=True)).to_dict(validate=True)
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -108,9 +109,10 @@ def test_a_picture_is_sent_once(
 
 
 def test_the_heat_map_says_what_the_comparison_says(anonymous: APIClient, board: list[str]) -> None:
-    drawn = chart(
-        anonymous, "significance.json", collection="scored", live="true", alpha="0.1"
-    ).json()
+    query = {"alpha": "0.1"}
+    figure = COLLECTION_CHARTS["significance"](Collection.objects.get(slug="scored"), query, None)
+    drawn = specification(figure, Look(linked=True))
+    assert "address" not in json.dumps(specification(figure, Look()))
     cells = {(row["run"], row["against"]): row for row in drawn["layer"][0]["data"]["values"]}
     answer = anonymous.get("/api/v1/collections/scored/comparison/", {"alpha": "0.1"}).json()
     tags = {run["id"]: run["tag"] for run in answer["runs"]}
@@ -180,7 +182,7 @@ def test_ranks_are_those_of_the_leaderboard(anonymous: APIClient, board: list[st
 def test_curves_are_those_of_the_runs(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
     lines = chart(
         anonymous, "curves.json", **asked(pair, "curves"), measure="DCG", depth="4"
-    ).json()["data"]["values"]
+    ).json()["layer"][0]["data"]["values"]
     for run in pair:
         curve = anonymous.get(
             f"/api/v1/runs/{run.pk}/curve/", {"measures": "DCG", "depth": "4"}
@@ -231,8 +233,9 @@ def test_a_filter_chooses_whose_curves_are_drawn(
     anonymous: APIClient, pair: tuple[Run, Run]
 ) -> None:
     for name in ("curves", "precision-recall"):
-        drawn = chart(anonymous, f"{name}.json", filter="-tag:good").json()["data"]["values"]
-        assert {point["line"] for point in drawn} - {"ideal"} == {"poor"}
+        drawn = chart(anonymous, f"{name}.json", filter="-tag:good").json()
+        data = (drawn["layer"][0] if name == "curves" else drawn)["data"]
+        assert {point["line"] for point in data["values"]} - {"ideal"} == {"poor"}
 
 
 def test_a_line_joins_what_both_runs_found(anonymous: APIClient, pair: tuple[Run, Run]) -> None:

@@ -123,7 +123,7 @@ def test_a_chart_says_what_it_was_drawn_from_and_builds_no_table_of_schemas(
     assert re.search(r", qrels v1, (.* runs, )?\d{4}-\d\d-\d\d\.$", figure.full_caption)
     built: list[Any] = []
     monkeypatch.setattr(schemapi._FromDict, "__init__", lambda self, classes: built.append(self))
-    for look in (Look(), Look(size="narrow", live=True)):
+    for look in (Look(), Look(size="narrow", linked=True)):
         assert specification(figure, look)["layer"]
     assert built == []
 
@@ -138,7 +138,7 @@ def test_a_file_has_the_name_and_the_caption_of_its_chart(
     name = r'inline; filename="small-curve-nDCG-gains=-exp-v1-\d{8}\.svg"'
     assert re.fullmatch(name, first["Content-Disposition"])
     assert re.search(
-        r"<desc>nDCG\(gains=&#x27;exp&#x27;\) of good at ranks .* Small, qrels v1, ",
+        r"<desc>nDCG\(gains='exp'\) of good at ranks .* Small, qrels v1, ",
         first.content.decode(),
     )
     board = "/api/v1/collections/small/charts/means.csv"

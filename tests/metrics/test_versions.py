@@ -270,7 +270,7 @@ def test_the_page_of_a_system(anonymous: APIClient, board: list[str]) -> None:
     )
     assert (chart.status_code, b"AP of the versions of a" in chart.content) == (200, True)
     live = anonymous.get(
-        "/api/v1/collections/board/charts/best-so-far.json?system=alice/a&measure=AP&live=true"
+        "/api/v1/collections/board/charts/best-so-far.json?system=alice/a&measure=AP"
     )
     assert f'"{Run.objects.get(pk=board[0]).created_at:%Y-%m-%d}"' in live.content.decode()
     Run.objects.filter(pk__in=board[1:3]).update(deleted_at="2026-01-01T00:00Z")

@@ -342,7 +342,7 @@ def test_the_chart_shows_the_runs_of_the_view(browser: Client, board: Collection
     html = page(browser, BOARD, sort="P@5", filter="r1", limit="5", chart="means")
     figure = html.split("<figure")[1]
     assert "charts/means.svg?sort=P%405&amp;filter=r1&amp;limit=5" in figure
-    for link in set(re.findall(r'(?:src|srcset)="([^"]+)"', figure)):
+    for link in set(re.findall(r'href="([^"]+)" download', figure)):
         answer = browser.get(link.replace("&amp;", "&"))
         assert answer.status_code == 200, link
     svg = browser.get(

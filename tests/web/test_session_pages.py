@@ -332,7 +332,7 @@ def test_every_chart_comes_in_every_format_and_look(client: Client, send: Send, 
     evaluation = SessionEvaluation.objects.select_related("session_set").get()
     figure = SESSION_CHARTS[name](SetChartRequest(evaluation, {"session": "s2", "measure": "sDCG"}))
     for theme, size in [(theme, size) for theme in PALETTES for size in SIZES]:
-        chart = figure.draw(Look(theme, size, live=True))
+        chart = figure.draw(Look(theme, size, linked=True))
         assert isinstance(chart, alt.LayerChart)
         chart.to_dict()
 

@@ -14,7 +14,6 @@ from rest_framework.test import APIClient
 from evalhub.campaigns.exports.snapshot_files import sealed
 from evalhub.campaigns.services.manifest import manifest_of
 from evalhub.campaigns.services.snapshots import keep_snapshot
-from metrics.charts.bundle import BUNDLE_NAME
 from metrics.engine.errors import EvalHubError
 from metrics.engine.measures.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
@@ -165,7 +164,6 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "kind": "csv",
         "chart": "curve",
         "form": "svg",
-        "name": BUNDLE_NAME,
         "session_set": make_session_set(people, slug),
         "session": "s2",
         "webhook": str(delivery.webhook_id),

@@ -10,13 +10,15 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import altair as alt
 import numpy as np
 import numpy.typing as npt
+from django.urls import reverse
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, layered_chart, marks, row_axis
+from metrics.charts.look import PAGE, PALETTES, Look, data, layered_chart, marks, row_axis
 from metrics.charts.text import shortened_names, width_of
 from metrics.engine.judgement.steps import Matrix
 from metrics.services.boards.heat_map import HeatMap
@@ -27,8 +29,8 @@ from metrics.tables import with_minus
 _ROW, _AROUND, _LETTERS, _LETTERS_MANY = 13, 130, 11, 10
 # The least distance between two names of topics, and the most room for one.
 _APART, _TOPIC_ROOM = 12, 80
-# At most this many cells answer the pointer.
-_MOST_LIVE = 10_000
+# More cells than these are a raster, in which no cell answers the pointer or a finger.
+_MOST_CELLS, _MOST_CELLS_NARROW = 3_000, 300
 # Pixels of a cell in the raster, and the number of shades; the first one is transparent.
 _CELL, _SHADES = 6, 256
 # Viridis, by Nathaniel Smith and Stefan van der Walt (CC0).
@@ -140,7 +142,8 @@ def _shading(heat_map: HeatMap, look: Look) -> Shading:
 
     if heat_map.baseline:
         most = max(abs(low), abs(high)) or 1.0
-        palette = look.palette
+        # A page has one drawing for light and dark, and no mixture of two variables.
+        palette = PALETTES["light"] if look.theme == PAGE else look.palette
         worse, better = palette.losses, palette.levels[:3]
         colours = (*reversed(worse), palette.grid, *better)
         # Whatever the measure, blue is better.
@@ -191,11 +194,11 @@ def _draw(heat_map: HeatMap, names: list[str], title: str, subtitle: str, look: 
     )
     frame = marks(points).mark_square(size=0, opacity=1).encode(x=x, y=y, color=colour)
 
-    if look.live and heat_map.cells.size <= _MOST_LIVE:
-        layers = [frame, _live_cells(heat_map, names).encode(x=x, y=y, color=colour)]
+    if heat_map.cells.size <= (_MOST_CELLS_NARROW if look.narrow else _MOST_CELLS):
+        layers = [frame, _cells(heat_map, names, look).encode(x=x, y=y, color=colour)]
     else:
         png = base64.b64encode(raster(heat_map.cells, shading)).decode()
-        image = {"address": f"data:image/png;base64,{png}"}
+        image = {"png": f"data:image/png;base64,{png}"}
         raster_layer = marks([image]).mark_image(aspect=False, smooth=False)
         ends = {
             "x": alt.value(0),
@@ -203,13 +206,13 @@ def _draw(heat_map: HeatMap, names: list[str], title: str, subtitle: str, look: 
             "y": alt.value(0),
             "y2": alt.value("height"),
         }
-        layers = [frame, raster_layer.encode(url=alt.Url("address:N"), **ends)]
+        layers = [frame, raster_layer.encode(url=alt.Url("png:N"), **ends)]
 
     better = "; blue is better" if heat_map.baseline else ""
     return layered_chart(layers, look, title, f"{subtitle}{better}")
 
 
-def _live_cells(heat_map: HeatMap, names: list[str]) -> Any:
+def _cells(heat_map: HeatMap, names: list[str], look: Look) -> Any:
     """Return cells that answer the pointer; each name is there once, not in every cell."""
     runs = data({"row": row, "run": name} for row, name in enumerate(names))
     topics = data(
@@ -225,7 +228,17 @@ def _live_cells(heat_map: HeatMap, names: list[str]) -> Any:
     )
     cells = cells.transform_lookup("column", from_=alt.LookupData(topics, "column", ["topic"]))
 
-    return cells.mark_rect().encode(tooltip=tooltip)
+    if look.linked:
+        pages = [reverse("ranking-page", args=[run.id]) for run in heat_map.runs]
+        version = heat_map.values.qrels.version
+        queries = [
+            f"?{urlencode({'qrels': version, 'topic': name})}" for name in heat_map.topic_ids
+        ]
+        cells = cells.transform_calculate(
+            address=f"{json.dumps(pages)}[datum.row] + {json.dumps(queries)}[datum.column]"
+        )
+
+    return cells.mark_rect().encode(tooltip=tooltip, **look.link)
 
 
 def _points(cells: Matrix) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, layered_chart, marks, row_axis
+from metrics.questions.addresses import run_page
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
 from metrics.tables import with_minus
@@ -35,7 +36,15 @@ def means_figure(
         # narrow chart has little room.
         team = f" ({row.run.team.slug})" if tags[row.run.tag] > 1 else ""
         name = f"{row.rank}. {row.run.tag}{team}"
-        rows.append({"run": name, "mean": row.values[measure][0], "low": low, "high": high})
+        rows.append(
+            {
+                "run": name,
+                "mean": row.values[measure][0],
+                "low": low,
+                "high": high,
+                "address": run_page(row.run),
+            }
+        )
 
     interval = f"{100 * confidence:g}% confidence interval"
     caption = (
@@ -70,9 +79,9 @@ def _draw(rows: list[dict[str, Any]], measure: str, subtitle: str, look: Look) -
         "low:Q", title=mean, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5)
     )
     rule = marks(points).mark_rule(strokeWidth=2, color=look.palette.faint)
-    interval = rule.encode(x=x, x2="high:Q", y=names, tooltip=_tooltip())
+    interval = rule.encode(x=x, x2="high:Q", y=names, tooltip=_tooltip(), **look.link)
     point = marks(points).mark_point(filled=True, size=50, opacity=1, color=look.palette.run)
-    means = point.encode(x="mean:Q", y=names, tooltip=_tooltip())
+    means = point.encode(x="mean:Q", y=names, tooltip=_tooltip(), **look.link)
 
     return layered_chart([interval, means], look, f"Mean {measure}", subtitle)
 

@@ -11,6 +11,7 @@ from metrics.charts.figure import Figure
 from metrics.charts.labels import name_layers
 from metrics.charts.look import Look, axis_title, layered_chart, marks
 from metrics.engine.measures.grammar import Measure
+from metrics.questions.addresses import run_page
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import Ends, within_range
 from metrics.services.comparisons.shown_pairs import names_of
@@ -54,6 +55,7 @@ def scatter_figure(
             "run": names[row.run],
             "rank": row.rank,
             "baseline": str(row.run.pk) == baseline,
+            "address": run_page(row.run),
         }
         point |= {"x": row.values[across.name][0], "y": row.values[upwards.name][0]}
 
@@ -131,7 +133,7 @@ def _draw(
     layers = [
         across_rule.encode(x=x("xlow"), x2="xhigh:Q", y=y()),
         upwards_rule.encode(x=x(), y=y("ylow"), y2="yhigh:Q"),
-        dots.encode(x=x(), y=y(), color=colour, tooltip=tooltip),
+        dots.encode(x=x(), y=y(), color=colour, tooltip=tooltip, **look.link),
         *name_layers(points, places, look, x=x(), y=y(), first=first),
     ]
 

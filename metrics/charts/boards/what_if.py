@@ -11,6 +11,7 @@ import altair as alt
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, layered_chart, marks
 from metrics.charts.text import shortened_names, width_of
+from metrics.questions.addresses import run_page
 from metrics.services.boards.what_if import Combination, WhatIf
 from metrics.services.comparisons.shown_pairs import names_of
 
@@ -53,6 +54,7 @@ def what_if_figure(answer: WhatIf, combination: Combination) -> Figure:
             "after": other,
             "rise": rank - other,
             "far": rank != other and abs(rank - other) >= far[-1],
+            "address": run_page(run),
         }
         for run, rank, other in drawn_runs
     ]
@@ -109,7 +111,7 @@ def _draw(rows: list[dict[str, Any]], measures: list[str], look: Look) -> Any:
 
         layers.append(
             own.mark_text(**mark, color=palette.text).encode(
-                **axes, text="label:N", tooltip=tooltip
+                **axes, text="label:N", tooltip=tooltip, **look.link
             )
         )
 

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, layered_chart, marks, named_colours, named_dashes, with_legend
+from metrics.charts.look import Look, layered_chart, marks, named_series, with_legend
 from metrics.exports.comparisons.words import TEST_NAMES
 from metrics.services.comparisons.design import Design
 
@@ -76,13 +76,6 @@ def _draw(design: Design, pairs: int, look: Look) -> Any:
     ]
 
     names = [measure_power.measure.name for measure_power in design.measures]
-    palette = look.palette.systems
-    colours = named_colours(
-        names, [palette[place % len(palette)] for place in range(len(names))], look
-    )
-    # More measures than colours have dashes, then dots.
-    size = len(palette)
-    dashes = named_dashes(names, names[size : 2 * size], look, dotted=names[2 * size :])
     x = alt.X(
         "pair:Q", title="pairs of runs, by descending p", axis=alt.Axis(format="d", tickMinStep=1)
     )
@@ -96,8 +89,7 @@ def _draw(design: Design, pairs: int, look: Look) -> Any:
         curves.encode(
             x=x,
             y=y,
-            color=colours,
-            strokeDash=dashes,
+            **named_series(names, look),
             tooltip=["line:N", "pair:Q", alt.Tooltip("p:Q", format=".4f")],
         ),
     ]

@@ -12,6 +12,7 @@ from metrics.charts.look import Look, layered_chart, marks, row_axis, whole_tick
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.questions.addresses import run_page
 from metrics.services.comparisons.comparison import MAX_RANKED, RANK_RESAMPLES, Compared
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
@@ -82,6 +83,7 @@ def _rows(answer: Answer, compared: Compared, spread: RankIntervals) -> Iterator
             "low": int(spread.low[row]),
             "high": int(spread.high[row]),
             "first": f"{100 * spread.share_first[row]:.0f}%",
+            "address": run_page(runs[row]),
         }
 
 
@@ -99,10 +101,10 @@ def _draw(rows: list[dict[str, Any]], runs: int, title: str, look: Look) -> Any:
     base = marks({"row": place, **row} for place, row in enumerate(rows))
     layers = [
         base.mark_rule(strokeWidth=3, opacity=0.45, color=palette.run).encode(
-            x=x, x2="high:Q", y=y, tooltip=tooltip
+            x=x, x2="high:Q", y=y, tooltip=tooltip, **look.link
         ),
         base.mark_point(filled=True, opacity=1, size=70, color=palette.run).encode(
-            x="rank:Q", y=y, tooltip=tooltip
+            x="rank:Q", y=y, tooltip=tooltip, **look.link
         ),
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import altair as alt
@@ -160,7 +161,7 @@ def _draw(
 ) -> Any:
     palette = look.palette
     colours = [*reversed(palette.levels[:3]), palette.grid, *palette.losses]
-    points = list(_points(cells, order, alpha, look))
+    points = sorted(_points(cells, order, alpha), key=itemgetter("row", "column"))
     axes = _axes(order, look)
     # From significantly better to significantly worse.
     bounds = [f"p < {step * alpha:g}" for step in _STEPS]
@@ -179,21 +180,21 @@ def _draw(
 
     encodings: dict[str, Any] = {
         "color": alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend),
-        "tooltip": ["run:N", "against:N", alt.Tooltip("difference:Q", format="+.4f"), "p:N"],
     }
     squares = marks(points)
-
-    if look.live:
-        # The address names all runs of the family: it is there once, not in thousands of cells.
-        squares = squares.transform_calculate(address=f"{json.dumps(address)} + datum.pair")
-        encodings["href"] = "address:N"
+    # On a phone a finger touches several of many cells: the table has what they say.
+    if not look.narrow or len(order) <= _SIGNED:
+        difference = alt.Tooltip("difference:Q", format="+.4f")
+        encodings |= {"tooltip": ["run:N", "against:N", difference, "p:N"], **look.link}
+        if look.linked:
+            # The address names all runs of the family: it is there once, not in thousands of cells.
+            squares = squares.transform_calculate(address=f"{json.dumps(address)} + datum.pair")
 
     layers = [squares.mark_rect().encode(**axes, **encodings)]
 
     if len(order) <= _SIGNED:
         # The direction as a sign, for readers who cannot tell the colours apart.
-        light = "#ffffff" if look.theme == "light" else "#12161c"
-        ink = alt.condition("datum.sure", alt.value(light), alt.value(palette.text))
+        ink = alt.condition("datum.sure", alt.value(palette.ground), alt.value(palette.text))
         signs = marks(points).mark_text(fontSize=13, fontWeight="bold")
         layers.append(signs.encode(**axes, text="sign:N", color=ink))
 
@@ -203,13 +204,11 @@ def _draw(
     )
 
 
-def _points(
-    cells: list[_Cell], order: list[str], alpha: float, look: Look
-) -> Iterator[dict[str, Any]]:
+def _points(cells: list[_Cell], order: list[str], alpha: float) -> Iterator[dict[str, Any]]:
     places = {name: place for place, name in enumerate(order)}
     for cell in cells:
         kind = cell.kind(alpha)
-        point = {
+        yield {
             "row": places[cell.row],
             "column": places[cell.column],
             "run": cell.row,
@@ -219,9 +218,8 @@ def _points(
             "p": probability(cell.p_value),
             "sign": "" if kind == _NONE else _sign(cell),
             "sure": kind != _NONE and cell.p_value < alpha * _STEPS[1],
+            "pair": cell.pair,
         }
-
-        yield {**point, "pair": cell.pair} if look.live else point
 
 
 def _axes(order: list[str], look: Look) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import altair as alt
 from metrics.charts.figure import Figure
 from metrics.charts.labels import MOST_NAMES, name_layers
 from metrics.charts.look import Look, axis_title, layered_chart, marks
+from metrics.questions.addresses import run_page
 from metrics.services.comparisons.orders import Order, OrderPair, Orders
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import with_minus
@@ -29,7 +30,13 @@ def two_orders_figure(collection: Collection, answer: Orders, pair: OrderPair) -
     )
 
     rows: list[dict[str, Any]] = [
-        {"run": names[run], "a": before, "b": after, "change": abs(change)}
+        {
+            "run": names[run],
+            "a": before,
+            "b": after,
+            "change": abs(change),
+            "address": run_page(run),
+        }
         for run, before, after, change in zip(
             answer.runs, a.ranks, b.ranks, pair.changes, strict=True
         )
@@ -72,7 +79,7 @@ def _draw(rows: list[dict[str, Any]], titles: tuple[str, str], look: Look) -> An
     ends = [{"a": 0.5, "b": 0.5}, {"a": last + 0.5, "b": last + 0.5}]
     diagonal = marks(ends).mark_line(color=look.palette.grid, strokeWidth=2).encode(x=x, y=y)
     points = marks(rows).mark_point(filled=True, size=60, opacity=0.85, color=look.palette.run)
-    layers = [diagonal, points.encode(x=x, y=y, tooltip=["run:N", "a:Q", "b:Q"])]
+    layers = [diagonal, points.encode(x=x, y=y, tooltip=["run:N", "a:Q", "b:Q"], **look.link)]
     # The runs whose ranks differ most have their names in the chart.
     furthest = sorted(
         (number for number, row in enumerate(rows) if row["change"]),

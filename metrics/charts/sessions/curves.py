@@ -108,7 +108,9 @@ def session_curves_figure(
         caption=caption,
         columns=columns,
         rows=rows,
-        drawing=lambda look: _draw_curves(drawn_lines, ideals, depth, measure, subtitle, look),
+        drawing=lambda look: _draw_curves(
+            drawn_lines, ideals, depth, ends_of_queries, measure, subtitle, look
+        ),
         height=with_legend(named),
     )
 
@@ -143,6 +145,7 @@ def _draw_curves(
     lines: list[_Line],
     ideals: dict[str, Floats],
     depth: int,
+    ends: list[int],
     measure: Measure,
     subtitle: str,
     look: Look,
@@ -176,9 +179,7 @@ def _draw_curves(
         line = marks(points_of_ideals).mark_line(strokeDash=[6, 4], strokeWidth=2)
         layers.insert(0, line.encode(**of_ideals))
 
-    if look.live:
-        layers.append(tooltip_layer(points_of_lines))
-
+    layers.append(tooltip_layer(points_of_lines, ends))
     return layered_chart(layers, look, "Mean curves of the systems", subtitle)
 
 
@@ -247,10 +248,12 @@ def _draw_session(session: ShownSession, length: int, measure: Measure, look: Lo
         )
     )
 
-    layers = [*_boundaries(starts, across, look), line]
-    if look.live:
-        layers.append(tooltip_layer(points_of_lines))
-
+    ends = {1, length, *(start for start in starts if start)}
+    layers = [
+        *_boundaries(starts, across, look),
+        line,
+        tooltip_layer(points_of_lines, ends),
+    ]
     setting = setting_of(measure)[0]
     origin = ", ".join(
         f"{noun} {name.decode()}"

@@ -78,13 +78,18 @@ def each_session_figure(
         caption=caption,
         columns=["Session", *(f"position {end:,}" for end in ends)],
         rows=rows,
-        drawing=lambda look: _draw(lines, mean, (system, places[system]), subtitle, look),
+        drawing=lambda look: _draw(lines, mean, ends, (system, places[system]), subtitle, look),
         height=with_legend([_EACH, _MEAN]),
     )
 
 
 def _draw(
-    lines: dict[str, Floats], mean: Floats, system: tuple[str, int], subtitle: str, look: Look
+    lines: dict[str, Floats],
+    mean: Floats,
+    ends: list[int],
+    system: tuple[str, int],
+    subtitle: str,
+    look: Look,
 ) -> Any:
     (colour,) = colours_of([system], look.palette.systems).values()
     points = [
@@ -114,8 +119,8 @@ def _draw(
         marks(thick).mark_line(strokeWidth=3.5, point=single).encode(**encoded),
     ]
 
-    if look.live:
-        invisible = marks(points).mark_point(size=60, opacity=0)
-        layers.append(invisible.encode(x="place:Q", y="value:Q", tooltip=tooltip))
+    invisible = marks(point for point in points if point["place"] in ends)
+    invisible = invisible.mark_point(size=60, opacity=0)
+    layers.append(invisible.encode(x="place:Q", y="value:Q", tooltip=tooltip))
 
     return layered_chart(layers, look, f"Sessions with {system[0]}", subtitle)

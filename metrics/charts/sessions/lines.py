@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import altair as alt
@@ -63,11 +63,11 @@ def value_axis(points: list[dict[str, Any]], title: str) -> Any:
     return alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5))
 
 
-def tooltip_layer(points: list[dict[str, Any]]) -> Any:
-    """Return an invisible layer that answers the pointer."""
+def tooltip_layer(points: list[dict[str, Any]], places: Collection[int]) -> Any:
+    """Return an invisible layer that answers the pointer at these places."""
     tooltip = ["line:N", "place:Q", alt.Tooltip("value:Q", format=".4f")]
     return (
-        marks(points)
+        marks(point for point in points if point["place"] in places)
         .mark_point(size=120, opacity=0)
         .encode(x="place:Q", y="value:Q", tooltip=tooltip)
     )

@@ -93,12 +93,14 @@ def query_curves_figure(
         caption=caption,
         columns=["Rank", *names_of_lines],
         rows=rows,
-        drawing=lambda look: _draw(lines, places, subtitle, look),
+        drawing=lambda look: _draw(lines, places, ranks, subtitle, look),
         height=with_legend(names_of_lines),
     )
 
 
-def _draw(lines: list[_Line], places: Mapping[str, int], subtitle: str, look: Look) -> Any:
+def _draw(
+    lines: list[_Line], places: Mapping[str, int], ranks: list[int], subtitle: str, look: Look
+) -> Any:
     systems = dict.fromkeys(line.system for line in lines)
     colours = colours_of(((name, places[name]) for name in systems), look.palette.systems)
     points_of_lines = [point for line in lines for point in points(line.name, line.values)]
@@ -112,7 +114,5 @@ def _draw(lines: list[_Line], places: Mapping[str, int], subtitle: str, look: Lo
     }
 
     layers = [marks(points_of_lines).mark_line(point=len(lines[0].values) == 1).encode(**encoded)]
-    if look.live:
-        layers.append(tooltip_layer(points_of_lines))
-
+    layers.append(tooltip_layer(points_of_lines, ranks))
     return layered_chart(layers, look, "Last, best and other queries", subtitle)

@@ -16,6 +16,7 @@ from metrics.charts.look import MOST_INTERVALS, Look, axis_title, layered_chart,
 from metrics.engine.analysis.frontier import DOMINATED, ON_FRONTIER, PERHAPS
 from metrics.engine.errors import StatisticsError
 from metrics.engine.measures.definition import Aggregate
+from metrics.questions.addresses import run_page
 from metrics.services.boards.columns import shown_value
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.tracking.frontier import CONFIDENCE, Frontier, Priced
@@ -156,6 +157,7 @@ def _draw(frontier: Frontier, names: dict[Run, str], look: Look) -> Any:
             "mean": priced.mean,
             "status": STATUS_NAMES[priced.status],
             "faint": priced.status == DOMINATED,
+            "address": run_page(priced.run),
         }
         for priced in frontier.runs
     ]
@@ -198,7 +200,7 @@ def _draw(frontier: Frontier, names: dict[Run, str], look: Look) -> Any:
 
     opacity = alt.condition("datum.faint", alt.value(0.45), alt.value(1))
     dots = marks(points).mark_point(filled=True, size=80)
-    dots = dots.encode(x=x, y=y, opacity=opacity, tooltip=tooltip, **by_status)
+    dots = dots.encode(x=x, y=y, opacity=opacity, tooltip=tooltip, **by_status, **look.link)
 
     down = [1 - share for share in _shares(means, up, False)]
     places = list(zip(_shares(costs, across, wide), down, strict=True))

@@ -21,6 +21,7 @@ from metrics.charts.tracking.parameter_axes import (
     parameter_axis,
     text_of,
 )
+from metrics.questions.addresses import run_page
 from metrics.services.boards.columns import ShownColumn
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.tracking.measured import Measured, MeasuredRun
@@ -35,7 +36,6 @@ _START = 1_600
 _LETTERS, _LINE = 11, 15
 # The height of an axis on a phone, where axes lie below each other, and of all around them.
 _ROW, _AROUND = 68, 120
-_GROUNDS = {"light": "#ffffff", "dark": "#191f27"}
 
 
 def parallel_figure(measured: Measured, columns: tuple[ShownColumn, ...], seed: int = 0) -> Figure:
@@ -269,7 +269,7 @@ def _ticks(
 
         if ground:
             halo = {
-                "stroke": _GROUNDS[look.theme],
+                "stroke": look.palette.ground,
                 "strokeWidth": 4,
                 "strokeJoin": "round",
                 "opacity": 0.8,
@@ -314,7 +314,14 @@ def _ends(
     """Return a point for each run on the axis of the measure, which names it to the pointer."""
     names = names_of([run.run for run in runs])
     rows = [
-        {"axis": last, "at": place, "run": names[run.run], "mean": run.mean, "best": number < best}
+        {
+            "axis": last,
+            "at": place,
+            "run": names[run.run],
+            "mean": run.mean,
+            "best": number < best,
+            "address": run_page(run.run),
+        }
         for number, (run, place) in enumerate(zip(runs, places, strict=True))
     ]
     tooltip = [
@@ -327,4 +334,4 @@ def _ends(
     }
     points = marks(rows).mark_point(filled=True, size=22, opacity=0.8)
 
-    return points.encode(**along, **across, color=colour, tooltip=tooltip)
+    return points.encode(**along, **across, color=colour, tooltip=tooltip, **look.link)

@@ -35,6 +35,7 @@ from metrics.charts.tracking.parameter_axes import (
     text_means,
     text_of,
 )
+from metrics.questions.addresses import run_page
 from metrics.services.boards.columns import Cell, ShownColumn
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.tracking.configurations import NOT_SET
@@ -166,6 +167,7 @@ def _drawing(measured: Measured, x: ShownColumn, by: ShownColumn | None) -> Draw
         text = text_of(run.values[x.name])
         low, high = run.ends or (None, None)
         point = {"run": names[run.run], "value": text, "mean": run.mean, "low": low, "high": high}
+        point["address"] = run_page(run.run)
 
         if by:
             value = run.values[by.name]
@@ -310,7 +312,7 @@ def _draw(drawing: Drawing, with_intervals: bool, look: Look) -> Any:
         if with_intervals:
             layers.append(_intervals(own, {**interval, **channels}, drawing))
         dots = marks(own).mark_point(filled=True, size=60 if len(points) <= 60 else 45)
-        layers.append(dots.encode(x=x, y=y, tooltip=_tooltip(drawing), **channels))
+        layers.append(dots.encode(x=x, y=y, tooltip=_tooltip(drawing), **channels, **look.link))
 
     if drawing.axis and len(points) <= 30:
         span = domain[1] - domain[0]

@@ -16,6 +16,7 @@ from metrics.charts.look import (
     named_dashes,
     whole_ticks,
 )
+from metrics.questions.addresses import run_page
 from metrics.services.tracking.progress import CONFIDENCE, Progress
 from metrics.tables import with_minus
 
@@ -93,6 +94,7 @@ def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
             "first": first,
             "line": _BEST,
             "submitted": f"{step.run.created_at:%Y-%m-%d}",
+            "address": run_page(step.run),
         }
         for step in progress.steps
     ]
@@ -132,7 +134,7 @@ def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:
         ),
         own.mark_line(interpolate="step-after").encode(x=x, y="best:Q", **line),
         own.mark_point(filled=True, size=60, opacity=1, color=palette.run).encode(
-            x=x, y="mean:Q", tooltip=tooltip
+            x=x, y="mean:Q", tooltip=tooltip, **look.link
         ),
     ]
 

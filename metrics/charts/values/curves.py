@@ -25,9 +25,7 @@ from metrics.engine.measures.grammar import Measure
 from metrics.services.boards.mean_intervals import cut_words
 from metrics.tables import with_minus
 
-RANKS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
-# A longer curve has no point for each rank that answers the pointer.
-_MOST_POINTS = 300
+_RANKS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float = 0.95) -> Figure:
@@ -47,7 +45,7 @@ def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float 
         )
 
     columns = ["Rank", run, "low", "high", "ideal"] if band else ["Rank", run, "ideal"]
-    ranks = sorted({rank for rank in RANKS_SHOWN if rank <= curve.depth} | {curve.depth})
+    ranks = ranks_shown(curve.depth)
     vectors = [curve.mean, *(band or ()), curve.ideal_mean]
     rows = [
         [str(rank), *(with_minus(f"{vector[rank - 1]:.4f}") for vector in vectors)]
@@ -64,6 +62,11 @@ def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float 
     )
 
 
+def ranks_shown(depth: int) -> list[int]:
+    """Return the ranks in the table of a chart, which are also points that answer the pointer."""
+    return sorted({rank for rank in _RANKS_SHOWN if rank <= depth} | {depth})
+
+
 def mean_words(curve: Curve) -> str:
     """Return how the topics' curves became one, in words."""
     if curve.pooled:
@@ -78,9 +81,7 @@ def _draw(curve: Curve, band: Band | None, measure: str, run: str, look: Look) -
     if band:
         layers.insert(0, _shade(points, look))
 
-    if look.live and curve.depth <= _MOST_POINTS:
-        layers.append(tooltip_layer(points))
-
+    layers.append(tooltip_layer(points, curve.depth))
     return layered_chart(layers, look, f"{measure} of run {run}", subtitle)
 
 
@@ -132,11 +133,12 @@ def _shade(points: list[dict[str, Any]], look: Look) -> Any:
     )
 
 
-def tooltip_layer(points: list[dict[str, Any]]) -> Any:
-    """Return an invisible layer that answers the pointer."""
+def tooltip_layer(points: list[dict[str, Any]], depth: int) -> Any:
+    """Return an invisible layer that answers the pointer at the ranks of the table."""
+    ranks = set(ranks_shown(depth))
     tooltip = ["line:N", "rank:Q", alt.Tooltip("value:Q", format=".4f")]
     return (
-        marks(points)
+        marks(point for point in points if point["rank"] in ranks)
         .mark_point(size=120, opacity=0)
         .encode(x="rank:Q", y="value:Q", tooltip=tooltip)
     )

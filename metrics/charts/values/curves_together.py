@@ -9,9 +9,9 @@ import numpy as np
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, layered_chart, marks, named_colours, named_dashes, with_legend
 from metrics.charts.values.curves import (
-    RANKS_SHOWN,
     mean_words,
     rank_axis,
+    ranks_shown,
     tooltip_layer,
     value_axis,
 )
@@ -20,9 +20,6 @@ from metrics.models import Evaluation
 from metrics.services.boards.curves_together import CurvesTogether
 from metrics.services.comparisons.shown_pairs import names_of
 from runs.models import Collection
-
-# Longer curves have no point for each rank that answers the pointer.
-_MOST_POINTS = 1_000
 
 
 def curves_together_figure(together: CurvesTogether, runs: int | None = None) -> Figure:
@@ -51,9 +48,9 @@ def curves_together_figure(together: CurvesTogether, runs: int | None = None) ->
     if ideal is not None:
         vectors["ideal"] = ideal
 
-    ranks = sorted({rank for rank in RANKS_SHOWN if rank <= depth} | {depth})
     rows = [
-        [str(rank), *(f"{vector[rank - 1]:.4f}" for vector in vectors.values())] for rank in ranks
+        [str(rank), *(f"{vector[rank - 1]:.4f}" for vector in vectors.values())]
+        for rank in ranks_shown(depth)
     ]
     subtitle = mean_words(first)
     if ideal is not None:
@@ -103,10 +100,7 @@ def _draw(
         strokeDash=named_dashes(names, list(dashed), look),
     )
 
-    layers = [encoded]
-    if look.live and len(points_of_runs) <= _MOST_POINTS:
-        layers.append(tooltip_layer(points_of_runs))
-
+    layers = [encoded, tooltip_layer(points_of_runs, depth)]
     return layered_chart(layers, look, f"{measure} by rank cutoff", subtitle)
 
 

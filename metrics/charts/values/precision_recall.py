@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, layered_chart, marks, named_colours, with_legend
+from metrics.charts.look import Look, layered_chart, marks, named_colours, named_series, with_legend
 from metrics.engine.curve.precision_recall import PrecisionRecall, recall_points
 from metrics.services.values.curves import RecallQuery
 
@@ -95,8 +96,13 @@ def _draw(curves: list[PrecisionRecall], run: str, query: RecallQuery, look: Loo
         for at, value in zip(recall, curve.mean.tolist(), strict=True)
     ]
     names, palette = [line_name(curve) for curve in curves], look.palette
-    colours = [palette.run] if len(names) == 1 else list((palette.levels * 5)[: len(names)])
-    layers = [recall_lines(points, names, colours, look)]
+    colours = [palette.run] if len(names) == 1 else list(palette.levels[: len(names)])
+    if len(names) > len(palette.levels):
+        lines = named_series(names, look)
+    else:
+        lines = {"color": named_colours(names, colours, look)}
+
+    layers = [recall_lines(points, lines, look)]
 
     band = curves[0].band(query.confidence) if len(curves) == 1 else None
     if band:
@@ -111,10 +117,8 @@ def _draw(curves: list[PrecisionRecall], run: str, query: RecallQuery, look: Loo
     return layered_chart(layers, look, f"Precision-recall curve of run {run}", subtitle)
 
 
-def recall_lines(
-    points: list[dict[str, Any]], names: list[str], colours: list[str], look: Look
-) -> Any:
-    """Return a line with a point at each point of recall for each name."""
+def recall_lines(points: list[dict[str, Any]], lines: Mapping[str, Any], look: Look) -> Any:
+    """Return a line with a point at each point of recall; `lines` are its channels by name."""
     scale = alt.Scale(domain=[0, 1])
     tooltip = [
         "line:N",
@@ -133,7 +137,7 @@ def recall_lines(
                 axis=alt.Axis(grid=False, tickCount=5 if look.narrow else 10, format=".1f"),
             ),
             y=alt.Y("precision:Q", title="precision", scale=scale, axis=alt.Axis(tickCount=5)),
-            color=named_colours(names, colours, look),
             tooltip=tooltip,
+            **lines,
         )
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, layered_chart, with_legend
+from metrics.charts.look import Look, layered_chart, named_series, with_legend
 from metrics.charts.values.curves_together import source_together
 from metrics.charts.values.precision_recall import (
     counting_words,
@@ -55,9 +55,7 @@ def recall_together_figure(together: RecallTogether, runs: int | None = None) ->
             for name, mean in lines.items()
             for at, value in zip(recall, mean, strict=True)
         ]
-        recall_layer = recall_lines(
-            points, list(lines), list(look.palette.systems[: len(lines)]), look
-        )
+        recall_layer = recall_lines(points, named_series(list(lines), look), look)
         return layered_chart([recall_layer], look, "Precision-recall curves", subtitle)
 
     figure = Figure(

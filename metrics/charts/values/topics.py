@@ -131,9 +131,7 @@ def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
 
         return areas
 
-    if look.live:
-        rows = [{**row, "address": f"{ranking}{quote(str(row['topic']), safe='')}"} for row in rows]
-        encodings["href"] = "address:N"
+    rows = [{**row, "address": f"{ranking}{quote(str(row['topic']), safe='')}"} for row in rows]
 
     axis_of_topics = alt.Axis(**hidden)
 
@@ -151,4 +149,4 @@ def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
     x = alt.X("place:O", title="topics", axis=axis_of_topics, scale=alt.Scale(padding=0.15))
     colour = alt.condition("datum.value < 0", alt.value(palette.other), alt.value(palette.run))
 
-    return [marks(rows).mark_bar().encode(x=x, color=colour, **encodings)]
+    return [marks(rows).mark_bar().encode(x=x, color=colour, **encodings, **look.link)]
