@@ -19,8 +19,8 @@ LIMITS = {
     "board (API)": (400, 51),
     "board (page)": (1000, 82),
     "comparison (API)": (875, 71),
-    "comparison (page)": (2340, 110),
-    "run (page)": (1665, 92),
+    "comparison (page)": (3800, 112),
+    "run (page)": (3550, 94),
     "campaign entry (API)": (470, 72),
 }
 

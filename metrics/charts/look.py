@@ -191,14 +191,16 @@ class _Rows:
     _schema: ClassVar[dict[str, str]] = {"type": "array"}
 
     def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        self._rows = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        self._rows = [
+            {
+                name: value.item() if isinstance(value, np.generic) else value
+                for name, value in row.items()
+            }
+            for row in rows
+        ]
 
     def to_dict(self, *args: Any, **options: Any) -> list[dict[str, Any]]:
         return self._rows
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def data(rows: Iterable[dict[str, Any]]) -> Any:

@@ -29,7 +29,7 @@ _SUPERFLUOUS = ("aria-hidden", "aria-label", "aria-roledescription", "class", "f
 _DEFAULTS = {"opacity": "1", "font-weight": "normal", "pointer-events": "none"}
 # An address of this server, and not of another one.
 _PATH = re.compile(r"/(?![/\\])")
-_LONG_NUMBER = re.compile(r"\d+\.\d\d+")
+_LONG_NUMBER = re.compile(r"(\.\d)\d+")
 ET.register_namespace("", _SVG[1:-1])
 ET.register_namespace("xlink", _XLINK[1:-1])
 
@@ -118,36 +118,29 @@ def _limit_stops(links: list[ET.Element]) -> None:
             link.set("tabindex", "-1")
 
 
-def _simplify(element: ET.Element) -> None:
+def _simplify(root: ET.Element) -> None:
     """Remove what is not seen, and what is said elsewhere."""
-    for child in list(element):
-        if child.tag in (f"{_SVG}path", f"{_SVG}g") and _is_unseen(child):
-            element.remove(child)
-            continue
+    for parent in list(root.iter()):
+        for child in list(parent):
+            background = child.get("class") == "background"
+            plain = background and child.get("fill") is None and child.get("stroke") is None
+            if plain or child.get("display") == "none":
+                parent.remove(child)
 
-        _simplify(child)
-        if child.tag == f"{_SVG}g" and len(child) == 0:
-            element.remove(child)
+    for element in root.iter():
+        for name in _SUPERFLUOUS:
+            element.attrib.pop(name, None)
 
-    for name in _SUPERFLUOUS:
-        element.attrib.pop(name, None)
+        # The content security policy refuses style attributes; these properties are attributes, too.
+        for rule in filter(None, element.attrib.pop("style", "").split(";")):
+            name, _, value = rule.partition(":")
+            element.set(name.strip(), value.strip())
 
-    # The content security policy refuses style attributes; these properties are attributes, too.
-    for rule in filter(None, element.attrib.pop("style", "").split(";")):
-        name, _, value = rule.partition(":")
-        element.set(name.strip(), value.strip())
-
-    for name, value in list(element.items()):
-        if _DEFAULTS.get(name) == value:
-            del element.attrib[name]
-        elif name in ("d", "transform"):
-            element.set(name, _LONG_NUMBER.sub(lambda match: f"{float(match[0]):.1f}", value))
-
-
-def _is_unseen(element: ET.Element) -> bool:
-    names = element.get("class", "")
-    background = names == "background" and not {"fill", "stroke"}.intersection(element.keys())
-    return background or element.get("display") == "none"
+        for name, value in list(element.items()):
+            if _DEFAULTS.get(name) == value:
+                del element.attrib[name]
+            elif name in ("d", "transform"):
+                element.set(name, _LONG_NUMBER.sub(r"\1", value))
 
 
 def _rename_ids(root: ET.Element, name: str) -> None:
