@@ -182,7 +182,7 @@ def _draw(
         "color": alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend),
     }
     squares = marks(points)
-    # On a phone a finger touches several of many cells: the table has what they say.
+    # On a phone a finger touches several of many cells: the table of pairs has what they say.
     if not look.narrow or len(order) <= _SIGNED:
         difference = alt.Tooltip("difference:Q", format="+.4f")
         encodings |= {"tooltip": ["run:N", "against:N", difference, "p:N"], **look.link}
