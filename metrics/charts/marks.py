@@ -29,6 +29,8 @@ _SUPERFLUOUS = ("aria-hidden", "aria-label", "aria-roledescription", "class", "f
 _DEFAULTS = {"opacity": "1", "font-weight": "normal", "pointer-events": "none"}
 # An address of this server, and not of another one.
 _PATH = re.compile(r"/(?![/\\])")
+# Characters that XML cannot have.
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _LONG_NUMBER = re.compile(r"(\.\d)\d+")
 ET.register_namespace("", _SVG[1:-1])
 ET.register_namespace("xlink", _XLINK[1:-1])
@@ -67,6 +69,7 @@ def titled(svg: str, caption: str, *, inline: bool) -> str:
     caption is its description.
     """
     root: ET.Element = fromstring(svg)
+    caption = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", caption)
     for group in list(root.iter(f"{_SVG}g")):
         if "role-mark" in group.get("class", "").split():
             _title_marks(group)

@@ -24,6 +24,8 @@ _CACHE_SECONDS = 600
 _PAPER_PPI = 300
 # A CSS pixel is 1/96 of an inch; vl-convert takes it for 1/72.
 _PIXEL = 72 / 96
+# Characters that XML cannot have, escaped in JSON, or twice in an expression.
+_NOT_XML = re.compile(r"\\+u(?:00[01][0-9a-f]|fff[ef])|(?<!\\)(?:\\\\)*\\[bf]")
 _SIGNED = re.compile(r"[-+][0-9]+(\.[0-9]+)?")
 
 
@@ -60,13 +62,12 @@ def render_inline(figure: Figure, size: str, *, linked: bool) -> str:
 
     The same picture is not drawn again for a while.
     """
-    vega_lite = described(specification(figure, Look(theme=PAGE, size=size, linked=linked)))
-    identity = json.dumps([vega_lite, figure.caption]).encode()
-    key = f"inline:{hashlib.sha256(identity).hexdigest()}"
+    text = _as_text(described(specification(figure, Look(theme=PAGE, size=size, linked=linked))))
+    key = f"inline:{hashlib.sha256(f'{text}{figure.caption}'.encode()).hexdigest()}"
     svg: str | None = cache.get(key)
     if svg is None:
         begin_drawing()
-        svg = titled(vl_convert.vegalite_to_svg(vega_lite), figure.caption, inline=True)
+        svg = titled(vl_convert.vegalite_to_svg(text), figure.caption, inline=True)
         cache.set(key, svg, _CACHE_SECONDS)
 
     return svg
@@ -74,7 +75,7 @@ def render_inline(figure: Figure, size: str, *, linked: bool) -> str:
 
 def _svg(figure: Figure, look: Look) -> bytes:
     """Render a picture with its caption as its description, and with a title for each mark."""
-    svg = vl_convert.vegalite_to_svg(described(specification(figure, look)))
+    svg = vl_convert.vegalite_to_svg(_as_text(described(specification(figure, look))))
     return titled(svg, figure.full_caption, inline=False).encode()
 
 
@@ -122,8 +123,13 @@ def _cell(text: str) -> str | Decimal:
     return Decimal(plain) if _SIGNED.fullmatch(plain) else text
 
 
-def _on_white(figure: Figure, look: Look) -> dict[str, Any]:
-    return {**specification(figure, look), "background": "white"}
+def _on_white(figure: Figure, look: Look) -> str:
+    return _as_text({**specification(figure, look), "background": "white"})
+
+
+def _as_text(vega_lite: dict[str, Any]) -> str:
+    """Return a specification as JSON to draw, without characters at which vl-convert would abort."""
+    return _NOT_XML.sub(r"\\ufffd", json.dumps(vega_lite))
 
 
 FORMATS = {

@@ -271,6 +271,21 @@ def test_names_are_text_in_a_page_and_links_lead_nowhere_else() -> None:
             render_inline(figure, "column", linked=True)
 
 
+def test_a_name_that_xml_cannot_have_is_drawn() -> None:
+    """At such a character vl-convert ends the process."""
+    odd = "a\ufffeb\uffff\x01\x1fc"
+    figure = topics_figure(
+        [(odd, 0.5), ("C:\\bin\\u", 0.4)], measure="AP", run=odd, ranking="/r/?t="
+    )
+    svg = ET.fromstring(render(figure, Look(), "svg"))
+    titles = [title.text for title in svg.iter(f"{SVG}title")]
+    assert "\ufffd" in (svg[0].text or "")
+    assert titles == [
+        "topic a\ufffdb\ufffd\ufffd\ufffdc · value 0.5000",
+        "topic C:\\bin\\u · value 0.4000",
+    ]
+
+
 def test_no_two_charts_of_a_page_have_an_id_in_common(pair: tuple[Run, Run]) -> None:
     """The curve of a run is clipped, by a shape with an id."""
     every: list[str] = []
