@@ -16,7 +16,7 @@ from defusedxml.ElementTree import fromstring
 
 from metrics.charts.look import FONT
 
-# Between the parts of a title, as in "topic 5 · value 0.9306".
+# Between the parts of a title, as in "topic 5 · AP 0.9306".
 _BETWEEN = " \N{MIDDLE DOT} "
 # vl-convert would resolve a path against another host: links name this one while Vega draws.
 _HERE = "https://evalhub.invalid"

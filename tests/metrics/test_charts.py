@@ -228,7 +228,7 @@ def test_a_bar_of_a_page_has_a_title_and_leads_to_its_ranking() -> None:
     (link,) = page.iter(f"{SVG}a")
     assert link.get("href") == "/runs/1/ranking/?topic=a%2Fb%26c"
     assert [child.tag for child in link] == [f"{SVG}title", f"{SVG}path"]
-    assert link[0].text == "topic a/b&c · value 0.5000"
+    assert link[0].text == "topic a/b&c · AP 0.5000"
     assert link[1].get("fill") == "var(--chart-run)"
     assert (page.get("role"), page.get("aria-label")) == ("group", figure.caption)
 
@@ -264,7 +264,7 @@ def test_names_are_text_in_a_page_and_links_lead_nowhere_else() -> None:
     root = ET.fromstring(svg)
     attributes = {name for element in root.iter() for name, _ in element.items()}
     assert not [name for name in attributes if name == "style" or name.startswith("on")]
-    assert [title.text for title in root.iter(f"{SVG}title")] == [f"topic {hostile} · value 0.5000"]
+    assert [title.text for title in root.iter(f"{SVG}title")] == [f"topic {hostile} · AP 0.5000"]
     for address in ("javascript:alert(1)//", "//elsewhere.example/", "https://elsewhere.example/"):
         figure = topics_figure([("1", 0.5)], measure="AP", run="r", ranking=address)
         with pytest.raises(ValueError, match="leads elsewhere"):
@@ -281,8 +281,8 @@ def test_a_name_that_xml_cannot_have_is_drawn() -> None:
     titles = [title.text for title in svg.iter(f"{SVG}title")]
     assert "\ufffd" in (svg[0].text or "")
     assert titles == [
-        "topic a\ufffdb\ufffd\ufffd\ufffdc · value 0.5000",
-        "topic C:\\bin\\u · value 0.4000",
+        "topic a\ufffdb\ufffd\ufffd\ufffdc · AP 0.5000",
+        "topic C:\\bin\\u · AP 0.4000",
     ]
 
 

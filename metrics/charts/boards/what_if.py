@@ -79,7 +79,8 @@ def what_if_figure(answer: WhatIf, combination: Combination) -> Figure:
 
 def _draw(rows: list[dict[str, Any]], measures: list[str], look: Look) -> Any:
     points, palette = list(_points(rows, look)), look.palette
-    tooltip = ["run:N", "before:Q", "after:Q"]
+    ranks = zip(("before:Q", "after:Q"), measures, strict=True)
+    tooltip = ["run:N", *(alt.Tooltip(rank, title=f"rank by {name}") for rank, name in ranks)]
 
     axes = _axes(measures, look)
     layers = []

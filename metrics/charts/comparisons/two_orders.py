@@ -78,8 +78,10 @@ def _draw(rows: list[dict[str, Any]], titles: tuple[str, str], look: Look) -> An
     )
     ends = [{"a": 0.5, "b": 0.5}, {"a": last + 0.5, "b": last + 0.5}]
     diagonal = marks(ends).mark_line(color=look.palette.grid, strokeWidth=2).encode(x=x, y=y)
+    ranks = zip(("a:Q", "b:Q"), titles, strict=True)
+    tooltip = ["run:N", *(alt.Tooltip(rank, title=f"rank by {title}") for rank, title in ranks)]
     points = marks(rows).mark_point(filled=True, size=60, opacity=0.85, color=look.palette.run)
-    layers = [diagonal, points.encode(x=x, y=y, tooltip=["run:N", "a:Q", "b:Q"], **look.link)]
+    layers = [diagonal, points.encode(x=x, y=y, tooltip=tooltip, **look.link)]
     # The runs whose ranks differ most have their names in the chart.
     furthest = sorted(
         (number for number, row in enumerate(rows) if row["change"]),

@@ -110,7 +110,7 @@ def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
             axis=alt.Axis(tickCount=5),
             scale=scale,
         ),
-        "tooltip": ["topic:N", alt.Tooltip("value:Q", format=".4f")],
+        "tooltip": ["topic:N", alt.Tooltip("value:Q", format=".4f", title=axis)],
     }
 
     hidden: dict[str, Any] = {"labels": False, "ticks": False}
