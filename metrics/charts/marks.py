@@ -91,7 +91,8 @@ def titled(svg: str, caption: str, *, inline: bool) -> str:
 
 def _title_marks(group: ET.Element) -> None:
     """Give each mark of a group its description as a title, within its link if it has one."""
-    is_line = "mark-line" in group.get("class", "").split()
+    classes = group.get("class", "").split()
+    is_line, is_point = "mark-line" in classes, "mark-symbol" in classes
 
     for item in group:
         mark = item[0] if item.tag == f"{_SVG}a" else item
@@ -99,6 +100,10 @@ def _title_marks(group: ET.Element) -> None:
         if title:
             # A line is one mark for all of its points: it says its name only.
             item.insert(0, _with_text("title", title.partition(_BETWEEN)[0] if is_line else title))
+
+        if is_point:
+            # The middle of a hollow or invisible point answers, too.
+            mark.set("pointer-events", "all")
 
         if item.tag == f"{_SVG}a":
             address = item.attrib.pop(f"{_XLINK}href")

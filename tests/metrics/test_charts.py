@@ -293,6 +293,8 @@ def test_no_two_charts_of_a_page_have_an_id_in_common(pair: tuple[Run, Run]) -> 
         request = RunChartRequest(run, find_evaluation(run=run), {})
         for size in ("wide", "narrow"):
             svg = render_inline(RUN_CHARTS["curve"](request), size, linked=True)
+            # Points of a line are not seen, and their middle answers the pointer.
+            assert svg.count('opacity="0"') == svg.count('pointer-events="all"') > 0
             own = re.findall(r'\bid="([^"]+)"', svg)
             assert own
             assert set(re.findall(r'"url\(#([^)]+)\)"', svg)) == set(own)
