@@ -25,15 +25,9 @@ from metrics.charts.rendering import FORMATS, render
 from metrics.charts.values.charts import RUN_CHART_READS, RUN_CHARTS, RunChartRequest
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.questions.answer_cache import cached, everybody, of_collection
-from metrics.questions.declared import (
-    SCORES,
-    VERSION,
-    Reads,
-    names_of,
-    parameter,
-)
+from metrics.questions.declared import Reads, declared, names_of, parameter
 from metrics.questions.parameters import query_of
-from metrics.questions.values import evaluation_in
+from metrics.services.values.values import EvaluationQuery, find_evaluation
 from metrics.services.work import begin_drawing
 from runs.models import Collection
 from runs.parameters import choice_in
@@ -51,7 +45,7 @@ CHART_RESPONSES = {
     (200, form.content_type.partition(";")[0]): OpenApiResponse(OpenApiTypes.BINARY)
     for form in FORMATS.values()
 }
-_OF_A_RUN = (*CHART_PARAMETERS, SCORES, VERSION)
+_OF_A_RUN = (*CHART_PARAMETERS, *declared(EvaluationQuery))
 
 
 def every_parameter(reads: Reads) -> list[OpenApiParameter]:
@@ -86,7 +80,8 @@ class RunChart(APIView):
         check_chart(request, RUN_CHART_READS, chart, form, _OF_A_RUN)
         query = query_of(request, submitted_run.collection)
         look = look_in(query)
-        question = RunChartRequest(submitted_run, evaluation_in(query, submitted_run), query)
+        evaluation = find_evaluation(run=submitted_run, query=EvaluationQuery.read(query))
+        question = RunChartRequest(submitted_run, evaluation, query)
 
         # A second run named in the request may be withdrawn before the next request.
         key = None

@@ -10,8 +10,6 @@ from drf_spectacular.utils import OpenApiParameter
 
 from metrics.services.boards.board_question import BoardQuery, FileQuery
 from metrics.services.boards.curves_together import TogetherQuery
-from metrics.services.boards.evaluating import ProgressQuery
-from metrics.services.boards.matrix import MatrixQuery
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.what_if import WhatIfQuery
 from metrics.services.comparisons.comparison import ComparisonQuery
@@ -69,7 +67,6 @@ def names_of(parameters: Iterable[OpenApiParameter]) -> list[str]:
     return [parameter.name for parameter in parameters]
 
 
-(VERSION,) = declared(ProgressQuery, "qrels")
 VIEW = parameter(
     "view", "the code of a saved view, whose parameters are used where they are not given here"
 )
@@ -89,16 +86,18 @@ BOARD = (*declared(BoardQuery), *STATISTICS)
 HOW_MADE = tuple(StandingsQuery.option_names())
 COMPARISON, PAIRS = declared(ComparisonQuery), declared(PairSelection)
 ORDERS, DESIGN = declared(OrdersQuery), declared(DesignQuery)
-RUNS, TEST, CONFIDENCE, SEED = (
-    *declared(MatrixQuery, "runs"),
+TEST, CONFIDENCE, SEED = (
     *declared(StandingsQuery, "test"),
     *declared(OrdersQuery, "confidence", "seed"),
 )
 # The runs of an answer of curves, and how they are drawn.
 CHOSEN_RUNS = declared(TogetherQuery)
-CURVE_MEASURES = declared(CurveQuery, "measures", "measure")
-DEPTH, RANKS, PER_TOPIC, READINGS = declared(CurveQuery, "depth", "ranks", "per_topic", "readings")
-RECALL = tuple(option for option in declared(RecallQuery) if option.name != "per_topic")
+(DEPTH,) = declared(CurveQuery, "depth")
+# Of several runs there are no curves of single topics.
+CURVES, RECALL = (
+    tuple(option for option in declared(question) if option.name != "per_topic")
+    for question in (CurveQuery, RecallQuery)
+)
 IMPORTANCE, FRONTIER = declared(ImportanceQuery), declared(FrontierQuery)
 WHAT_IF = declared(WhatIfQuery)
 SESSION_MEASURES, JUDGED_BY = declared(SessionBoardQuery, "measures", "judged_by")

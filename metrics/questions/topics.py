@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
-from metrics.questions.declared import declared, parameter
+from metrics.questions.declared import declared
 from metrics.services.boards.heat_map import HeatQuery
 from metrics.services.boards.topics import TopicsQuery
 
-# The parameters of the topics of a collection, and of the runs on one topic.
+# The parameters of the topics of a collection.
 TOPICS = declared(TopicsQuery)
-ONE_TOPIC = (
-    parameter("topic", "the id of the topic"),
-    *declared(TopicsQuery, "measure", "limit", "offset", "scores"),
-)
 # The parameters of the picture of runs against topics, and those of the same as a file.
 HEAT_MAP = declared(HeatQuery)
 HEAT_FILE = declared(HeatQuery, "measure", "baseline", "scores")

@@ -315,6 +315,21 @@ class Statistics(Parameter):
 
 
 @dataclass(frozen=True)
+class TopicId(Parameter):
+    """The id of a topic, as it is written. It has no default."""
+
+    default: Any = COMPUTED
+
+    def value(self, context: Context) -> str:
+        topic = context.parameters.get(self.name)
+        if not topic:
+            message = f"give the topic, such as {self.name}=301"
+            raise InvalidInput(message, code="required", pointer=self.name)
+
+        return topic
+
+
+@dataclass(frozen=True)
 class RunId(Parameter):
     """The id of a run."""
 

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from drf_spectacular.types import OpenApiTypes
 
+from evalhub.campaigns.services.boards import PhaseQuery
 from metrics.api.comparisons.serializers import body_of, parameters_in
 from metrics.engine.errors import EvalHubError
 from metrics.questions.declared import declared
@@ -19,7 +20,7 @@ from metrics.services.boards.difference import DifferenceQuery
 from metrics.services.boards.heat_map import HeatQuery
 from metrics.services.boards.matrix import MatrixFileQuery, MatrixQuery
 from metrics.services.boards.standing_parts import StandingsQuery
-from metrics.services.boards.topics import TopicsQuery
+from metrics.services.boards.topics import TopicQuery, TopicsQuery
 from metrics.services.boards.what_if import WhatIfQuery
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.design import DesignQuery
@@ -33,6 +34,9 @@ from metrics.services.sessions.standings import SessionStandingsQuery
 from metrics.services.tracking.frontier import FrontierQuery
 from metrics.services.tracking.importance import ImportanceQuery
 from metrics.services.values.curves import CurveQuery, RecallQuery
+from metrics.services.values.rankings import RankingQuery
+from metrics.services.values.two_rankings import TwoRankingsQuery
+from metrics.services.values.values import RunValuesQuery
 from runs.models import Collection
 
 READER = AnonymousUser()
@@ -69,6 +73,8 @@ ASKED: list[tuple[type[Question], dict[str, str]]] = [
     (HeatQuery, {"baseline": "mean", "topic_limit": "3"}),
     (TopicsQuery, {"sort": "best"}),
     (TopicsQuery, {"sort": "spread", "order": "asc"}),
+    (RunValuesQuery, {"measures": "AP", "qrels": "2", "scores": "float32"}),
+    (PhaseQuery, {"view": "late", "run_type": "manual", "role": "competing", "sort": "AP"}),
     (ImportanceQuery, {"measure": "P@5", "runs": A, "seed": "3"}),
     (FrontierQuery, {"y": "AP", "x": "cost:latency_ms", "across": "true"}),
     (SessionBoardQuery, {"measures": "nsDCG", "judged_by": "topic"}),
@@ -86,6 +92,27 @@ def test_the_address_of_a_question_asks_the_same(
     assert question.read(query.address(), small, READER) == query
     if parameters:
         assert query != question.read({}, small, READER)
+
+
+@pytest.mark.parametrize(
+    ("question", "parameters"),
+    [
+        (RankingQuery, {"topic": "1 ", "gains": "exp", "limit": "5", "qrels": "2"}),
+        (TwoRankingsQuery, {"topic": "a/b", "runs": f"{A},{B}", "scores": "float32"}),
+        (TopicQuery, {"topic": "2", "measure": "AP", "offset": "3"}),
+    ],
+)
+def test_a_question_about_a_topic_needs_its_id_as_it_is_written(
+    question: type[Question], parameters: dict[str, str], collection: str
+) -> None:
+    small = Collection.objects.get()
+    query: Any = question.read(parameters, small)
+    assert query.topic == parameters["topic"]
+    assert query.address() == parameters
+
+    with pytest.raises(EvalHubError) as caught:
+        question.read({**parameters, "topic": ""}, small)
+    assert (caught.value.code, caught.value.pointer) == ("required", "topic")
 
 
 def test_what_has_its_default_is_not_written(collection: str) -> None:

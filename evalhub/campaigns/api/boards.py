@@ -18,24 +18,13 @@ from evalhub.campaigns.questions.boards import (
     phase_query,
     readers_of_a_phase,
 )
-from evalhub.campaigns.services.boards import VIEWS, PhaseBoard, read_phase_board
+from evalhub.campaigns.services.boards import VIEWS, PhaseBoard, PhaseQuery, read_phase_board
 from metrics.api.boards import answers
 from metrics.api.boards.answers import leaderboard_answer
 from metrics.exports.boards import EXPORTS
 from metrics.exports.formats import FORMATS
 from metrics.questions.answer_cache import cached
-from metrics.questions.declared import (
-    ARRANGE,
-    COLUMNS,
-    FILTER,
-    MEASURE_NAMES,
-    ORDER,
-    PAGE,
-    SCORES,
-    SORT,
-    STATISTICS,
-    parameter,
-)
+from metrics.questions.declared import STATISTICS, declared
 from metrics.questions.parameters import query_of
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.judged_views import depths_of
@@ -43,13 +32,11 @@ from runs.models import Collection, Entry
 from runs.services.collections.reduced_qrels import reasons_of_exclusion
 from runs.web.shapes import OneOf, shape
 
-_ROW_PARAMETERS = (
-    parameter("view", "default: official; all on time, late, or those afterwards", choices=VIEWS),
-    parameter("run_type", "rows of this type alone; ranks stay"),
-    parameter("role", "rows of this role alone; ranks stay", choices=tuple(Entry.Role.values)),
+# A phase has entries of its own, and no versions of systems.
+_PARAMETERS = (
+    *(option for option in declared(PhaseQuery) if option.name not in ("versions", "entries")),
+    *STATISTICS,
 )
-
-_RUN_PARAMETERS = (FILTER, COLUMNS, ARRANGE)
 
 
 class EntryOfRow(TypedDict):
@@ -107,19 +94,7 @@ class PhaseBoardView(APIView):
     """Means of the entries of a phase, ranked by one measure. Baselines and entries out of competition stand at their
     place without a rank. Names of teams are hidden as the campaign says."""
 
-    @extend_schema(
-        responses=shape(PhaseLeaderboard),
-        parameters=[
-            MEASURE_NAMES,
-            SORT,
-            ORDER,
-            *PAGE,
-            *_ROW_PARAMETERS,
-            *_RUN_PARAMETERS,
-            SCORES,
-            *STATISTICS,
-        ],
-    )
+    @extend_schema(responses=shape(PhaseLeaderboard), parameters=[*_PARAMETERS])
     @cached(of_phase_board, shared_by=readers_of_a_phase)
     def get(self, request: Request, campaign: str, phase: str) -> Response:
         question = phase_board_in(request, campaign, phase)
@@ -158,15 +133,7 @@ class PhaseBoardExport(APIView):
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR},
-        parameters=[
-            MEASURE_NAMES,
-            SORT,
-            ORDER,
-            *_ROW_PARAMETERS,
-            *_RUN_PARAMETERS,
-            SCORES,
-            *STATISTICS,
-        ],
+        parameters=[option for option in _PARAMETERS if option.name not in ("limit", "offset")],
     )
     def get(self, request: Request, campaign: str, phase: str, kind: str) -> HttpResponse:
         def read() -> bytes:

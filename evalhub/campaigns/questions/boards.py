@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from django.http import HttpRequest
 from rest_framework.request import Request
 
 from evalhub.campaigns.questions.lookup import participation_of, visible_phase
-from evalhub.campaigns.services.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
+from evalhub.campaigns.services.boards import PhaseQuery, Reader
 from evalhub.campaigns.services.campaigns import is_organiser
 from evalhub.campaigns.services.pseudonyms import hides
 from metrics.engine.errors import EvalHubError
 from metrics.questions.answer_cache import Subject, meaning_of
-from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.standing_parts import StandingsQuery
 from runs.errors import Blind, InvalidInput
-from runs.models import Collection, Entry, Phase, can_see_scores, sees_board
-from runs.parameters import choice_in
+from runs.models import Collection, Phase, can_see_scores, sees_board
 from runs.services import clock
 from runs.web.access import find_once, sees_scores
 from runs.web.parameters import text_of
@@ -72,15 +70,9 @@ def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> 
         raise InvalidInput(message, pointer=about_runs[0])
 
     measures = parameters.get("measures") or ",".join(phase.measures)
-    board = BoardQuery.read({**parameters, "measures": measures}, phase.collection, reader)
+    query = PhaseQuery.read({**parameters, "measures": measures}, phase.collection, reader)
 
-    return PhaseQuery(
-        board=board,
-        standings=StandingsQuery.requested(parameters),
-        view=choice_in(parameters, "view", VIEWS) or OFFICIAL,
-        run_type=parameters.get("run_type") or None,
-        role=choice_in(parameters, "role", tuple(Entry.Role.values)),
-    )
+    return replace(query, standings=StandingsQuery.requested(parameters))
 
 
 def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) -> Subject:

@@ -28,6 +28,7 @@ from metrics.services.boards.leaderboard import Leaderboard, Row, read_leaderboa
 from metrics.services.boards.official_entries import seen_while_frozen
 from metrics.services.boards.standing_parts import Received, Standings, StandingsQuery
 from metrics.services.boards.standings import read_standings
+from metrics.services.question import Choice, Parameter, Question, nested, parameter
 from metrics.services.values.judged_views import means_of
 from runs.models import Disclosure, Entry, Participation, Phase, Qrels, Release, Team
 
@@ -60,17 +61,25 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class PhaseQuery:
+class PhaseQuery(Question):
     """The parameters of a phase's leaderboard.
 
     `run_type` and `role` select rows and do not change ranks.
     """
 
-    board: BoardQuery
+    board: BoardQuery = nested(BoardQuery)
+    view: str = parameter(
+        Choice(
+            "the official entries, all on time, late ones, or also those that came afterwards",
+            default=OFFICIAL,
+            choices=VIEWS,
+        )
+    )
+    run_type: str | None = parameter(Parameter("rows of this type alone; ranks stay"))
+    role: str | None = parameter(
+        Choice("rows of this role alone; ranks stay", choices=tuple(Entry.Role.values))
+    )
     standings: StandingsQuery | None = None
-    view: str = OFFICIAL
-    run_type: str | None = None
-    role: str | None = None
 
 
 @dataclass(frozen=True)

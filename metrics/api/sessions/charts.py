@@ -19,12 +19,12 @@ from metrics.api.charts import (
     picture,
 )
 from metrics.charts.sessions.charts import SESSION_CHART_READS, SESSION_CHARTS, SetChartRequest
-from metrics.questions.declared import VERSION
+from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
 from metrics.services.sessions.values import SessionEvaluationQuery, find_session_evaluation
 from runs.web.access import scored_session_set
 
-_OF_A_SET = (*CHART_PARAMETERS, VERSION)
+_OF_A_SET = (*CHART_PARAMETERS, *declared(SessionEvaluationQuery))
 
 
 class SessionChart(APIView):

@@ -26,7 +26,7 @@ from metrics.api.sessions.answers import (
     values_answer,
 )
 from metrics.api.sessions.searcher_answers import Searchers, searchers_answer
-from metrics.questions.declared import declared, parameter
+from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
 from metrics.services.sessions.analyses import (
     QueryCurvesQuery,
@@ -36,7 +36,7 @@ from metrics.services.sessions.analyses import (
     read_session_curves,
 )
 from metrics.services.sessions.one_session import OneSessionQuery, read_session
-from metrics.services.sessions.searchers import read_searchers
+from metrics.services.sessions.searchers import SearchersQuery, read_searchers
 from metrics.services.sessions.values import (
     ChosenSessions,
     SessionSelection,
@@ -113,18 +113,15 @@ class SessionSearchersView(APIView):
 
     @extend_schema(
         responses=shape(Searchers),
-        parameters=[
-            parameter("by", "an attribute to group by, or system; default: no groups"),
-            *declared(SessionSelection),
-        ],
+        parameters=[*declared(SearchersQuery)],
     )
     def get(self, request: Request, session_set: UUID) -> Response:
         submitted_set = scored_session_set(request, session_set)
-        parameters = query_of(request)
-        chosen = _choose(submitted_set, SessionSelection.read(parameters))
-        by = parameters.get("by") or None
+        query = SearchersQuery.read(query_of(request))
+        chosen = _choose(submitted_set, query.selection)
+        searchers = read_searchers(chosen=chosen, by=query.by)
 
-        return Response(searchers_answer(chosen, read_searchers(chosen=chosen, by=by), by))
+        return Response(searchers_answer(chosen, searchers, query.by))
 
 
 class OneSessionView(APIView):

@@ -16,19 +16,8 @@ from metrics.engine.curve.intervals import Band
 from metrics.engine.judgement.steps import Matrix
 from metrics.models import Evaluation
 from metrics.questions.answer_cache import cached, everybody, of_scored_run
-from metrics.questions.declared import (
-    CONFIDENCE,
-    CURVE_MEASURES,
-    DEPTH,
-    PER_TOPIC,
-    RANKS,
-    READINGS,
-    RECALL,
-    SCORES,
-    VERSION,
-)
+from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
-from metrics.questions.values import check_size, evaluation_in
 from metrics.services.values.curves import (
     CurveQuery,
     MeasureCurve,
@@ -36,8 +25,12 @@ from metrics.services.values.curves import (
     read_curves,
     read_precision_recall,
 )
+from metrics.services.values.values import EvaluationQuery, find_evaluation
+from runs.errors import InvalidInput
 from runs.web.access import scored_run
 from runs.web.shapes import shape
+
+MAX_VALUES = 1_000_000
 
 
 class CurvePoints(TypedDict):
@@ -128,23 +121,14 @@ class RunCurveView(APIView):
 
     @extend_schema(
         responses=shape(RunCurves),
-        parameters=[
-            *CURVE_MEASURES,
-            DEPTH,
-            RANKS,
-            CONFIDENCE,
-            READINGS,
-            PER_TOPIC,
-            SCORES,
-            VERSION,
-        ],
+        parameters=[*declared(CurveQuery), *declared(EvaluationQuery)],
     )
     @cached(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
         text = query_of(request)
         query = CurveQuery.read(text)
-        evaluation = evaluation_in(text, submitted_run)
+        evaluation = find_evaluation(run=submitted_run, query=EvaluationQuery.read(text))
         if query.per_topic:
             check_size(evaluation.qrels.topics * query.points * len(query.measures))
 
@@ -172,19 +156,14 @@ class PrecisionRecallView(APIView):
 
     @extend_schema(
         responses=shape(PrecisionRecall),
-        parameters=[
-            *RECALL,
-            PER_TOPIC,
-            SCORES,
-            VERSION,
-        ],
+        parameters=[*declared(RecallQuery), *declared(EvaluationQuery)],
     )
     @cached(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
         text = query_of(request)
         query = RecallQuery.read(text)
-        evaluation = evaluation_in(text, submitted_run)
+        evaluation = find_evaluation(run=submitted_run, query=EvaluationQuery.read(text))
         level_curves = read_precision_recall(evaluation=evaluation, query=query)
         if query.per_topic:
             check_size(evaluation.qrels.topics * query.points * len(level_curves))
@@ -206,6 +185,17 @@ class PrecisionRecallView(APIView):
             curves=curves,
         )
         return Response(answer)
+
+
+def check_size(values: int, pointer: str = "per_topic") -> None:
+    """Raise InvalidInput if the curves of all topics, or of all runs, make too long an answer."""
+    if values > MAX_VALUES:
+        scope = "of single topics " if pointer == "per_topic" else ""
+        message = (
+            f"{values:,} values {scope}requested; the limit is {MAX_VALUES:,}: "
+            "use fewer ranks or curves"
+        )
+        raise InvalidInput(message, code="too_many_values", pointer=pointer)
 
 
 def curve_answer(drawn: MeasureCurve, query: CurveQuery) -> Curve:

@@ -11,21 +11,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Coverage, RunName, coverage, run_name
-from metrics.api.values.curves import Curve, LevelCurve, curve_answer, level_answer
+from metrics.api.values.curves import (
+    Curve,
+    LevelCurve,
+    check_size,
+    curve_answer,
+    level_answer,
+)
 from metrics.engine.curve.precision_recall import recall_points
 from metrics.engine.curve.readings import Readings, against_best
 from metrics.questions.answer_cache import cached, everybody, of_collection
-from metrics.questions.declared import (
-    CHOSEN_RUNS,
-    CONFIDENCE,
-    CURVE_MEASURES,
-    DEPTH,
-    RANKS,
-    READINGS,
-    RECALL,
-)
+from metrics.questions.declared import CHOSEN_RUNS, CURVES, RECALL
 from metrics.questions.parameters import query_of
-from metrics.questions.values import check_size
 from metrics.services.boards.curves_together import MAX_RUNS, TogetherQuery, choose_together
 from metrics.services.values.curves import (
     CurveQuery,
@@ -93,10 +90,7 @@ class CollectionCurvesView(APIView):
     run's at every rank.
     """
 
-    @extend_schema(
-        responses=shape(CollectionCurves),
-        parameters=[*CURVE_MEASURES, DEPTH, RANKS, CONFIDENCE, READINGS, *CHOSEN_RUNS],
-    )
+    @extend_schema(responses=shape(CollectionCurves), parameters=[*CURVES, *CHOSEN_RUNS])
     @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)

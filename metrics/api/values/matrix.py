@@ -17,13 +17,11 @@ from metrics.exports.formats import FORMATS
 from metrics.exports.values.matrix import MATRIX_EXPORTS, columns_of
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.questions.answer_cache import cached, everybody, of_collection
-from metrics.questions.declared import MEASURE_NAMES, RUNS, SCORES, VERSION, declared
+from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
-from metrics.questions.values import evaluation_in
 from metrics.services.boards.matrix import MatrixFileQuery, MatrixQuery, read_matrix
-from metrics.services.question import measures_in
 from metrics.services.snapshots import read_in_snapshot
-from metrics.services.values.values import read_values
+from metrics.services.values.values import RunValuesQuery, find_evaluation, read_values
 from runs.web.access import scored_collection, scored_run
 from runs.web.shapes import shape
 
@@ -47,7 +45,7 @@ class CollectionValues(TypedDict):
 class CollectionValuesView(APIView):
     """The values of every evaluated run by topic, under the active judgements, in one request."""
 
-    @extend_schema(responses=shape(CollectionValues), parameters=[MEASURE_NAMES, RUNS, SCORES])
+    @extend_schema(responses=shape(CollectionValues), parameters=[*declared(MatrixQuery)])
     @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
@@ -103,14 +101,13 @@ class RunValuesExport(APIView):
     `trec_eval -q`."""
 
     @extend_schema(
-        responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[MEASURE_NAMES, SCORES, VERSION]
+        responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*declared(RunValuesQuery)]
     )
     def get(self, request: Request, run: UUID, kind: str) -> HttpResponse:
         submitted_run = scored_run(request, run)
-        query = query_of(request)
-        collection = submitted_run.collection
-        measures = measures_in(query, "measures", collection.measures, collection.documents)
-        values = read_values(evaluation=evaluation_in(query, submitted_run), measures=measures)
+        query = RunValuesQuery.read(query_of(request), submitted_run.collection)
+        evaluation = find_evaluation(run=submitted_run, query=query.evaluation)
+        values = read_values(evaluation=evaluation, measures=query.measures)
         text = "".join(RUN_VALUE_EXPORTS[kind](submitted_run, values))
 
         return HttpResponse(text, headers=FORMATS[kind].headers(f"{submitted_run.pk}-values"))

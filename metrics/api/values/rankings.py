@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 from uuid import UUID
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,13 +12,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import ReadFrom, read_from
-from metrics.questions.declared import SCORES, VERSION, parameter
+from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
-from metrics.questions.rankings import ranking_gains_in, topic_in
-from metrics.questions.values import evaluation_in
-from metrics.services.question import MAX_LIMIT
-from metrics.services.values.rankings import read_ranking
-from runs.parameters import MAX_OFFSET, integer_in
+from metrics.services.values.rankings import RankingQuery, read_ranking
+from metrics.services.values.values import find_evaluation
 from runs.services.collections.documents import read_titles
 from runs.web.access import scored_run
 from runs.web.shapes import Kind, shape
@@ -48,31 +44,15 @@ class RankingView(APIView):
     """The documents of one topic in the order of the tie rule, each with its level or null for an
     unjudged document."""
 
-    @extend_schema(
-        responses=shape(Ranking),
-        parameters=[
-            parameter("topic", "the topic; it must be a judged one"),
-            parameter("gains", "gain map for gain and sum; default: linear"),
-            parameter("offset", "ranks to skip, default: 0", OpenApiTypes.INT),
-            parameter(
-                "limit", f"ranks to answer, default: 100, at most {MAX_LIMIT}", OpenApiTypes.INT
-            ),
-            SCORES,
-            VERSION,
-        ],
-    )
+    @extend_schema(responses=shape(Ranking), parameters=[*declared(RankingQuery)])
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
-        query = query_of(request)
-        offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
-        limit = integer_in(query, "limit", 100, 1, MAX_LIMIT)
+        query = RankingQuery.read(query_of(request))
+        evaluation = find_evaluation(run=submitted_run, query=query.evaluation)
+        ranking = read_ranking(evaluation=evaluation, topic_id=query.topic, gains=query.gains)
 
-        evaluation = evaluation_in(query, submitted_run)
-        ranking = read_ranking(
-            evaluation=evaluation, topic_id=topic_in(query), gains=ranking_gains_in(query)
-        )
-
-        documents, sums = ranking.documents[offset : offset + limit], ranking.cumulated
+        documents = ranking.documents[query.offset : query.offset + query.limit]
+        sums = ranking.cumulated
         titles = read_titles(submitted_run.collection, (row.doc_id for row in documents))
         answer = Ranking(
             **read_from(evaluation),

@@ -16,11 +16,16 @@ from metrics.api.comparisons.judgements import LevelShare
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.heat_map import heat_map_table
 from metrics.questions.answer_cache import cached, everybody, of_collection
+from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
-from metrics.questions.rankings import topic_in
-from metrics.questions.topics import HEAT_FILE, ONE_TOPIC, TOPICS
+from metrics.questions.topics import HEAT_FILE, TOPICS
 from metrics.services.boards.heat_map import HeatQuery, read_heat_map
-from metrics.services.boards.topics import TopicsQuery, TopicValues, read_topic_values
+from metrics.services.boards.topics import (
+    TopicQuery,
+    TopicsQuery,
+    TopicValues,
+    read_topic_values,
+)
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.judged_topic import JudgedTopic, read_judged_topic
 from runs.errors import NotFound
@@ -143,12 +148,12 @@ class TopicView(APIView):
     """One topic: its text, its judgements by level, and what every evaluated run reaches on it,
     best first."""
 
-    @extend_schema(responses=shape(TopicRuns), parameters=[*ONE_TOPIC])
+    @extend_schema(responses=shape(TopicRuns), parameters=[*declared(TopicQuery)])
     @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
-        parameters = query_of(request)
-        topic_id, query = topic_in(parameters), TopicsQuery.read(parameters, test_collection)
+        query = TopicQuery.read(query_of(request), test_collection)
+        topic_id = query.topic
         values = read_topic_values(
             collection=test_collection, measure=query.measure, scores=query.scores
         )

@@ -22,12 +22,15 @@ from metrics.api.answers import (
 )
 from metrics.engine.measures.undefined import REASONS
 from metrics.questions.answer_cache import cached, everybody, of_scored_run
-from metrics.questions.declared import MEASURE_NAMES, SCORES, VERSION
+from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
-from metrics.questions.values import evaluation_in
-from metrics.services.question import measures_in
 from metrics.services.values.common_values import qrels_cautions
-from metrics.services.values.values import read_reasons, read_values
+from metrics.services.values.values import (
+    RunValuesQuery,
+    find_evaluation,
+    read_reasons,
+    read_values,
+)
 from runs.web.access import scored_run
 from runs.web.shapes import OneOf, shape
 
@@ -58,23 +61,21 @@ class RunValuesView(APIView):
     Values that are not stored are computed from the judged view.
     """
 
-    @extend_schema(responses=shape(RunValues), parameters=[MEASURE_NAMES, SCORES, VERSION])
+    @extend_schema(responses=shape(RunValues), parameters=[*declared(RunValuesQuery)])
     @cached(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
-        query = query_of(request)
-        collection = submitted_run.collection
-        measures = measures_in(query, "measures", collection.measures, collection.documents)
-        evaluation = evaluation_in(query, submitted_run)
-        values = read_values(evaluation=evaluation, measures=measures)
+        query = RunValuesQuery.read(query_of(request), submitted_run.collection)
+        evaluation = find_evaluation(run=submitted_run, query=query.evaluation)
+        values = read_values(evaluation=evaluation, measures=query.measures)
 
         columns = {name: numbers(vector.tolist()) for name, vector in values.vectors.items()}
         reasons = read_reasons(values)
-        aggregates = aggregates_of(measures)
+        aggregates = aggregates_of(query.measures)
 
         answer = RunValues(
             **read_from(evaluation),
-            cautions=cautions_of(qrels_cautions(measures, evaluation.qrels)),
+            cautions=cautions_of(qrels_cautions(query.measures, evaluation.qrels)),
             means={
                 name: RunMean(mean=mean, topics=count, aggregate=aggregates[name])
                 for name, (mean, count) in values.means.items()

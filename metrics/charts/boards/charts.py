@@ -41,6 +41,7 @@ from metrics.questions.declared import (
     VERSIONS,
     WHAT_IF,
     Reads,
+    declared,
     parameter,
 )
 from metrics.questions.measured import axes_in, columns_in, measured_board
@@ -58,6 +59,7 @@ from metrics.services.tracking.frontier import FrontierQuery, read_frontier
 from metrics.services.tracking.importance import ImportanceQuery, read_importance
 from metrics.services.tracking.measured import read_measured
 from metrics.services.tracking.progress import read_progress_of
+from metrics.services.values.two_rankings import TwoRankingsQuery
 from runs.errors import InvalidInput
 from runs.models import Collection
 from runs.parameters import integer_in
@@ -252,7 +254,7 @@ COLLECTION_CHART_READS: Reads = {
         *COMPARISON,
         parameter("comparison", "the stored comparison to which the points lead"),
     ),
-    "rankings": (parameter("runs", "the ids of two runs"), parameter("topic", "the topic"), SCORES),
+    "rankings": declared(TwoRankingsQuery),
     "orders": ORDERS,
     "power": DESIGN,
 }

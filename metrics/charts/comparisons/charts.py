@@ -17,8 +17,6 @@ from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
 from metrics.questions.addresses import pair_address, topic_of_pair_address
-from metrics.questions.parameters import scores_in
-from metrics.questions.rankings import topic_in
 from metrics.services.boards.curves_together import (
     TogetherQuery,
     choose_together,
@@ -31,9 +29,9 @@ from metrics.services.comparisons.design import DesignQuery, read_design
 from metrics.services.comparisons.orders import OrdersQuery, compare_orders
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.comparisons.stored import Answer, look_up_comparison
-from metrics.services.question import measure_in, run_ids_in
+from metrics.services.question import measure_in
 from metrics.services.values.curves import CurveQuery, RecallQuery
-from metrics.services.values.two_rankings import read_two_rankings
+from metrics.services.values.two_rankings import TwoRankingsQuery, read_two_rankings
 from runs.errors import InvalidInput
 from runs.models import Collection
 
@@ -120,9 +118,9 @@ def _precision_recall(collection: Collection, query: Query, reader: Any) -> Figu
 
 
 def _rankings(collection: Collection, query: Query) -> Figure:
-    query_of_runs = TogetherQuery(run_ids_in(query), scores=scores_in(query))
-
-    evaluations = choose_together(collection=collection, query=query_of_runs)
+    question = TwoRankingsQuery.read(query)
+    runs = TogetherQuery(question.runs, scores=question.scores)
+    evaluations = choose_together(collection=collection, query=runs)
     if len(evaluations) != 2:
         message = (
             f"the chart shows two rankings: runs=<id of a>,<id of b>; found {len(evaluations)}"
@@ -133,7 +131,7 @@ def _rankings(collection: Collection, query: Query) -> Figure:
             pointer="runs",
         )
 
-    rankings = read_two_rankings(a=evaluations[0], b=evaluations[1], topic_id=topic_in(query))
+    rankings = read_two_rankings(a=evaluations[0], b=evaluations[1], topic_id=question.topic)
     return two_rankings_figure(rankings).drawn_from(collection, evaluations[0].qrels.version)
 
 

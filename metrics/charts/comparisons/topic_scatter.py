@@ -98,12 +98,12 @@ def _draw(
             alt.Tooltip("difference:Q", format="+.4f"),
         ]
     }
-    if look.live:
+    if look.linked:
         points = [
             {**point, "address": f"{address}{quote(point['topic'], safe='')}#rankings"}
             for point in points
         ]
-        encodings["href"] = "address:N"
+        encodings |= look.link
 
     diagonal = marks([{"x": low, "y": low}, {"x": high, "y": high}])
     dots = marks(points).mark_point(

@@ -20,9 +20,9 @@ from metrics.questions.declared import (
     DEPTH,
     RECALL,
     Reads,
+    declared,
     parameter,
 )
-from metrics.questions.rankings import topic_in
 from metrics.services.boards.difference import DifferenceQuery, read_difference
 from metrics.services.question import measure_in, run_id_in
 from metrics.services.values.curves import (
@@ -31,7 +31,7 @@ from metrics.services.values.curves import (
     read_curves,
     read_precision_recall,
 )
-from metrics.services.values.rankings import read_ranking
+from metrics.services.values.rankings import RankingQuery, read_ranking
 from metrics.services.values.values import read_values
 from runs.errors import InvalidInput
 from runs.models import Run
@@ -118,7 +118,8 @@ def _topics(request: RunChartRequest) -> Figure:
 
 
 def _ranking(request: RunChartRequest) -> Figure:
-    ranking = read_ranking(evaluation=request.evaluation, topic_id=topic_in(request.query))
+    query = RankingQuery.read(request.query)
+    ranking = read_ranking(evaluation=request.evaluation, topic_id=query.topic)
     return request.source_of(ranking_figure(ranking, run=request.run.tag))
 
 
@@ -146,5 +147,5 @@ RUN_CHART_READS: Reads = {
         parameter("baseline", "with other: as in a comparison, for where the bars lead"),
         parameter("comparison", "with other: the stored comparison to which the bars lead"),
     ),
-    "ranking": (parameter("topic", "the topic"),),
+    "ranking": declared(RankingQuery, "topic"),
 }

@@ -48,8 +48,6 @@ from metrics.pages.values.parameters import changes_since, parameter_lines
 from metrics.pages.values.standing import read_standing
 from metrics.pages.values.summary import read_summary
 from metrics.questions.answer_cache import Subject, cached_page
-from metrics.questions.parameters import scores_in
-from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import topic_address
 from metrics.services.boards.curves_together import read_curves_together
@@ -60,6 +58,7 @@ from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.curves import DEPTH, CurveQuery
 from metrics.services.values.rankings import Ranking, read_ranking
 from metrics.services.values.values import (
+    EvaluationQuery,
     comparable_runs,
     find_evaluation,
     is_comparable,
@@ -374,7 +373,7 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     evaluation = _evaluation(request, run, query)
     topic_ids: list[str] = evaluation.qrels.topic_ids
     topic_id = query.get("topic") or topic_ids[0]
-    ranking = read_ranking(evaluation=evaluation, topic_id=topic_in({"topic": topic_id}))
+    ranking = read_ranking(evaluation=evaluation, topic_id=topic_id)
     place = topic_ids.index(topic_id)
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
     paging = Paging(offset, _DOCUMENTS_OF_A_PAGE, len(ranking.documents))
@@ -406,8 +405,7 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
     check_scores(request, run.collection)
-    version = integer_in(query, "qrels", 0, 0, _MAX_VERSION) or None
-    return find_evaluation(run=run, scores=scores_in(query), version=version)
+    return find_evaluation(run=run, query=EvaluationQuery.read(query))
 
 
 def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from metrics.services.question import (
     Integer,
     OneMeasure,
     Question,
+    TopicId,
     parameter,
 )
 from metrics.services.queue.damage import check_files
@@ -47,13 +48,24 @@ TOPIC_SORTS = {
 }
 
 
-@dataclass(frozen=True)
-class TopicsQuery(Question):
-    """A measure, and a page of a table of topics."""
+@dataclass(frozen=True, kw_only=True)
+class _ValuesQuery(Question):
+    """A measure, and a page of a table of its values."""
 
     measure: Measure = parameter(
         OneMeasure("one measure; default: the collection's first", names=tested_measures)
     )
+    limit: int = parameter(
+        Integer(f"rows of a page, at most {MAX_LIMIT}", default=100, low=1, high=MAX_LIMIT)
+    )
+    offset: int = parameter(Integer("rows to pass over", default=0))
+    scores: str | None = parameter(SCORES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicsQuery(_ValuesQuery):
+    """The parameters of a table of topics."""
+
     sort: str = parameter(
         Choice("the column to sort by", default="difficulty", choices=tuple(TOPIC_SORTS))
     )
@@ -63,11 +75,13 @@ class TopicsQuery(Question):
             usually_descending=lambda context: TOPIC_SORTS[context.values["sort"]],
         )
     )
-    limit: int = parameter(
-        Integer(f"rows of a page, at most {MAX_LIMIT}", default=100, low=1, high=MAX_LIMIT)
-    )
-    offset: int = parameter(Integer("rows to pass over", default=0))
-    scores: str | None = parameter(SCORES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicQuery(_ValuesQuery):
+    """The parameters of a table of the runs on one topic."""
+
+    topic: str = parameter(TopicId("the id of the topic"))
 
 
 class ValuedRun(NamedTuple):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.services.sessions.values import ChosenSessions
+from metrics.services.question import Parameter, Question, nested, parameter
+from metrics.services.sessions.values import ChosenSessions, SessionSelection
 from runs.errors import InvalidInput
 
 MAX_GROUPS = 50
@@ -18,6 +19,14 @@ BY_SYSTEM = "system"
 _MOST_TEXTS = 50
 
 Attribute = float | str
+
+
+@dataclass(frozen=True)
+class SearchersQuery(Question):
+    """What the searchers of the selected sessions are grouped by; None: no groups."""
+
+    by: str | None = parameter(Parameter("an attribute to group by, or system; default: no groups"))
+    selection: SessionSelection = nested(SessionSelection)
 
 
 @dataclass(frozen=True)

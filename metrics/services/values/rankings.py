@@ -12,8 +12,18 @@ from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.judgement.judging import ScoreType, order_topic
 from metrics.engine.judgement.ranking import RankedBlock
 from metrics.models import Evaluation
+from metrics.services.question import (
+    MAX_LIMIT,
+    Gains,
+    Integer,
+    Question,
+    TopicId,
+    nested,
+    parameter,
+)
 from metrics.services.values.effort import begin_reading_file
 from metrics.services.values.judged_views import load_view
+from metrics.services.values.values import EvaluationQuery
 from runs.attention import keep_going
 from runs.errors import NotFound
 from runs.formats.trec_run import read_run
@@ -21,6 +31,22 @@ from runs.services.storage.files import read_stored
 
 # Sums of gains end at this rank; the list of documents goes to its end.
 MAX_SUMS = 1000
+
+
+@dataclass(frozen=True)
+class RankingQuery(Question):
+    """A topic of a run, and the ranks to list.
+
+    Gains and their sums are of the gain map.
+    """
+
+    topic: str = parameter(TopicId("the topic; it must be a judged one"))
+    gains: GainMap = parameter(Gains("gain map for gain and sum; default: linear", default=LINEAR))
+    offset: int = parameter(Integer("ranks to skip", default=0))
+    limit: int = parameter(
+        Integer(f"ranks to answer, at most {MAX_LIMIT}", default=100, low=1, high=MAX_LIMIT)
+    )
+    evaluation: EvaluationQuery = nested(EvaluationQuery)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metrics.models import Evaluation
+from metrics.services.question import SCORES, Question, RunIds, TopicId, parameter
 from metrics.services.values.rankings import RankedDocument, read_ranking
 from runs.models import Run
 
 SHOWN_RANKS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoRankingsQuery(Question):
+    """Two runs and a topic."""
+
+    runs: list[str] = parameter(RunIds("the ids of two runs"))
+    topic: str = parameter(TopicId("the topic"))
+    scores: str | None = parameter(SCORES)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,36 @@ import numpy as np
 from metrics.engine.arrays import Floats
 from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation, EvaluationQuerySet
+from metrics.services.question import (
+    SCORES,
+    VERSION,
+    Measures,
+    Question,
+    nested,
+    parameter,
+)
 from metrics.services.queue.damage import check_files
 from metrics.services.values.judged_views import Mean, load_view, vectors_of
 from runs.errors import NotFound
 from runs.models import Run
+
+
+@dataclass(frozen=True)
+class EvaluationQuery(Question):
+    """Which evaluation of a run is read."""
+
+    scores: str | None = parameter(SCORES)
+    version: int | None = parameter(VERSION)
+
+
+@dataclass(frozen=True)
+class RunValuesQuery(Question):
+    """The measures of the values of a run, and of which evaluation."""
+
+    measures: list[Measure] = parameter(
+        Measures("measure names separated by commas; default: the collection's own")
+    )
+    evaluation: EvaluationQuery = nested(EvaluationQuery)
 
 
 @dataclass(frozen=True)
@@ -35,9 +61,7 @@ class RunValues:
         return topic_ids
 
 
-def find_evaluation(
-    *, run: Run, scores: str | None = None, version: int | None = None
-) -> Evaluation:
+def find_evaluation(*, run: Run, query: EvaluationQuery = EvaluationQuery()) -> Evaluation:
     """Return the evaluation of a run to read.
 
     It is the one under the named qrels version, the active one, or else the newest one that exists.
@@ -45,17 +69,17 @@ def find_evaluation(
     Raise NotFound with the reason if there is no evaluation.
     """
     evaluations = Evaluation.objects.evaluated().filter(
-        run=run, scores=scores or run.collection.scores
+        run=run, scores=query.scores or run.collection.scores
     )
-    if version is not None:
-        evaluations = evaluations.filter(qrels__version=version)
+    if query.version:
+        evaluations = evaluations.filter(qrels__version=query.version)
 
     order = ("-qrels__active", "-qrels__version", "-engine_version")
     newest: Evaluation | None = (
         evaluations.with_files().order_by(*order).select_related("qrels").first()
     )
     if newest is None:
-        raise NotFound(_why_not(run, scores, version), code="not_evaluated")
+        raise NotFound(_why_not(run, query), code="not_evaluated")
 
     check_files(Evaluation, [(newest.pk, newest.same_files)])
     return newest
@@ -122,15 +146,15 @@ def _comparable(evaluation: Evaluation) -> EvaluationQuerySet:
     return current.exclude(run=evaluation.run_id)
 
 
-def _why_not(run: Run, scores: str | None, version: int | None) -> str:
+def _why_not(run: Run, query: EvaluationQuery) -> str:
     latest = run.evaluations.order_by("-created_at").first()
     if latest is None:
         return "the run is not evaluated: the collection has no active judgements yet"
-    if version is not None:
-        return f"the run is not evaluated against version {version} of the judgements"
-    if scores and not run.evaluations.filter(scores=scores).exists():
+    if query.version:
+        return f"the run is not evaluated against version {query.version} of the judgements"
+    if query.scores and not run.evaluations.filter(scores=query.scores).exists():
         return (
-            f"the run has not been evaluated with {scores} scores; POST to its evaluations/ to "
+            f"the run has not been evaluated with {query.scores} scores; POST to its evaluations/ to "
             "evaluate it"
         )
 
