@@ -10,7 +10,7 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -63,7 +63,7 @@ class SharesPage(FormPage):
                     )
 
                 revoke_share(link=link, origin=origin)
-                messages.success(request._request, f"Link {link.key} revoked.")
+                messages.success(request, f"Link {link.key} revoked.")
 
                 return see(request, reverse("shares-page"))
 
@@ -151,8 +151,7 @@ def _page(request: Request, status: int = 200, **parts: Any) -> HttpResponse:
         lines.append(ShareLine(link, _title(shared, tags), _plain_address(shared)))
 
     context = {"links": lines, "days": _DAYS, **parts}
-    page: HttpRequest = request._request
-    response = render(page, "metrics/shares.html", context, status=status)
+    response = render(request, "metrics/shares.html", context, status=status)
     response["Cache-Control"] = "no-store"
 
     return response

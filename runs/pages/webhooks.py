@@ -189,6 +189,6 @@ def _page(
         **result,
     }
 
-    response = render(request._request, "runs/webhooks.html", context, status=status)
+    response = render(request, "runs/webhooks.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response

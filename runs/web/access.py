@@ -94,7 +94,7 @@ def find_once(
     if request.method not in ("GET", "HEAD"):
         return find()
 
-    memory = _django_request(request).__dict__.setdefault("found_once", {})
+    memory = vars(request).setdefault("found_once", {})
     user_key = (*key, request.user.pk)
     if user_key not in memory:
         memory[user_key] = find()
@@ -104,9 +104,8 @@ def find_once(
 
 def find_again(request: HttpRequest | Request) -> None:
     """Let a request find everything as of a later moment, and record again what it reads."""
-    state = _django_request(request).__dict__
-    state.pop("found_once", None)
-    state.pop("readings_noted", None)
+    vars(request).pop("found_once", None)
+    vars(request).pop("readings_noted", None)
 
 
 def sees_scores(request: HttpRequest | Request, collection: Collection) -> bool:
@@ -124,7 +123,7 @@ def sees_scores(request: HttpRequest | Request, collection: Collection) -> bool:
 
 def note_reading(request: HttpRequest | Request, collection: Collection) -> None:
     """Record once for a request that an organiser reads values that organisers alone see."""
-    noted: set[int] = _django_request(request).__dict__.setdefault("readings_noted", set())
+    noted: set[int] = vars(request).setdefault("readings_noted", set())
     if collection.blind and collection.pk not in noted:
         noted.add(collection.pk)
         hooks.values_read.send(Collection, collection=collection, origin=origin_of(request))
@@ -361,8 +360,3 @@ def led_team(request: Request, slug: str) -> Team:
         raise NotAllowed(f"only owners of team {slug} can do this")
 
     return team
-
-
-def _django_request(request: HttpRequest | Request) -> Any:
-    """Return the request that Django made, which REST framework's requests share."""
-    return request._request if isinstance(request, Request) else request

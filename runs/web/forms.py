@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import NotAuthenticated, ValidationError
@@ -47,7 +47,7 @@ class FormPage(APIView):
 
     def handle_exception(self, error: Exception) -> Any:
         """Return the error as a page, with the status and the sentence of the API."""
-        request: HttpRequest = self.request._request
+        request = self.request
         if isinstance(error, NotAuthenticated) and request.method in ("GET", "HEAD"):
             return redirect_to_login(request.get_full_path())
 
@@ -94,7 +94,7 @@ def render_form(
     }
     status = refusal.status if refusal else 200
 
-    return render(request._request, template, context, status=status)
+    return render(request, template, context, status=status)
 
 
 def refusal_of(error: Exception) -> Refusal:

@@ -94,7 +94,7 @@ def one_act(allowed: Callable[..., bool]) -> Callable[[View], View]:
 
 
 def _answer_once(request: Request, key: RequestKey, answer: Callable[[], Response]) -> Response:
-    request._request.idempotency_key = key  # type: ignore[attr-defined]
+    request.idempotency_key = key  # type: ignore[attr-defined]
     try:
         return answer()
     except (IntegrityError, Conflict):
@@ -110,7 +110,7 @@ def remember(request: Request, answer: Callable[[], Response]) -> None:
 
     Raise IntegrityError if another request with the key was faster.
     """
-    key: RequestKey | None = getattr(request._request, "idempotency_key", None)
+    key: RequestKey | None = getattr(request, "idempotency_key", None)
     if key is None:
         return
 

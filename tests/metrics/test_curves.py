@@ -10,7 +10,7 @@ import pytest
 from rest_framework.test import APIClient
 from scipy import stats
 
-from metrics.questions import values as questions
+from metrics.api.values import curves as curve_api
 from runs.models import Run
 from tests.conftest import GOOD, POOR, upload
 from tests.shared_data import alice, api, collection, module_data, submit
@@ -226,7 +226,7 @@ def test_a_bad_parameter_is_named(
 def test_too_many_values_of_single_topics_are_refused(
     ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(questions, "MAX_VALUES", 32)
+    monkeypatch.setattr(curve_api, "MAX_VALUES", 32)
     number = "depth" if kind == "curve" else "points"
     assert ask(kind, per_topic="true", **{number: "10"}).status_code == 200
     answer = ask(kind, per_topic="true", **{number: "11"})
@@ -364,7 +364,7 @@ def test_curves_of_several_runs_that_cannot_be_made_say_why(
 def test_long_answers_about_many_runs_are_refused(
     together: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "MAX_VALUES", 80)
+    monkeypatch.setattr(curve_api, "MAX_VALUES", 80)
     assert together(depth="10").status_code == 200
     answer = together(depth="11")
     assert (answer.status_code, answer.json()["code"]) == (400, "too_many_values")

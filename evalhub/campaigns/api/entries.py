@@ -140,7 +140,7 @@ def _entry_request(request: Request, phase: Phase, fields: dict[str, Any]) -> En
     return EntryRequest(
         phase=phase,
         user=cast(User, request.user),
-        arrived_at=request._request.arrived_at,  # type: ignore[attr-defined]
+        arrived_at=request.arrived_at,  # type: ignore[attr-defined]
         participation=team,
         origin=origin_of(request),
         on_behalf=bool(team_slug),
@@ -188,7 +188,7 @@ class EntryList(AnswerList[Entry]):
     def post(self, request: Request, campaign: str, phase: str) -> Response:
         # The whole body is read here, and nothing else comes before the clock.
         _ = request.data
-        request._request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
+        request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
         return self._enter(request, campaign=campaign, phase=phase)
 
     @idempotency.idempotent(_may_enter)

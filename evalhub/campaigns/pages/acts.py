@@ -395,7 +395,7 @@ class ActPage(FormPage):
         except (EvalHubError, APIException) as error:
             return self._page(request, *_target(request, campaign, act), refusal_of(error))
 
-        messages.success(request._request, done)
+        messages.success(request, done)
 
         return see(request, _back(action, target))
 

@@ -61,9 +61,7 @@ class ConfigurationPage(DeskPage):
 
         if applies:
             count = len(changes)
-            messages.success(
-                request._request, f"{count} change{'' if count == 1 else 's'} applied."
-            )
+            messages.success(request, f"{count} change{'' if count == 1 else 's'} applied.")
             return see(request, reverse(self.name, args=[campaign]))
 
         self.checked = {

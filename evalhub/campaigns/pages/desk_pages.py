@@ -36,7 +36,7 @@ def answer(
 ) -> HttpResponse:
     """Return a page that is not cached, with the status of a refusal if there is one."""
     values = {**context, "refused": refused, "wrong": refused.fields if refused else {}}
-    response = render(request._request, template, values, status=refused.status if refused else 200)
+    response = render(request, template, values, status=refused.status if refused else 200)
     response["Cache-Control"] = "no-store"
     return response
 
@@ -98,6 +98,6 @@ class ChangingDeskPage(DeskPage):
                 request, organised_campaign(request, campaign), kwargs, refusal_of(error)
             )
 
-        messages.success(request._request, done)
+        messages.success(request, done)
 
         return see(request, address)

@@ -126,7 +126,7 @@ class _EntryForm(FormPage):
             if new
             else f"This run is entry {entry.number} already; nothing changed."
         )
-        messages.success(request._request, message)
+        messages.success(request, message)
 
         return see(request, reverse("campaign-entry-page", args=[phase.campaign.slug, entry.pk]))
 
@@ -178,7 +178,7 @@ class EnterPage(_EntryForm):
     def post(self, request: Request, campaign: str, phase: str) -> HttpResponse:
         # The whole body is read here, and nothing else comes before the clock.
         _ = request.data
-        request._request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
+        request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
         return self.enter(request, visible_phase(request, campaign, phase))
 
     def check(self, request: Request, phase: Phase) -> None:
@@ -217,7 +217,7 @@ class OwnEntryPage(_EntryForm):
 
     def post(self, request: Request, campaign: str) -> HttpResponse:
         _ = request.data
-        request._request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
+        request.arrived_at = clock.database_now()  # type: ignore[attr-defined]
         organised = organised_campaign(request, campaign)
         return self.enter(
             request, self._phase(request, organised, str(request.data.get("phase", "")))
@@ -306,7 +306,7 @@ def _entry_fields(request: Request, phase: Phase, fields: dict[str, Any]) -> dic
         name: fields.pop(name)
         for name in ("run_type", "priority", "answers", "role", "label", "reason")
     }
-    arrived = request._request.arrived_at  # type: ignore[attr-defined]
+    arrived = request.arrived_at  # type: ignore[attr-defined]
 
     return {
         **own,
@@ -414,7 +414,7 @@ class EntryPage(FormPage):
         except (EvalHubError, APIException) as error:
             return self._page(request, _entry(request, campaign, entry), refusal_of(error))
 
-        messages.success(request._request, "Answers saved.")
+        messages.success(request, "Answers saved.")
 
         return see(request, reverse("campaign-entry-page", args=[campaign, stored_entry.pk]))
 

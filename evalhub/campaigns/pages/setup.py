@@ -132,7 +132,7 @@ class NewCampaignPage(FormPage):
             return self._page(request, refusal_of(error))
 
         messages.success(
-            request._request,
+            request,
             f"Campaign {campaign.name} created. It is a draft; add its first phase next.",
         )
         return see(request, reverse("campaign-desk-page", args=[campaign.slug]))

@@ -109,7 +109,7 @@ class TeamDeskPage(FormPage):
         except (EvalHubError, APIException) as error:
             return self._page(request, visible_campaign(request, campaign), refusal_of(error))
 
-        messages.success(request._request, done)
+        messages.success(request, done)
 
         return see(request, reverse("campaign-team-page", args=[campaign]))
 

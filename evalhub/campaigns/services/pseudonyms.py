@@ -46,24 +46,10 @@ def draw_pseudonym(campaign: Campaign) -> int:
 def shown_at_latest(campaign: Campaign) -> datetime | None:
     """Return when the names of a campaign are shown at the latest, or None if that is open.
 
-    It is nine months after the first of its evaluations became public. Each object reads it once.
+    It is nine months after the first of its evaluations became public.
     """
-    cache: dict[str, datetime | None] = campaign.__dict__
-    if "_shown_at_latest" not in cache:
-        released = {
-            "phases__campaign": campaign,
-            "phases__kind": Phase.Kind.EVALUATION,
-            "released_at__isnull": False,
-        }
-        first = (
-            Collection.objects.filter(**released)
-            .order_by("released_at")
-            .values_list("released_at", flat=True)
-            .first()
-        )
-        cache["_shown_at_latest"] = first + LONGEST if first else None
-
-    return cache["_shown_at_latest"]
+    released_at = campaign.first_released_at
+    return released_at + LONGEST if released_at else None
 
 
 def hidden_until(participation: Participation) -> datetime | None:

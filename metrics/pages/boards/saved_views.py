@@ -167,10 +167,10 @@ def _act(request: Request, collection: Collection, form: dict[str, str]) -> Http
     if action == "change":
         shared = {"scope": _scope_in(scope), "team": team} if scope else {}
         change_view(view=view, user=user, changes={"name": _name_in(form), **shared}, origin=origin)
-        messages.success(request._request, f"View “{view.name}” changed.")
+        messages.success(request, f"View “{view.name}” changed.")
     elif action == "delete":
         delete_view(view=view, origin=origin)
-        messages.success(request._request, f"View “{view.name}” deleted.")
+        messages.success(request, f"View “{view.name}” deleted.")
     else:
         raise NotFound(f"there is no action {action[:40]!r}")
 
@@ -238,4 +238,4 @@ def _page(
     scopes = _scopes(user, collection, managed)
     context = {"collection": collection, "lines": lines, "scopes": scopes, **parts}
 
-    return render(request._request, "metrics/saved_views.html", context, status=status)
+    return render(request, "metrics/saved_views.html", context, status=status)

@@ -86,7 +86,7 @@ class ExperimentPage(FormPage):
         except (EvalHubError, APIException) as error:
             return _page(request, visible, refusal_of(error))
 
-        messages.success(request._request, message)
+        messages.success(request, message)
         if request.data.get("action") == "delete":
             return see(request, reverse("experiments-page"))
 
@@ -225,7 +225,7 @@ def _page(request: Request, experiment: Experiment, refused: Refusal | None = No
             Collection.objects.visible_to(request.user).only("slug", "name")[:_OFFERED]
         )
 
-    response = render(request._request, "metrics/experiment.html", context, status=status)
+    response = render(request, "metrics/experiment.html", context, status=status)
     response["Cache-Control"] = "no-store"
 
     return response

@@ -236,7 +236,7 @@ class DescribeParameter(FormPage):
                     "undescribed": detail,
                     "given": {**changes, "name": name, "space": space},
                 }
-                return _page(request._request, collection, parts, status)
+                return _page(request, collection, parts, status)
 
             change_key(key=key, changes=serializer.validated_data, origin=origin_of(request))
 

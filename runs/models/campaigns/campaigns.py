@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from datetime import datetime
 from typing import Any
 
 from django.core.validators import EmailValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from runs.models.accounts.accounts import Team, User
 from runs.models.checked import StoredJSON
@@ -153,6 +155,16 @@ class Campaign(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @cached_property
+    def first_released_at(self) -> datetime | None:
+        """Return when the first of its evaluations became public."""
+        evaluated = Collection.objects.filter(
+            phases__campaign=self, phases__kind=Phase.Kind.EVALUATION, released_at__isnull=False
+        )
+        times = evaluated.order_by("released_at").values_list("released_at", flat=True)
+
+        return times.first()
 
 
 def _at_least_one(name: str) -> models.CheckConstraint:

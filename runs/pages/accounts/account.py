@@ -64,7 +64,7 @@ class AccountPage(FormPage):
             message = "Password changed. All other sessions have been ended."
 
         # Keep this session.
-        update_session_auth_hash(request._request, user)
+        update_session_auth_hash(request, user)
         return _page(request, done=message)
 
 
@@ -127,6 +127,6 @@ def _page(request: Request, status: int = 200, **messages: Any) -> HttpResponse:
         **messages,
     }
 
-    response = render(request._request, "runs/account.html", context, status=status)
+    response = render(request, "runs/account.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response

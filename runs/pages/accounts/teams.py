@@ -53,7 +53,7 @@ class TeamsPage(FormPage):
         except (EvalHubError, APIException) as error:
             return self._page(request, fields, refusal_of(error))
 
-        messages.success(request._request, f"Team {team.name} created. Invite its members.")
+        messages.success(request, f"Team {team.name} created. Invite its members.")
         return see(request, reverse("team-page", args=[team.slug]))
 
     def _page(
@@ -91,7 +91,7 @@ class TeamPage(FormPage):
         except (EvalHubError, APIException) as error:
             return self._page(request, visible, refusal_of(error))
 
-        messages.success(request._request, message)
+        messages.success(request, message)
         return see(request, address)
 
     def _page(
@@ -120,7 +120,7 @@ class TeamPage(FormPage):
         }
 
         status = refusal.status if refusal else 201 if new_link else 200
-        response = render(request._request, "runs/team.html", context, status=status)
+        response = render(request, "runs/team.html", context, status=status)
         response["Cache-Control"] = "no-store"
         return response
 

@@ -77,6 +77,6 @@ def _page(request: Request, status: int = 200, **result: Any) -> HttpResponse:
         **result,
     }
 
-    response = render(request._request, "runs/tokens.html", context, status=status)
+    response = render(request, "runs/tokens.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response

@@ -54,7 +54,7 @@ class NewCollectionPage(FormPage):
             return _page(request, fields, refusal_of(error))
 
         messages.success(
-            request._request,
+            request,
             f"Collection {collection.name} created. Upload its topics and judgements next.",
         )
         return see(request, reverse("manage-topics-page", args=[collection.slug]))

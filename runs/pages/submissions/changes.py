@@ -72,9 +72,7 @@ class ChangePage(FormPage):
                 origin=origin,
             )
 
-            messages.success(
-                request._request, f"{submission.tag} withdrawn. You can restore it for a day."
-            )
+            messages.success(request, f"{submission.tag} withdrawn. You can restore it for a day.")
             return see(request, request.path)
         elif action == "restore" and submission.deleted_at:
             restore(submission=submission, enqueue=restore_evaluations, origin=origin)
@@ -171,7 +169,7 @@ class RunChangePage(ChangePage):
             )
             raise Conflict(message, code="label_moved", pointer="/label") from error
 
-        messages.success(request._request, done)
+        messages.success(request, done)
         return see(request, f"{request.path}#labels")
 
     def _labels_context(self, submission: Any) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class MyRunsPage(FormPage):
         except (EvalHubError, APIException) as error:
             return _page(request, filters, refusal_of(error))
 
-        messages.success(request._request, done)
+        messages.success(request, done)
         query = urlencode({name: text for name, text in filters.items() if text})
         return see(request, f"{reverse('my-runs-page')}{f'?{query}' if query else ''}")
 

@@ -274,4 +274,4 @@ def _page(
         "outcome": outcome_of(results),
     }
 
-    return render(request._request, "runs/submit.html", context, status=status)
+    return render(request, "runs/submit.html", context, status=status)

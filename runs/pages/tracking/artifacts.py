@@ -45,7 +45,7 @@ class RunArtifactsPage(FormPage):
         except (EvalHubError, APIException) as error:
             return _page(request, run, refusal_of(error))
 
-        messages.success(request._request, message)
+        messages.success(request, message)
         return see(request, reverse("run-artifacts-page", args=[run.pk]))
 
 

@@ -75,7 +75,7 @@ def _create(request: Request, runs: str) -> Experiment:
         origin=origin_of(request),
     )
 
-    messages.success(request._request, f"Experiment {experiment.name} created.")
+    messages.success(request, f"Experiment {experiment.name} created.")
     return experiment
 
 
@@ -95,7 +95,7 @@ def _add(request: Request, runs: str) -> Experiment:
         origin=origin_of(request),
     )
 
-    messages.success(request._request, describe_added(new, len(ids)))
+    messages.success(request, describe_added(new, len(ids)))
     return experiment
 
 

@@ -106,7 +106,7 @@ class NotesPage(FormPage):
             edited = str(request.data.get("note", ""))
             return self._page(request, subject, edited, refusal_of(error))
 
-        messages.success(request._request, done)
+        messages.success(request, done)
         pages = PAGES[self.kind]
 
         # The page of an experiment has the form for a note, too.

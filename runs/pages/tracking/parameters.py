@@ -98,4 +98,4 @@ def _page(
 
     if isinstance(error, ChangedMeanwhile):
         context["now"] = write_lines({**shown_values(run.metadata), **run.costs})
-    return render(request._request, "runs/parameters.html", context, status=status)
+    return render(request, "runs/parameters.html", context, status=status)

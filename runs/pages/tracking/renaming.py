@@ -62,7 +62,7 @@ class RenameParameterPage(FormPage):
             return _page(request, collection, fields, runs=runs, tags=tags, changed=len(edits))
 
         plural = "" if len(edits) == 1 else "s"
-        messages.success(request._request, f"{old} renamed to {new} in {len(edits):,} run{plural}.")
+        messages.success(request, f"{old} renamed to {new} in {len(edits):,} run{plural}.")
         return see(request, request.path)
 
 

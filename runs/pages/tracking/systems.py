@@ -40,7 +40,7 @@ class SystemChangePage(FormPage):
                 raise InvalidInput("press one of the buttons of this page", pointer="/action")
 
             # The listed runs that were ticked, and others that were typed.
-            runs = request._request.POST.getlist("runs")
+            runs = request.POST.getlist("runs")
             possible = _possible_runs(request, owned)
             for name in str(request.data.get("others", "")).split():
                 runs.append(str(named_run(name, possible, "/others")))
@@ -56,7 +56,7 @@ class SystemChangePage(FormPage):
         except (EvalHubError, APIException) as error:
             return _page(request, owned, refusal_of(error))
 
-        messages.success(request._request, _MESSAGES[action])
+        messages.success(request, _MESSAGES[action])
         return see(request, reverse("system-page", args=[team, system]))
 
 

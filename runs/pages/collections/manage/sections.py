@@ -89,7 +89,7 @@ class ChangingSection(Section):
 
         if isinstance(result, HttpResponse):
             return result
-        messages.success(request._request, result)
+        messages.success(request, result)
         return see(request, reverse(self.address, args=[slug]))
 
     def change(self, request: Request, collection: Collection) -> str | HttpResponse:
