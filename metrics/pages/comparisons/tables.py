@@ -167,13 +167,15 @@ def chances_cell(chances: PairChances, text: str = "") -> Cell:
     return Cell(text or ", ".join(f"{100 * side:.1f}%" for side in sides), html=bar)
 
 
-def _interval_cell(pair: ShownPair, low: float, scale: float) -> Cell:
-    """Return the interval of a pair as a drawing around zero, on a scale of 200 from `low`."""
-    verdict = pair.verdicts[0]
-    if math.isnan(verdict.low):
+def interval_cell(difference: float, ends: tuple[float, float], low: float, scale: float) -> Cell:
+    """Return the interval of a difference as a drawing around zero, on a scale of 200 from `low`.
+
+    Without an interval the cell is empty.
+    """
+    if math.isnan(ends[0]):
         return Cell("")
 
-    places = (0.0, verdict.low, verdict.high, pair.difference)
+    places = (0.0, *ends, difference)
     drawing = format_html(
         '<svg viewBox="-4 -10 208 20" width="156" height="15" aria-hidden="true"><path class="zero"'
         ' d="M{}-10V10"/><path class="span" d="M{} 0H{}"/><circle cx="{}" cy="0" r="3.5"/></svg>',
@@ -225,7 +227,7 @@ def pairs_table(
             b,
             pair.difference,
             ends(verdict),
-            _interval_cell(pair, low, scale),
+            interval_cell(pair.difference, (verdict.low, verdict.high), low, scale),
             verdict.p_value,
             verdict.p_adjusted,
             _verdict_cell(verdict, ", ".join(PAIR_CAUTION_NAMES[code] for code in pair.cautions)),

@@ -10,12 +10,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.text import capfirst
 
 from metrics.exports.comparisons.words import TEST_NAMES, verdict_text
 from metrics.exports.formats import FORMATS
 from metrics.exports.sessions import BOARD_EXPORTS
 from metrics.exports.sessions.tables import DESIGN_NAMES
-from metrics.exports.table import Cell, Sorting
+from metrics.exports.table import Cell, Column, Row, Sorting, Table
+from metrics.pages.comparisons.tables import interval_cell
 from metrics.pages.parts import Query, fill, query_of
 from metrics.pages.sessions import words
 from metrics.questions.declared import SESSION_COMPARISON, SESSION_HOW_MADE, names_of
@@ -168,28 +170,6 @@ def _with_standings(
     return lines_with_standings
 
 
-@dataclass(frozen=True)
-class SystemPairLine:
-    """The values of two systems; `positions` are those of the interval between 0 and 200, if known.
-
-    `effect` is the effect size that belongs to the design, empty for a design without one;
-    `by_searchers` and `by_topics` are the p of F1 and F2, NOTHING if the design is not crossed.
-    """
-
-    a: str
-    b: str
-    difference: str
-    interval: str
-    effect: str
-    p_value: str
-    p_adjusted: str
-    by_searchers: str
-    by_topics: str
-    verdict: str
-    significant: bool
-    positions: dict[str, str] | None
-
-
 def _compared(collection: Collection, query: Query) -> dict[str, Any]:
     compared = compare_systems(
         collection=collection, query=SessionComparisonQuery.read(query, collection)
@@ -212,12 +192,11 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
         "design": words.design_sentence(compared),
         "test": words.test_sentence(compared),
         "omnibus": words.omnibus_sentences(compared),
-        "effect": effect,
         "tiers": compared.tiers is not None,
         "designs": DESIGN_NAMES,
         "tests": [(name, TEST_NAMES[name]) for name in FITTING[compared.design]],
         "exports": _exports(collection, query, compared),
-        "lines": _pair_lines(compared),
+        "pairs": _pairs_table(compared, effect),
         "intervals": bool(np.any(~np.isnan(compared.result.low))),
         "confidence": f"{100 * compared.query.options.confidence:g}%",
     }
@@ -254,44 +233,64 @@ def _exports(
     }
 
 
-def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
-    """Return the first pairs; all intervals are drawn on one scale, which contains zero."""
+def _pairs_table(compared: SessionComparison, effect: str) -> Table:
+    """Build the table of the first pairs.
+
+    All intervals are drawn on one scale, which contains zero.
+    """
     result, names = compared.result, [system.name for system in compared.systems]
     ends = np.concatenate([[0.0], result.difference, result.low, result.high])
     low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
     scale = 200 / ((high - low) or 1.0)
 
+    with_intervals = bool(np.any(~np.isnan(result.low)))
+    correction = compared.correction if compared.pairs.number > 1 else None
+    confidence = f"{100 * compared.query.options.confidence:g}%"
+    columns = [
+        Column("", "System", head=True),
+        Column("", "minus", style=""),
+        Column("", "Difference"),
+        *([Column("", f"{confidence} CI")] if with_intervals else []),
+        *([Column("", "Interval around zero", style="drawn")] if with_intervals else []),
+        *([Column("", effect)] if effect else []),
+        Column("", "p"),
+        *([Column("", f"{capfirst(correction)} p")] if correction else []),
+        *([Column("", "p by searchers"), Column("", "p by topics")] if compared.crossed else []),
+        Column("", "Significant", style=""),
+    ]
+
     first, second = (side.tolist() for side in compared.pairs.indices())
-    lines = []
+    rows = []
     for pair, (a, b) in enumerate(zip(first[:_PAIRS_SHOWN], second[:_PAIRS_SHOWN], strict=True)):
         difference = float(result.difference[pair])
-        lower, upper = float(result.low[pair]), float(result.high[pair])
-        interval, positions = NOTHING, None
+        bounds = float(result.low[pair]), float(result.high[pair])
+        values: list[Any] = [names[a], names[b], signed(difference)]
 
-        if not np.isnan([lower, upper]).any():
-            interval = f"{signed(lower)} to {signed(upper)}"
-            values = {"zero": 0.0, "low": lower, "middle": difference, "high": upper}
-            positions = {name: f"{(value - low) * scale:.1f}" for name, value in values.items()}
+        if with_intervals:
+            lower, upper = map(signed, bounds)
+            values.append(NOTHING if np.isnan(bounds).any() else f"{lower} to {upper}")
+            values.append(interval_cell(difference, bounds, low, scale))
+
+        if effect:
+            values.append(_effect(compared, pair))
+
+        values.append(probability(float(result.p_value[pair])))
+        if correction:
+            values.append(probability(float(compared.adjusted[pair])))
+
+        if compared.crossed:
+            values += [_by_units(compared, pair, 1), _by_units(compared, pair, 2)]
 
         significant = bool(compared.verdicts.significant[pair])
-        lines.append(
-            SystemPairLine(
-                a=names[a],
-                b=names[b],
-                difference=signed(difference),
-                interval=interval,
-                effect=_effect(compared, pair),
-                p_value=probability(float(result.p_value[pair])),
-                p_adjusted=probability(float(compared.adjusted[pair])),
-                by_searchers=_by_units(compared, pair, 1),
-                by_topics=_by_units(compared, pair, 2),
-                verdict=verdict_text(significant, compared.withheld(pair)),
-                significant=significant,
-                positions=positions,
-            )
-        )
+        verdict = verdict_text(significant, compared.withheld(pair))
+        values.append("yes" if significant else Cell(verdict, quiet=True))
+        rows.append(Row(values, style="significant" if significant else ""))
 
-    return lines
+    notes = []
+    if compared.crossed:
+        notes.append("p by searchers and p by topics are those of F1 and F2, uncorrected.")
+
+    return Table("pairs", columns, rows, notes, "Pairs of systems")
 
 
 def _by_units(compared: SessionComparison, pair: int, place: int) -> str:
