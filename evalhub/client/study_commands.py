@@ -167,7 +167,7 @@ def add_commands(add: Any, run: str) -> None:
     command.add_argument("--dry-run", action="store_true", help="with --upload: store nothing")
 
     for name, function, help_text in (
-        ("configurations", configurations, "how runs were command, side by side"),
+        ("configurations", configurations, "how runs were made, side by side"),
         ("importance", importance, "which parameters matter for a measure"),
         ("frontier", frontier, "which runs are worth their cost"),
     ):
