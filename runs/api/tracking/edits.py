@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from metrics.services.boards.matching import matching_runs
 from runs.api import answers
 from runs.api.serializers import MetadataEditSerializer
-from runs.api.submissions.submissions import RUNS, lock_submission
+from runs.api.submissions.submissions import lock_submission, respond_with_tag
 from runs.errors import InvalidInput, NotAllowed
 from runs.models import Collection, ParameterKey, Run, Scope, Team
 from runs.services.tracking.edits import (
@@ -94,21 +94,18 @@ class RunMetadata(APIView):
     problems_of_bodies = (422,)
 
     @extend_schema(
-        request=MetadataSerializer, responses=RUNS.shape, parameters=[conditions.PARAMETER]
+        request=MetadataSerializer, responses=shape(answers.Run), parameters=[conditions.PARAMETER]
     )
     def put(self, request: Request, run: UUID) -> Response:
         """Replace the metadata of a run as a whole."""
         with transaction.atomic():
-            locked_run = lock_submission(request, RUNS, run)
+            locked_run = lock_submission(request, Run, run)
             serializer = MetadataSerializer(data=request.data)
             serializer.is_valid(raise_exception=True)
             metadata: dict[str, Any] = serializer.validated_data["metadata"]
             replace_metadata(run=locked_run, metadata=metadata, origin=origin_of(request))
 
-        updated = visible_run(request, run)
-        response = RUNS.response(request, updated)
-        response["ETag"] = RUNS.tag(updated)
-        return response
+        return respond_with_tag(request, visible_run(request, run))
 
 
 class RunHistory(APIView):

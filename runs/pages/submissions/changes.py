@@ -12,6 +12,7 @@ from django.http import Http404, HttpResponse
 from django.urls import reverse
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
+from rest_framework.serializers import BaseSerializer
 
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.queueing import (
@@ -19,12 +20,15 @@ from metrics.services.queue.queueing import (
     queue_evaluation,
     restore_evaluations,
 )
-from runs.api.submissions.submissions import RUNS, SESSION_SETS, Kind
+from runs.api.serializers import RunSerializer
+from runs.api.submissions.session_serializers import SessionSetSerializer
 from runs.api.tracking.labels import LabelSerializer
 from runs.errors import Conflict, InvalidInput
-from runs.models import Label, Scope, User
+from runs.models import Label, Run, Scope, SessionSet, User
 from runs.models.tracking.labels import NAME_RULE, NAME_RULE_MESSAGE
+from runs.services.submissions.session_sets import change_session_set
 from runs.services.submissions.submissions import restore, withdraw
+from runs.services.tracking.edits import change_run
 from runs.services.tracking.labels import delete_label, move_label
 from runs.web.access import lock_row, owned_submission, withdrawn_submission
 from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
@@ -34,7 +38,8 @@ from runs.web.origin import origin_of
 class ChangePage(FormPage):
     """Describe, withdraw or restore one submission."""
 
-    kind: ClassVar[Kind[Any]]
+    model: ClassVar[type[Run | SessionSet]]
+    serializer_class: ClassVar[type[BaseSerializer[Any]]]
     scopes = {"POST": Scope.SUBMIT}
     fields: tuple[str, ...] = ("action", "description")
 
@@ -45,7 +50,7 @@ class ChangePage(FormPage):
         submission = self._submission(request, key)
         try:
             with transaction.atomic():
-                lock_row(self.kind.model, submission.pk)
+                lock_row(self.model, submission.pk)
                 # It may have been changed before it was locked.
                 return self._change(request, self._submission(request, key))
         except (EvalHubError, APIException) as error:
@@ -54,13 +59,14 @@ class ChangePage(FormPage):
     def _change(self, request: Request, submission: Any) -> HttpResponse:
         action, origin = request.data.get("action"), origin_of(request)
         if action == "describe" and not submission.deleted_at:
-            serializer = self.kind.change_serializer(
+            serializer = self.serializer_class(
                 submission, fields_of(request, "description"), partial=True
             )
             serializer.is_valid(raise_exception=True)
-            self.kind.change(
+            change: Any = change_run if self.model is Run else change_session_set
+            change(
                 submission=submission,
-                changes=cast(Any, serializer).validated_data,
+                changes=serializer.validated_data,
                 enqueue=queue_evaluation,
                 origin=origin,
             )
@@ -84,11 +90,11 @@ class ChangePage(FormPage):
         return see(request, self._address(submission))
 
     def _submission(self, request: Request, key: dict[str, UUID]) -> Any:
-        pk = key[self.kind.model.KEY]
+        pk = key[self.model.KEY]
         try:
-            return owned_submission(request, self.kind.model, pk)
+            return owned_submission(request, self.model, pk)
         except Http404:
-            return withdrawn_submission(request, self.kind.model, pk)
+            return withdrawn_submission(request, self.model, pk)
 
     def _address(self, submission: Any) -> str:
         return reverse(f"{submission.KEY.replace('_', '-')}-page", args=[submission.pk])
@@ -114,7 +120,7 @@ class ChangePage(FormPage):
 class RunChangePage(ChangePage):
     """Change a run, too, by letting labels of its team name it, or by deleting labels."""
 
-    kind = RUNS
+    model, serializer_class = Run, RunSerializer
     fields = (*ChangePage.fields, "drop_labels", "label", "expected", "note")
 
     def _change(self, request: Request, submission: Any) -> HttpResponse:
@@ -180,4 +186,4 @@ class RunChangePage(ChangePage):
 
 
 class SessionSetChangePage(ChangePage):
-    kind = SESSION_SETS
+    model, serializer_class = SessionSet, SessionSetSerializer

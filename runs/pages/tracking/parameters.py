@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from rest_framework.request import Request
 
-from runs.api.submissions.submissions import RUNS
+from runs.api.submissions.submissions import tag_of
 from runs.errors import ChangedMeanwhile, Unprocessable
 from runs.formats.parameter_lines import (
     edited,
@@ -49,7 +49,7 @@ class RunParametersPage(FormPage):
             lock_row(Run, run_id)
             run = owned_run(request, run_id)
             try:
-                if request.data.get("read", RUNS.tag(run)) != RUNS.tag(run):
+                if request.data.get("read", tag_of(run)) != tag_of(run):
                     message = (
                         "this run has been changed since you read it; "
                         "compare with what it has now, below"
@@ -90,7 +90,7 @@ def _page(
         "parameters": parameters,
         "costs": costs,
         "rows": min(25, max(6, parameters.count("\n") + 2)),
-        "read": RUNS.tag(run),
+        "read": tag_of(run),
         "refused": refused,
         "left_out": flatten(run.metadata).left_out[:_MAX_NAMES],
         "edits": shown_edits(run),
