@@ -8,7 +8,7 @@ a new parameter is one more field.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -433,23 +433,28 @@ class Question:
         """Return the names of the parameters, and other names of the same."""
         return [name for kind in cls.parameters() for name in (kind.name, kind.also) if name]
 
-    def values(self) -> Iterator[tuple[Parameter, Any]]:
+    def values(self) -> list[tuple[Parameter, Any]]:
         """Return the value of each parameter."""
+        values: list[tuple[Parameter, Any]] = []
         for name, part in self._parts():
             value = getattr(self, name)
             if isinstance(part, Parameter):
-                yield part, value
+                values.append((part, value))
             elif isinstance(part, _Group):
-                yield from ((kind, getattr(value, kind.name)) for kind in part.kinds)
+                values += [(kind, getattr(value, kind.name)) for kind in part.kinds]
             else:
-                yield from value.values()
+                values += value.values()
+
+        return values
 
     def address(self) -> dict[str, str]:
         """Return the parameters that ask this question, without those that have their defaults."""
         texts: dict[str, str] = {}
         for kind, value in self.values():
-            text = kind.write(value)
-            if text and (kind.usual or value != kind.constant):
+            if not kind.usual and value == kind.constant:
+                continue
+
+            if text := kind.write(value):
                 texts[kind.name] = f"{texts[kind.name]},{text}" if kind.name in texts else text
 
         return texts

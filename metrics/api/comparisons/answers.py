@@ -27,8 +27,7 @@ from metrics.services.comparisons.shown_pairs import (
     PairSelection,
     choose_pairs,
     coverage_cautions,
-    rows_of,
-    run_of,
+    runs_by_row,
     visible_pairs,
 )
 from metrics.services.comparisons.stored import Answer
@@ -254,7 +253,7 @@ def comparison_answer(
 
     # The runs are in the order of the first measure.
     best_first = answer.results[0]
-    runs = [run_of(answer, best_first, row) for row in rows_of(answer, best_first)]
+    runs = list(runs_by_row(answer, best_first).values())
 
     return Comparison(
         comparison=status,
@@ -326,7 +325,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         ),
         means=[
             ComparedMean(
-                run=run_of(answer, compared, row).pk,
+                run=run.pk,
                 mean=means[row],
                 coverage=RunCoverage(
                     answered=number(float(coverage.answered[row])),
@@ -334,7 +333,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
                     k=coverage.k,
                 ),
             )
-            for row in rows_of(answer, compared)
+            for row, run in runs_by_row(answer, compared).items()
         ],
         omnibus={name: omnibus_answer(result) for name, result in compared.omnibus.items()},
         tests={family.test: _family(answer, compared, family) for family in compared.families},
@@ -412,12 +411,12 @@ def _family(answer: Answer, compared: Compared, family: families.Family) -> Fami
         letters = letters_of(tiers)
         groups = [
             Groups(
-                run=run_of(answer, compared, row).pk,
+                run=run.pk,
                 tier=int(tiers.tier[row]),
                 groups=[group + 1 for group in tiers.groups[row]],
                 letters=letters[row] if letters else None,
             )
-            for row in rows_of(answer, compared)
+            for row, run in runs_by_row(answer, compared).items()
         ]
 
     return Family(

@@ -14,7 +14,7 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.questions.addresses import run_page
 from metrics.services.comparisons.comparison import MAX_RANKED, RANK_RESAMPLES, Compared
-from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
+from metrics.services.comparisons.shown_pairs import names_of, runs_by_row
 from metrics.services.comparisons.stored import Answer
 
 # The height of a row and of everything around the rows, in pixels.
@@ -72,18 +72,16 @@ def first_on_note(spread: RankIntervals) -> str:
 
 
 def _rows(answer: Answer, compared: Compared, spread: RankIntervals) -> Iterator[dict[str, Any]]:
-    rows = rows_of(answer, compared)
-
-    runs = {row: run_of(answer, compared, row) for row in rows}
+    runs = runs_by_row(answer, compared)
     names = names_of(list(runs.values()))
-    for row in rows:
+    for row, run in runs.items():
         yield {
-            "run": names[runs[row]],
+            "run": names[run],
             "rank": int(spread.rank[row]),
             "low": int(spread.low[row]),
             "high": int(spread.high[row]),
             "first": f"{100 * spread.share_first[row]:.0f}%",
-            "address": run_page(runs[row]),
+            "address": run_page(run),
         }
 
 

@@ -18,7 +18,7 @@ from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
 from metrics.exports.comparisons.words import how_tested, too_few, withheld_pairs
 from metrics.services.comparisons.comparison import Compared
-from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
+from metrics.services.comparisons.shown_pairs import names_of, runs_by_row
 from metrics.services.comparisons.stored import Answer
 from metrics.tables import probability
 
@@ -68,12 +68,12 @@ def significance_figure(
     Raise StatisticsError for a comparison with a baseline, which has no such matrix, and for more
     than MAX_DRAWN runs.
     """
-    rows = rows_of(answer, compared)
-    if compared.pairs.baseline is not None or not 2 <= len(rows) <= MAX_DRAWN:
+    runs = list(runs_by_row(answer, compared).values())
+    if compared.pairs.baseline is not None or not 2 <= len(runs) <= MAX_DRAWN:
         message = f"the chart of all pairs needs 2 to {MAX_DRAWN} runs and no baseline"
         raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
 
-    names = names_of([run_of(answer, compared, row) for row in rows])
+    names = names_of(runs)
     cells = list(_cells(answer, compared, family))
     alpha, order = answer.query.rule.alpha, list(names.values())
     significant = sum(cell.kind(alpha) != _NONE for cell in cells) // 2
@@ -112,8 +112,7 @@ def significance_figure(
 
 
 def _cells(answer: Answer, compared: Compared, family: Family) -> Iterator[_Cell]:
-    rows = rows_of(answer, compared)
-    runs = {row: run_of(answer, compared, row) for row in rows}
+    runs = runs_by_row(answer, compared)
     names = names_of(list(runs.values()))
     lower, verdicts = compared.measure.definition.lower_is_better, family.verdicts
     first, second = (side.tolist() for side in compared.pairs.indices())

@@ -7,7 +7,7 @@ import numpy as np
 from metrics.engine.significance.verdicts import DEPENDS_ON_JUDGING
 from metrics.exports.comparisons.words import TEST_NAMES
 from metrics.services.comparisons.comparison import Compared
-from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
+from metrics.services.comparisons.shown_pairs import names_of, runs_by_row
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.coverage import percent
 from metrics.tables import probability, signed
@@ -18,12 +18,11 @@ def coverage_sentences(answer: Answer, compared: Compared) -> list[str]:
 
     Where the two are judged unevenly, they have their difference on judged documents alone.
     """
-    coverage, rows = compared.coverage, rows_of(answer, compared)
-    if len(rows) != 2 or compared.pairs.runs != 2 or np.isnan(coverage.judged).all():
+    coverage, runs = compared.coverage, runs_by_row(answer, compared)
+    if len(runs) != 2 or compared.pairs.runs != 2 or np.isnan(coverage.judged).all():
         return []
 
-    runs = [run_of(answer, compared, row) for row in rows]
-    names = dict(zip(rows, names_of(runs).values(), strict=True))
+    names = dict(zip(runs, names_of(list(runs.values())).values(), strict=True))
     sentences = [f"{coverage.judged_sentence(names)}."]
     if (coverage.answered < 1).any():
         shares = [f"{name} {percent(coverage.answered[row])}" for row, name in names.items()]

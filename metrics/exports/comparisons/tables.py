@@ -31,8 +31,7 @@ from metrics.services.comparisons.shown_pairs import (
     Verdict,
     choose_pairs,
     names_of,
-    rows_of,
-    run_of,
+    runs_by_row,
     shown_pairs,
 )
 from metrics.services.comparisons.stored import Answer
@@ -86,7 +85,7 @@ def _records(
     }
     for compared, chosen in tables:
         families = {family.test: family for family in compared.families}
-        places = {run_of(answer, compared, row): row for row in rows_of(answer, compared)}
+        places = {run: row for row, run in runs_by_row(answer, compared).items()}
         for pair in shown_pairs(answer, compared, chosen):
             coverage = _coverage(compared, places[pair.a], places[pair.b])
             for place, verdict in enumerate(pair.verdicts):
@@ -223,7 +222,7 @@ def means_table(collection: Collection, answer: Answer) -> Table:
 
     baseline = answer.query.baseline
     cells = [_means_of_runs(answer, compared) for compared in answer.results]
-    runs = [run_of(answer, answer.results[0], row) for row in rows_of(answer, answer.results[0])]
+    runs = list(runs_by_row(answer, answer.results[0]).values())
     names = names_of(runs)
     rows = [
         Row([names[run], *(column[run] for column in cells)], baseline=str(run.pk) == baseline)
@@ -249,13 +248,13 @@ def _means_of_runs(answer: Answer, compared: Compared) -> dict[Run, Cell]:
     means = compared.values.mean(axis=1).tolist()
     marks = _letters(family) if compared.pairs.baseline is None else _against(compared, family)
 
-    rows = rows_of(answer, compared)
-    texts = {row: f"{means[row]:.{digits}f}" for row in rows}
-    best = texts[rows[0]] if rows else ""
+    runs = runs_by_row(answer, compared)
+    texts = {row: f"{means[row]:.{digits}f}" for row in runs}
+    best = next(iter(texts.values()), "")
 
     return {
-        run_of(answer, compared, row): Cell(texts[row], texts[row] == best, mark=marks.get(row, ""))
-        for row in rows
+        run: Cell(texts[row], texts[row] == best, mark=marks.get(row, ""))
+        for row, run in runs.items()
     }
 
 
@@ -365,7 +364,7 @@ def difference_table(collection: Collection, answer: Answer) -> Table:
     the other, or of a run minus the baseline.
     """
     best = answer.results[0]
-    runs = {best.order[row]: run_of(answer, best, row) for row in rows_of(answer, best)}
+    runs = {best.order[row]: run for row, run in runs_by_row(answer, best).items()}
     first, second = (side.tolist() for side in best.pairs.indices())
     pairs = [(best.order[a], best.order[b]) for a, b in zip(first, second, strict=True)]
     pairs = [(a, b) for a, b in pairs if a in runs and b in runs]

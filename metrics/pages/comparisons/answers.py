@@ -46,15 +46,14 @@ from metrics.services.comparisons.comparison import Compared, split_omnibus
 from metrics.services.comparisons.shown_pairs import (
     coverage_cautions,
     names_of,
-    rows_of,
-    run_of,
+    runs_by_row,
 )
 from metrics.services.comparisons.stored import Answer
 from metrics.services.question import measure_in, run_ids_in
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
 from metrics.services.values.curves import CurveQuery, RecallQuery
 from runs.errors import InvalidInput
-from runs.models import Collection, ShareLink
+from runs.models import Collection, Run, ShareLink
 
 # The parameters of the curves, which are drawn if the address has one of them.
 CURVE_PARAMETERS = ("curve", "depth", "ranks", *RECALL_PARAMETERS, "draw")
@@ -91,9 +90,10 @@ class ShownComparison:
         """Return a sentence on too few topics for verdicts; empty if there are enough."""
         return too_few(self.compared.topics) if self.compared.topics < MIN_TOPICS else ""
 
-    @property
-    def rows(self) -> list[int]:
-        return rows_of(self.answer, self.compared)
+    @cached_property
+    def runs(self) -> dict[int, Run]:
+        """Return the runs that are not withdrawn by their rows, best first."""
+        return runs_by_row(self.answer, self.compared)
 
     @cached_property
     def evaluations_with_curves(self) -> list[Evaluation]:
@@ -103,7 +103,7 @@ class ShownComparison:
         colours for. Raise InvalidInput for more, and for a run that is not compared.
         """
         evaluations = {}
-        for row in self.rows:
+        for row in self.runs:
             evaluation = self.evaluation(row)
             evaluations[str(evaluation.run_id)] = evaluation
 
@@ -125,7 +125,7 @@ class ShownComparison:
     @property
     def pair(self) -> bool:
         """Return whether the comparison is of two runs, of which none is withdrawn."""
-        return self.compared.pairs.runs == len(self.rows) == 2
+        return self.compared.pairs.runs == len(self.runs) == 2
 
     @property
     def stale(self) -> bool:
@@ -202,8 +202,8 @@ def common_parts(comparison: ShownComparison) -> dict[str, Any]:
 
     baseline = None
     row = compared.pairs.baseline
-    if row is not None and row in comparison.rows:
-        baseline = run_of(answer, compared, row)
+    if row is not None and row in comparison.runs:
+        baseline = comparison.runs[row]
 
     return {
         "comparison": comparison,
@@ -259,7 +259,7 @@ def files(comparison: ShownComparison) -> list[tuple[str, str]]:
 
 def answer_figure(comparison: ShownComparison, figure: Figure) -> PageFigure:
     """Return a chart of the comparison with a row for each run."""
-    tall = len(comparison.rows) > _FEW_ROWS
+    tall = len(comparison.runs) > _FEW_ROWS
     sizes = ("tall", "narrow-tall") if tall else ("column", "narrow")
     if comparison.link:
         return shared_figure(figure, comparison.link, *sizes)
@@ -290,7 +290,7 @@ def fill_curves(context: dict[str, Any], comparison: ShownComparison) -> int:
         return 200
 
     context["with_curves"] = True
-    if len(comparison.rows) > MAX_TOGETHER:
+    if len(comparison.runs) > MAX_TOGETHER:
         fill(context, "curve_runs", curve_runs_part, comparison)
 
     return max(
@@ -315,7 +315,7 @@ def curves_part(comparison: ShownComparison) -> dict[str, Any]:
         "depth": str(query.depth),
         **_together(comparison),
     }
-    figure = curves_together_figure(together, len(comparison.rows))
+    figure = curves_together_figure(together, len(comparison.runs))
     page = reverse("collection-curves", args=[comparison.collection.slug])
 
     return {
@@ -326,7 +326,7 @@ def curves_part(comparison: ShownComparison) -> dict[str, Any]:
         "depth": query.depth,
         "most": MAX_DEPTH,
         "choices": curve_choices(together.measure),
-        "all": len(evaluations) == len(comparison.rows),
+        "all": len(evaluations) == len(comparison.runs),
         "number": len(evaluations),
         "figure": PageFigure(
             figure,
@@ -341,16 +341,14 @@ def curves_part(comparison: ShownComparison) -> dict[str, Any]:
 def curve_runs_part(comparison: ShownComparison) -> dict[str, Any]:
     """Return the runs that have a curve, and the runs that can have one: those of the table."""
     drawn = {evaluation.run_id for evaluation in comparison.evaluations_with_curves}
-    runs = [
-        run_of(comparison.answer, comparison.compared, row) for row in comparison.rows[:_CHOICES]
-    ]
+    runs = list(comparison.runs.values())[:_CHOICES]
     names = names_of(runs)
 
     return {
         "choices": [(run.pk, names[run], run.pk in drawn) for run in runs],
         "number": len(drawn),
         "most": MAX_TOGETHER,
-        "runs": len(comparison.rows),
+        "runs": len(comparison.runs),
     }
 
 
@@ -366,11 +364,11 @@ def recall_part(comparison: ShownComparison) -> dict[str, Any]:
     page = reverse("collection-precision-recall", args=[comparison.collection.slug])
 
     return choices | {
-        "all": len(evaluations) == len(comparison.rows),
+        "all": len(evaluations) == len(comparison.runs),
         "number": len(evaluations),
         "address": f"{page}?{urlencode(parameters)}",
         "figure": PageFigure(
-            recall_together_figure(together, len(comparison.rows)),
+            recall_together_figure(together, len(comparison.runs)),
             "collection-chart",
             arguments,
             parameters,

@@ -13,7 +13,7 @@ from django.utils.html import format_html_join
 from metrics.exports.table import Cell, Column, Row, Table
 from metrics.pages.comparisons.answers import ShownComparison
 from metrics.pages.tracking.configurations import distinct_texts
-from metrics.services.comparisons.shown_pairs import names_of, run_of
+from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.tracking.configurations import (
     MAX_RUNS,
     MIN_RUNS,
@@ -41,7 +41,7 @@ class Differing:
 
 def differing_parameters(comparison: ShownComparison, reader: Any) -> Differing | None:
     """Return the parameters that differ, or None for runs without any, and for too many runs."""
-    runs = [str(run_of(comparison.answer, comparison.compared, row).pk) for row in comparison.rows]
+    runs = [str(run.pk) for run in comparison.runs.values()]
     if not MIN_RUNS <= len(runs) <= MAX_RUNS:
         return None
 
@@ -51,8 +51,8 @@ def differing_parameters(comparison: ShownComparison, reader: Any) -> Differing 
 
     baseline = comparison.compared.pairs.baseline
     parameters = {"runs": ",".join(runs)}
-    if baseline is not None and baseline in comparison.rows:
-        parameters["baseline"] = str(run_of(comparison.answer, comparison.compared, baseline).pk)
+    if baseline is not None and baseline in comparison.runs:
+        parameters["baseline"] = str(comparison.runs[baseline].pk)
 
     page = reverse("configurations-page", args=[comparison.collection.slug])
     address = f"{page}?{urlencode(parameters)}" if len(runs) <= _NAMED else ""
@@ -66,9 +66,7 @@ def _table(comparison: ShownComparison, parameters: list[ComparedParameter]) -> 
     columns = [Column("", "Parameter", head=True), Column("", "Values, with their runs", style="")]
 
     if comparison.pair:
-        names = names_of(
-            [run_of(comparison.answer, comparison.compared, row) for row in comparison.rows]
-        )
+        names = names_of(list(comparison.runs.values()))
         columns[1:] = [Column("", name, style="") for name in names.values()]
 
     rows = []

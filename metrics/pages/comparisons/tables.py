@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,7 @@ from metrics.services.comparisons.shown_pairs import (
     ShownPair,
     Verdict,
     names_of,
-    rows_of,
-    run_of,
+    runs_by_row,
 )
 from metrics.services.comparisons.stored import Answer
 from metrics.tables import NOTHING, figure, probability, signed, statistic
@@ -56,13 +56,12 @@ def runs_table(
 
     Runs with equal means share a rank.
     """
-    rows = rows_of(answer, compared)
+    runs = runs_by_row(answer, compared)
     lower = compared.measure.definition.lower_is_better
     ranks = standings(compared.values.mean(axis=1)[None, :], np.array([lower]))[0]
-    runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
     tiers = family.tiers
-    letters = letters_of(tiers) if tiers and len(rows) <= _LETTERED_RUNS else None
+    letters = letters_of(tiers) if tiers and len(runs) <= _LETTERED_RUNS else None
     if not any(letters or []):
         letters = None
 
@@ -103,8 +102,7 @@ def runs_table(
     ]
 
     lines = []
-    for row in rows[:RUNS_SHOWN]:
-        run = runs[row]
+    for row, run in islice(runs.items(), RUNS_SHOWN):
         values: list[Any] = [
             int(ranks[row]),
             Cell(names[run], address=reverse("run-page", args=[run.pk])),
@@ -197,7 +195,7 @@ def pairs_table(
     low = float(np.fmin.reduce(result.low, initial=0.0))
     high = float(np.fmax.reduce(result.high, initial=0.0))
     scale = 200 / ((high - low) or 1.0)
-    names = names_of([run_of(answer, compared, row) for row in rows_of(answer, compared)])
+    names = names_of(list(runs_by_row(answer, compared).values()))
     equivalence = compared.equivalence
     posteriors = [PRACTICAL_NAMES[name] for name in answer.query.practical.posteriors]
 
@@ -361,8 +359,8 @@ def matrix_table(
 
     Return None with a baseline, and for more runs than fit a page.
     """
-    rows = rows_of(answer, compared)
-    if compared.pairs.baseline is not None or len(rows) > MATRIX_RUNS:
+    runs = runs_by_row(answer, compared)
+    if compared.pairs.baseline is not None or len(runs) > MATRIX_RUNS:
         return None
 
     better = family.verdicts.better(compared.measure.definition.lower_is_better).tolist()
@@ -379,17 +377,16 @@ def matrix_table(
             mark = {1: BETTER, -1: WORSE}.get(sign * way, "")
             cells[a, b] = Cell(signed(sign * difference), note=note, mark=mark)
 
-    runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
-    columns = [Column("run", "Run", head=True), *(Column(names[runs[row]]) for row in rows)]
+    columns = [Column("run", "Run", head=True), *(Column(names[run]) for run in runs.values())]
     lines = [
         Row(
             [
-                Cell(names[runs[row]], address=reverse("run-page", args=[runs[row].pk])),
-                *(cells[row, column] for column in rows),
+                Cell(names[run], address=reverse("run-page", args=[run.pk])),
+                *(cells[row, column] for column in runs),
             ]
         )
-        for row in rows
+        for row, run in runs.items()
     ]
 
     title = "Matrix of differences"

@@ -32,7 +32,7 @@ from metrics.exports.comparisons.words import (
     withheld_pairs,
 )
 from metrics.services.comparisons.comparison import Compared
-from metrics.services.comparisons.shown_pairs import ShownPair, Verdict, names_of, rows_of, run_of
+from metrics.services.comparisons.shown_pairs import ShownPair, Verdict, names_of, runs_by_row
 from metrics.services.comparisons.stored import Answer
 from metrics.tables import amount, figure, probability, signed, statistic
 
@@ -353,9 +353,8 @@ def _why(
 
 def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair | None) -> str:
     """Return the sentence for a paper: data, test, correction, seed, qrels version and result."""
-    rows = rows_of(answer, compared)
-    names = names_of([run_of(answer, compared, row) for row in rows])
-    runs = " and ".join(names.values()) if len(rows) == 2 else f"{len(rows)} runs"
+    names = names_of(list(runs_by_row(answer, compared).values()))
+    runs = " and ".join(names.values()) if len(names) == 2 else f"{len(names)} runs"
     selection = f", selected from {named_family(answer, family.test)}," if answer.narrowed else ""
     qrels = answer.entrants.qrels
     scores = answer.query.scores or qrels.collection.scores

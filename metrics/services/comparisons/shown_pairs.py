@@ -229,7 +229,7 @@ def names_of(runs: list[Run]) -> dict[Run, str]:
 
 def coverage_cautions(answer: Answer, compared: Compared) -> list[Caution]:
     """Return what was not measured of the runs, and what follows for the first test's verdicts."""
-    runs = {row: run_of(answer, compared, row) for row in rows_of(answer, compared)}
+    runs = runs_by_row(answer, compared)
     names = names_of(list(runs.values()))
     return compared.coverage.cautions(
         compared.pairs,
@@ -238,15 +238,20 @@ def coverage_cautions(answer: Answer, compared: Compared) -> list[Caution]:
     )
 
 
-def rows_of(answer: Answer, compared: Compared) -> list[int]:
-    """Return the rows of runs that are not withdrawn, best first."""
-    return [row for row, place in enumerate(compared.order) if place not in answer.gone]
+def runs_by_row(answer: Answer, compared: Compared) -> dict[int, Run]:
+    """Return the runs that are not withdrawn by their rows, best first."""
+    evaluations = answer.entrants.evaluations
+    return {
+        row: evaluations[place].run
+        for row, place in enumerate(compared.order)
+        if place not in answer.gone
+    }
 
 
 def visible_pairs(answer: Answer, compared: Compared) -> Flags:
     """Return which pairs consist of two runs that are not withdrawn."""
     shown = np.zeros(compared.pairs.runs, np.bool_)
-    shown[rows_of(answer, compared)] = True
+    shown[list(runs_by_row(answer, compared))] = True
     first, second = compared.pairs.indices()
     visible: Flags = shown[first] & shown[second]
 
