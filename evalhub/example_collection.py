@@ -19,7 +19,7 @@ from runs.services.collections.collections import create_collection, import_topi
 from runs.services.collections.qrels import import_qrels
 from runs.services.submissions.runs import RunUpload
 from runs.services.submissions.submissions import submit
-from runs.web.forms import FormPage, see
+from runs.web.forms import FormPage, redirect_to
 from runs.web.origin import origin_of
 from runs.web.permissions import Access
 from runs.web.uploads import StoredUpload
@@ -43,7 +43,7 @@ class ExampleCollection(FormPage):
         with suppress(Conflict):
             load_example(user=user, origin=origin_of(request))
 
-        return see(request, reverse("collection-page", args=[_SLUG]))
+        return redirect_to(request, reverse("collection-page", args=[_SLUG]))
 
 
 def load_example(*, user: User, origin: Origin) -> None:

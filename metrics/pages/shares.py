@@ -22,7 +22,7 @@ from metrics.questions.shares import shared_in
 from runs.errors import InvalidInput, NotFound
 from runs.models import Run, Scope, ShareLink, User
 from runs.services.sharing.shares import Shared, create_share, may_share, revoke_share, shared_by
-from runs.web.forms import FormPage, refusal_of, see
+from runs.web.forms import FormPage, redirect_to, refusal_of
 from runs.web.origin import origin_of
 from runs.web.parameters import text_of
 from runs.web.permissions import Access
@@ -65,7 +65,7 @@ class SharesPage(FormPage):
                 revoke_share(link=link, origin=origin)
                 messages.success(request, f"Link {link.key} revoked.")
 
-                return see(request, reverse("shares-page"))
+                return redirect_to(request, reverse("shares-page"))
 
             if form["action"] != "create":
                 raise NotFound(f"there is no action {form['action'][:40]!r}")
@@ -97,7 +97,7 @@ def _form_of(request: Request, parameters: Mapping[str, str]) -> dict[str, Any]:
         "title": _title(shared, _tags([shared.target])),
         "plain": request.build_absolute_uri(_plain_address(shared)),
         "may_share": may_share(request.user, shared),
-        "kept": {name: parameters[name] for name in _NAMES if parameters.get(name)},
+        "hidden_fields": {name: parameters[name] for name in _NAMES if parameters.get(name)},
     }
 
 

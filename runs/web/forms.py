@@ -62,7 +62,7 @@ class FormPage(APIView):
         return page
 
 
-def see(request: Request, address: str) -> HttpResponse:
+def redirect_to(request: Request, address: str) -> HttpResponse:
     """Redirect the browser to another page; htmx would otherwise put that page into this one."""
     if request.headers.get("HX-Request"):
         response = HttpResponse()
@@ -90,7 +90,7 @@ def render_form(
     context = {
         **context,
         "refused": refusal,
-        "wrong": refusal.fields if refusal else {},
+        "field_errors": refusal.fields if refusal else {},
     }
     status = refusal.status if refusal else 200
 

@@ -57,7 +57,7 @@ from runs.models import (
 )
 from runs.models.campaigns.disclosure import sees_results
 from runs.services import clock
-from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.forms import FormPage, Refusal, redirect_to, refusal_of
 
 
 def _says_publish(target: Target) -> list[str]:
@@ -397,7 +397,7 @@ class ActPage(FormPage):
 
         messages.success(request, done)
 
-        return see(request, _back(action, target))
+        return redirect_to(request, _back(action, target))
 
     def _page(
         self, request: Request, act: Act, target: Target, refused: Refusal | None = None
@@ -408,7 +408,7 @@ class ActPage(FormPage):
             "act": act,
             "says": act.says(target),
             "back": _back(act, target),
-            "given": request.data if refused else {"zone": zone},
+            "form_values": request.data if refused else {"zone": zone},
             "zones": ZONES,
         }
         return answer(request, "campaigns/act.html", context, refused)

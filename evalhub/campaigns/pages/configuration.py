@@ -18,7 +18,7 @@ from metrics.engine.errors import EvalHubError
 from runs.errors import InvalidInput
 from runs.formats.yaml_values import MAX_BYTES
 from runs.models import Campaign, Scope, User
-from runs.web.forms import refusal_of, see
+from runs.web.forms import redirect_to, refusal_of
 from runs.web.json_bodies import mapping_of
 from runs.web.origin import origin_of
 from runs.web.views import answer_of_the_api
@@ -62,7 +62,7 @@ class ConfigurationPage(DeskPage):
         if applies:
             count = len(changes)
             messages.success(request, f"{count} change{'' if count == 1 else 's'} applied.")
-            return see(request, reverse(self.name, args=[campaign]))
+            return redirect_to(request, reverse(self.name, args=[campaign]))
 
         self.checked = {
             "text": content.decode(),

@@ -40,7 +40,7 @@ class CopyPage(ChangingDeskPage):
 
         return {
             "teams": list(Team.objects.led_by(request.user)),
-            "given": request.data if request.method == "POST" else proposed,
+            "form_values": request.data if request.method == "POST" else proposed,
             "agreements": campaign.agreements.count(),
             "phases": list(campaign.phases.all()),
         }

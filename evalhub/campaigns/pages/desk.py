@@ -224,7 +224,7 @@ class TeamsPage(DeskPage):
                 (state, numbers.get(state, 0)) for state in _STATE.values if numbers.get(state)
             ],
             "chosen_state": chosen_state,
-            "kept": f"{urlencode({'state': chosen_state})}&" if chosen_state else "",
+            "query_prefix": f"{urlencode({'state': chosen_state})}&" if chosen_state else "",
             "agreements": campaign.agreements.count(),
             "open_phases": [
                 phase
@@ -261,7 +261,7 @@ class EntriesPage(DeskPage):
                 for entry in page
             ],
             "filters": filters,
-            "kept": f"{urlencode(filters)}&" if filters else "",
+            "query_prefix": f"{urlencode(filters)}&" if filters else "",
             "phases": list(campaign.phases.all()),
             "teams": list(campaign.participations.select_related("team").order_by("name")),
             "states": Entry.State.choices,

@@ -15,7 +15,7 @@ from evalhub.campaigns.questions.lookup import organised_campaign
 from metrics.engine.errors import EvalHubError
 from runs.models import Campaign, Scope
 from runs.services import clock
-from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.forms import FormPage, Refusal, redirect_to, refusal_of
 from runs.web.permissions import Access
 
 # The pages of the desk, in the order of their navigation.
@@ -35,7 +35,7 @@ def answer(
     request: Request, template: str, context: dict[str, Any], refused: Refusal | None = None
 ) -> HttpResponse:
     """Return a page that is not cached, with the status of a refusal if there is one."""
-    values = {**context, "refused": refused, "wrong": refused.fields if refused else {}}
+    values = {**context, "refused": refused, "field_errors": refused.fields if refused else {}}
     response = render(request, template, values, status=refused.status if refused else 200)
     response["Cache-Control"] = "no-store"
     return response
@@ -100,4 +100,4 @@ class ChangingDeskPage(DeskPage):
 
         messages.success(request, done)
 
-        return see(request, address)
+        return redirect_to(request, address)

@@ -62,7 +62,7 @@ from runs.models import (
     sees_own_results,
 )
 from runs.services import clock
-from runs.web.forms import FormPage, Refusal, refusal_of, see
+from runs.web.forms import FormPage, Refusal, redirect_to, refusal_of
 from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
 from runs.web.permissions import Access
@@ -128,7 +128,9 @@ class _EntryForm(FormPage):
         )
         messages.success(request, message)
 
-        return see(request, reverse("campaign-entry-page", args=[phase.campaign.slug, entry.pk]))
+        return redirect_to(
+            request, reverse("campaign-entry-page", args=[phase.campaign.slug, entry.pk])
+        )
 
     def check(self, request: Request, phase: Phase) -> None:
         """Raise NotAllowed for those who have no such form."""
@@ -149,7 +151,7 @@ class _EntryForm(FormPage):
             "campaign": phase.campaign,
             "phase": phase,
             "now": now,
-            "given": form_values,
+            "form_values": form_values,
             "answers": answer_rows(
                 phase.form, answers_in(form_values, phase.form) if form_values else {}
             ),
@@ -416,7 +418,9 @@ class EntryPage(FormPage):
 
         messages.success(request, "Answers saved.")
 
-        return see(request, reverse("campaign-entry-page", args=[campaign, stored_entry.pk]))
+        return redirect_to(
+            request, reverse("campaign-entry-page", args=[campaign, stored_entry.pk])
+        )
 
     def _page(self, request: Request, entry: Entry, refused: Refusal | None = None) -> HttpResponse:
         phase, own, now = entry.phase, entry.participation, clock.database_now()
@@ -438,7 +442,7 @@ class EntryPage(FormPage):
             if own and summary.state != PhaseState.CLOSED
             else None,
             "answers": answer_rows(phase.form, answers),
-            "given": request.data
+            "form_values": request.data
             if refused
             else {"run_type": entry.run_type, "chosen": entry.chosen},
             "choosing": choosing,

@@ -37,7 +37,7 @@ class MakeSnapshotPage(ChangingDeskPage):
 
         return {
             "phases": [(phase, _says(request, phase)) for phase in phases],
-            "given": request.data if request.method == "POST" else proposed,
+            "form_values": request.data if request.method == "POST" else proposed,
         }
 
     def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:

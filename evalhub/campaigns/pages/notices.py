@@ -41,7 +41,7 @@ class NoticesPage(ChangingDeskPage):
             "mail_counts": [
                 (MAIL_STATES[Mail.State(state)], number) for state, number in sorted(numbers)
             ],
-            "given": request.data if request.method == "POST" else {"audience": "teams"},
+            "form_values": request.data if request.method == "POST" else {"audience": "teams"},
         }
 
     def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:

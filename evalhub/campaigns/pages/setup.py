@@ -41,7 +41,7 @@ from evalhub.campaigns.services.phases import change_phase, create_phase, last_e
 from metrics.engine.errors import EvalHubError
 from metrics.engine.measures.grammar import split_names
 from runs.models import Agreement, Campaign, Collection, Phase, Scope, Signature, Team, User
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of
 from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
 
@@ -135,7 +135,7 @@ class NewCampaignPage(FormPage):
             request,
             f"Campaign {campaign.name} created. It is a draft; add its first phase next.",
         )
-        return see(request, reverse("campaign-desk-page", args=[campaign.slug]))
+        return redirect_to(request, reverse("campaign-desk-page", args=[campaign.slug]))
 
     def _page(self, request: Request, refused: Refusal | None = None) -> HttpResponse:
         teams = list(Team.objects.led_by(request.user))
@@ -144,7 +144,7 @@ class NewCampaignPage(FormPage):
         context = {
             **_campaign_choices(),
             "teams": teams,
-            "given": request.data if refused else proposed,
+            "form_values": request.data if refused else proposed,
         }
 
         return answer(request, "campaigns/new.html", context, refused)
@@ -161,7 +161,11 @@ class SettingsPage(ChangingDeskPage):
         for name in _CAMPAIGN_TIMES:
             stored |= time_fields(getattr(campaign, name), name, "UTC", ends=True)
         values = request.data if request.method == "POST" else stored
-        return {**_campaign_choices(), "given": values, "preview": rendered(campaign.guidelines, 4)}
+        return {
+            **_campaign_choices(),
+            "form_values": values,
+            "preview": rendered(campaign.guidelines, 4),
+        }
 
     def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
         data = _campaign_fields(request, stored=campaign)
@@ -196,7 +200,7 @@ class AgreementsPage(ChangingDeskPage):
                 for agreement in campaign.agreements.all()
             ],
             "required_of": {"each_member": "each member", "one_owner": "an owner of the team"},
-            "given": request.data if request.method == "POST" else {},
+            "form_values": request.data if request.method == "POST" else {},
         }
 
     def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
@@ -247,7 +251,7 @@ class PhasePage(ChangingDeskPage):
 
         return {
             "phase": phase,
-            "given": values,
+            "form_values": values,
             "rows": with_spare(rows),
             "kinds": KINDS,
             "feedbacks": FEEDBACKS,

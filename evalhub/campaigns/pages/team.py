@@ -71,7 +71,7 @@ from runs.services import clock
 from runs.services.accounts.invitation_links import DAYS, create_link, revoke_link
 from runs.services.accounts.teams import end_invitation, invite
 from runs.web.access import led_team
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of
 from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
 from runs.web.permissions import Access
@@ -111,7 +111,7 @@ class TeamDeskPage(FormPage):
 
         messages.success(request, done)
 
-        return see(request, reverse("campaign-team-page", args=[campaign]))
+        return redirect_to(request, reverse("campaign-team-page", args=[campaign]))
 
     def _page(
         self, request: Request, campaign: Campaign, refused: Refusal | None = None, **values: Any
@@ -122,7 +122,7 @@ class TeamDeskPage(FormPage):
             "own": own,
             "now": now,
             "organiser": is_organiser(campaign, request.user),
-            "given": request.data if refused else {},
+            "form_values": request.data if refused else {},
             "agreements": _agreements(request, campaign),
             "phases": [],
             **values,

@@ -54,7 +54,7 @@ class TrailPage(DeskPage):
                 for event in page
             ],
             "filters": filters,
-            "kept": f"{urlencode(filters)}&" if filters else "",
+            "query_prefix": f"{urlencode(filters)}&" if filters else "",
             "files": [
                 (words, f"{file}?{urlencode({**filters, **more})}") for words, more in _FILES
             ],

@@ -257,7 +257,7 @@ def _choice(term: str, query: Query) -> Choice:
     return Choice(term, query_string(query, filter=" ".join(terms), offset=None), chosen)
 
 
-def kept_fields(query: Query, *own: str) -> list[tuple[str, str]]:
+def hidden_fields(query: Query, *own: str) -> list[tuple[str, str]]:
     """Return the parameters that a form keeps: all except its own fields and the offset."""
     dropped = (*own, "offset", "add")
     return [(name, value) for name, value in query.items() if value and name not in dropped]

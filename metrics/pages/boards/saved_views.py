@@ -31,7 +31,7 @@ from runs.models.sharing.saved_views import MAX_NAME
 from runs.models.text import check_line
 from runs.services.sharing.saved_views import change_view, create_view, delete_view
 from runs.web.access import scored_collection
-from runs.web.forms import FormPage, refusal_of, see
+from runs.web.forms import FormPage, redirect_to, refusal_of
 from runs.web.origin import origin_of
 from runs.web.parameters import text_of
 from runs.web.views import page, reads
@@ -154,7 +154,7 @@ def _act(request: Request, collection: Collection, form: dict[str, str]) -> Http
             team=team,
             origin=origin,
         )
-        return see(request, reverse("view-page", args=[new.code]))
+        return redirect_to(request, reverse("view-page", args=[new.code]))
 
     view = changeable_view(user, form["code"])
     if view.collection_id != collection.pk:
@@ -162,7 +162,7 @@ def _act(request: Request, collection: Collection, form: dict[str, str]) -> Http
     if action == "update":
         changes = {"query": canonical_query(form["query"], collection, user)}
         change_view(view=view, user=user, changes=changes, origin=origin)
-        return see(request, reverse("view-page", args=[view.code]))
+        return redirect_to(request, reverse("view-page", args=[view.code]))
 
     if action == "change":
         shared = {"scope": _scope_in(scope), "team": team} if scope else {}
@@ -174,7 +174,7 @@ def _act(request: Request, collection: Collection, form: dict[str, str]) -> Http
     else:
         raise NotFound(f"there is no action {action[:40]!r}")
 
-    return see(request, reverse("views-page", args=[collection.slug]))
+    return redirect_to(request, reverse("views-page", args=[collection.slug]))
 
 
 def _name_in(form: Mapping[str, str]) -> str:

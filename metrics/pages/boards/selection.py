@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from metrics.engine.errors import EvalHubError
 from metrics.models import Evaluation
-from metrics.pages.boards.questions import kept_fields, with_shown_measures
+from metrics.pages.boards.questions import hidden_fields, with_shown_measures
 from metrics.pages.parts import Query, query_string
 from metrics.questions.parameters import scores_in
 from metrics.services.boards.entries import EVERY
@@ -48,11 +48,12 @@ class ChosenRun:
 class Selection:
     """The chosen runs on all pages of a leaderboard.
 
-    `kept` are the other parameters that the form keeps, and `shorts` the short names of all runs.
+    `hidden_fields` are the other parameters that the form keeps, and `shorts` the short names of
+    all runs.
     """
 
     runs: list[ChosenRun]
-    kept: list[tuple[str, str]]
+    hidden_fields: list[tuple[str, str]]
     cleared: str
     shorts: dict[UUID, str]
     left_out: int = 0
@@ -104,7 +105,7 @@ def read_selection(board: Leaderboard, query: Query) -> Selection:
 
     return Selection(
         runs=runs,
-        kept=kept_fields(query, "select"),
+        hidden_fields=hidden_fields(query, "select"),
         cleared=query_string(query, select=None),
         shorts=shorts,
         left_out=len(chosen) - len(listed),

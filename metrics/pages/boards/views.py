@@ -21,7 +21,7 @@ from metrics.exports.formats import FORMATS
 from metrics.pages.boards.questions import (
     columns_panel,
     filter_choices,
-    kept_fields,
+    hidden_fields,
     read_added,
     with_shown_measures,
 )
@@ -176,7 +176,11 @@ def _context(
     """
     requested = query
     query, problems, question = _readable(request, collection, query)
-    context: dict[str, Any] = {"collection": collection, "given": requested, "wrong": problems}
+    context: dict[str, Any] = {
+        "collection": collection,
+        "form_values": requested,
+        "field_errors": problems,
+    }
 
     if question is None:
         # Reading the parameters once more puts the reason into the context.
@@ -195,10 +199,10 @@ def _context(
     leave_out(request, problems)
     context |= {
         "query": query,
-        "kept": kept_fields(query),
-        "filter_kept": kept_fields(query, "filter"),
-        "sort_kept": kept_fields(query, "sort", "order", "arrange"),
-        "axes_kept": kept_fields(query, "x", "y"),
+        "hidden_fields": hidden_fields(query),
+        "filter_hidden_fields": hidden_fields(query, "filter"),
+        "sort_hidden_fields": hidden_fields(query, "sort", "order", "arrange"),
+        "axes_hidden_fields": hidden_fields(query, "x", "y"),
     }
 
     context["problem"] = context.get("question_problem") or context.get("board_problem")

@@ -86,7 +86,7 @@ class Controls:
     corrections: list[Choice]
     numbers: dict[str, str]
     wilcoxon: list[tuple[str, str, list[Choice]]]
-    kept: dict[str, str]
+    hidden_fields: dict[str, str]
 
     @property
     def chosen(self) -> list[RunChoice]:
@@ -154,11 +154,11 @@ def make_controls(collection: Collection, text: Text) -> Controls:
         ],
         numbers={kind.name: text.get(kind.name) or kind.write(kind.default) for kind in _NUMBERS},
         wilcoxon=wilcoxon,
-        kept={name: text[name] for name in _kept_names() if text.get(name)},
+        hidden_fields={name: text[name] for name in _hidden_names() if text.get(name)},
     )
 
 
-def _kept_names() -> list[str]:
+def _hidden_names() -> list[str]:
     """Return the parameters without a field, which the form sends on unchanged."""
     with_field = {*_FIELDS, *(kind.name for kind in _NUMBERS), *(name for name, *_ in _WILCOXON)}
     return [kind.name for kind in ComparisonQuery.parameters() if kind.name not in with_field]

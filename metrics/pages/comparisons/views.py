@@ -39,7 +39,7 @@ from metrics.services.question import run_ids_in
 from metrics.services.queue.rounds import last_rounds
 from runs.models import Collection, Scope
 from runs.web.access import check_scores, scored_collection, sees_scores, visible_collection
-from runs.web.forms import FormPage, see
+from runs.web.forms import FormPage, redirect_to
 from runs.web.parameters import text_of
 from runs.web.views import page, reads
 
@@ -172,7 +172,7 @@ class QueueComparison(FormPage):
     def get(self, request: Request, slug: str) -> HttpResponse:
         """Redirect to the comparison itself."""
         collection = visible_collection(request, slug)
-        return see(request, address(collection, text_of(request.query_params)))
+        return redirect_to(request, address(collection, text_of(request.query_params)))
 
     def post(self, request: Request, slug: str) -> HttpResponse:
         collection = scored_collection(request, slug)
@@ -181,7 +181,7 @@ class QueueComparison(FormPage):
         )
         query = ComparisonQuery.read(parameters, collection)
         stored = queue_comparison(collection=collection, query=query)
-        return see(request, reverse("stored-comparison-page", args=[stored.pk]))
+        return redirect_to(request, reverse("stored-comparison-page", args=[stored.pk]))
 
 
 def _finished_comparison(request: HttpRequest, comparison: UUID) -> Subject | None:

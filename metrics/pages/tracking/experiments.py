@@ -43,7 +43,7 @@ from runs.services.tracking.experiments import (
 )
 from runs.services.tracking.labels import labels_of
 from runs.web.access import note_filter, sees_scores, visible_collection, visible_experiment
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of
 from runs.web.naming import named_run
 from runs.web.origin import origin_of
 from runs.web.parameters import text_of
@@ -88,9 +88,9 @@ class ExperimentPage(FormPage):
 
         messages.success(request, message)
         if request.data.get("action") == "delete":
-            return see(request, reverse("experiments-page"))
+            return redirect_to(request, reverse("experiments-page"))
 
-        return see(request, _address(visible, str(request.data.get("collection", ""))))
+        return redirect_to(request, _address(visible, str(request.data.get("collection", ""))))
 
 
 def _address(experiment: Experiment, collection: str) -> str:
@@ -185,13 +185,13 @@ def _page(request: Request, experiment: Experiment, refused: Refusal | None = No
         "filter": f"experiment:{current.team.slug}/{current.slug}",
         "notes": shown_notes(request.user, "experiment", current),
         "visibilities": VISIBILITIES,
-        "given": {**stored, **fields_of(request, *_DESCRIBED)} if posted else stored,
+        "form_values": {**stored, **fields_of(request, *_DESCRIBED)} if posted else stored,
         "typed": {
             "collection": collection.slug if collection else "",
             **fields_of(request, "filter", "collection"),
         },
         "refused": refused,
-        "wrong": refused.fields if refused else {},
+        "field_errors": refused.fields if refused else {},
     }
 
     status = refused.status if refused else 200

@@ -30,7 +30,7 @@ from runs.models import Collection, ParameterKey, Scope, can_see_scores
 from runs.parameters import MAX_OFFSET, integer_in
 from runs.services.tracking.parameters import change_key
 from runs.web.access import managed_collection, note_filter, visible_collection
-from runs.web.forms import FormPage, see
+from runs.web.forms import FormPage, redirect_to
 from runs.web.origin import origin_of
 from runs.web.permissions import Access
 from runs.web.views import page, problem_of, reads
@@ -204,7 +204,7 @@ class DescribeParameter(FormPage):
 
     def get(self, request: Request, slug: str) -> HttpResponse:
         """Redirect to the page with the form."""
-        return see(
+        return redirect_to(
             request, reverse("parameters-page", args=[visible_collection(request, slug).slug])
         )
 
@@ -234,10 +234,10 @@ class DescribeParameter(FormPage):
                 parts = {
                     "collection": collection,
                     "undescribed": detail,
-                    "given": {**changes, "name": name, "space": space},
+                    "form_values": {**changes, "name": name, "space": space},
                 }
                 return _page(request, collection, parts, status)
 
             change_key(key=key, changes=serializer.validated_data, origin=origin_of(request))
 
-        return see(request, reverse("parameters-page", args=[slug]) + f"#{anchor_of(key)}")
+        return redirect_to(request, reverse("parameters-page", args=[slug]) + f"#{anchor_of(key)}")

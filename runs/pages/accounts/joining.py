@@ -56,7 +56,7 @@ def first_account_page(request: HttpRequest) -> HttpResponse:
         )
     except EvalHubError as error:
         refusal = refusal_of(error)
-        context = {"given": form, "refused": refusal, "wrong": refusal.fields}
+        context = {"form_values": form, "refused": refusal, "field_errors": refusal.fields}
         return render(request, "runs/first_account.html", context, status=refusal.status)
 
     return _welcome(request, user, f"Welcome, {user}. You are the administrator of this server.")
@@ -70,7 +70,7 @@ def join_page(request: HttpRequest) -> HttpResponse:
     """Join the team of an invitation link, with an account or with a new one."""
     form = request.POST if request.method == "POST" else request.GET
     code = form.get("code", "")
-    context: dict[str, Any] = {"code": code, "given": form}
+    context: dict[str, Any] = {"code": code, "form_values": form}
     status = 200
     if request.method != "POST" and not code:
         return render(request, "runs/join.html", context)
@@ -98,7 +98,7 @@ def join_page(request: HttpRequest) -> HttpResponse:
         if "link" not in context:
             return error_page(request, error)
         refusal = refusal_of(error)
-        context |= {"refused": refusal, "wrong": refusal.fields}
+        context |= {"refused": refusal, "field_errors": refusal.fields}
         status = refusal.status
 
     response = render(request, "runs/join.html", context, status=status)

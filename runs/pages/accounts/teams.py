@@ -28,7 +28,7 @@ from runs.services.accounts.teams import (
     remove_member,
 )
 from runs.web.access import led_team, visible_team
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 from runs.web.permissions import Access
 
@@ -54,7 +54,7 @@ class TeamsPage(FormPage):
             return self._page(request, fields, refusal_of(error))
 
         messages.success(request, f"Team {team.name} created. Invite its members.")
-        return see(request, reverse("team-page", args=[team.slug]))
+        return redirect_to(request, reverse("team-page", args=[team.slug]))
 
     def _page(
         self, request: Request, fields: dict[str, str] | None = None, refusal: Refusal | None = None
@@ -63,7 +63,7 @@ class TeamsPage(FormPage):
         context = {
             "memberships": memberships.order_by("team__slug"),
             "invitations": Invitation.objects.filter(user=request.user.pk).count(),
-            "given": fields or {},
+            "form_values": fields or {},
         }
 
         return render_form(request, "runs/teams.html", context, refusal)
@@ -92,7 +92,7 @@ class TeamPage(FormPage):
             return self._page(request, visible, refusal_of(error))
 
         messages.success(request, message)
-        return see(request, address)
+        return redirect_to(request, address)
 
     def _page(
         self, request: Request, team: Team, refusal: Refusal | None = None, new_link: str = ""
@@ -112,10 +112,12 @@ class TeamPage(FormPage):
             "systems": list(team.systems.order_by("slug")),
             "roles": Membership.Role.choices,
             "days": DAYS,
-            "given": request.data if refusal else {"role": Membership.Role.MEMBER},
+            "form_values": request.data if refusal else {"role": Membership.Role.MEMBER},
             "refused": refusal,
             # Other forms of the page have no field to show it at.
-            "wrong": refusal.fields if refusal and request.data.get("action") == "invite" else {},
+            "field_errors": refusal.fields
+            if refusal and request.data.get("action") == "invite"
+            else {},
             "new_link": new_link,
         }
 

@@ -17,7 +17,7 @@ from runs.api.accounts.accounts import TokenSerializer
 from runs.errors import InvalidInput
 from runs.models import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Scope, User
 from runs.services.accounts.tokens import issue_token, revoke_token
-from runs.web.forms import FormPage, see
+from runs.web.forms import FormPage, redirect_to
 from runs.web.origin import origin_of
 from runs.web.views import problem_of
 
@@ -43,7 +43,7 @@ class TokensPage(FormPage):
             if request.data.get("action") == "revoke":
                 key = str(request.data.get("key", ""))
                 revoke_token(user=cast(User, request.user), key=key, origin=origin_of(request))
-                return see(request, reverse("tokens-page"))
+                return redirect_to(request, reverse("tokens-page"))
             token, text = _issue(request)
         except (EvalHubError, APIException) as error:
             status, detail = problem_of(error)

@@ -13,7 +13,7 @@ from metrics.engine.errors import EvalHubError
 from runs.api.serializers import CollectionSerializer
 from runs.models import Collection, Scope, Team
 from runs.services.collections.collections import create_collection
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 
 # Who sees a collection, in the words of its forms.
@@ -57,7 +57,7 @@ class NewCollectionPage(FormPage):
             request,
             f"Collection {collection.name} created. Upload its topics and judgements next.",
         )
-        return see(request, reverse("manage-topics-page", args=[collection.slug]))
+        return redirect_to(request, reverse("manage-topics-page", args=[collection.slug]))
 
 
 def _page(
@@ -71,6 +71,6 @@ def _page(
         "team": (shared or teams)[0].slug if teams else "",
         "visibility": "team" if shared else "public",
     }
-    context = {"teams": teams, "visibilities": VISIBILITIES, "given": fields or proposed}
+    context = {"teams": teams, "visibilities": VISIBILITIES, "form_values": fields or proposed}
 
     return render_form(request, "runs/new_collection.html", context, refusal)

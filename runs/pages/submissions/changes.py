@@ -31,7 +31,7 @@ from runs.services.submissions.submissions import restore, withdraw
 from runs.services.tracking.edits import change_run
 from runs.services.tracking.labels import delete_label, move_label
 from runs.web.access import lock_row, owned_submission, withdrawn_submission
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 
 
@@ -79,7 +79,7 @@ class ChangePage(FormPage):
             )
 
             messages.success(request, f"{submission.tag} withdrawn. You can restore it for a day.")
-            return see(request, request.path)
+            return redirect_to(request, request.path)
         elif action == "restore" and submission.deleted_at:
             restore(submission=submission, enqueue=restore_evaluations, origin=origin)
         else:
@@ -87,7 +87,7 @@ class ChangePage(FormPage):
                 "this has been changed meanwhile; load the page again", pointer="/action"
             )
 
-        return see(request, self._address(submission))
+        return redirect_to(request, self._address(submission))
 
     def _submission(self, request: Request, key: dict[str, UUID]) -> Any:
         pk = key[self.model.KEY]
@@ -106,7 +106,7 @@ class ChangePage(FormPage):
         context = {
             "submission": submission,
             "address": self._address(submission),
-            "given": {"description": submission.description, **fields},
+            "form_values": {"description": submission.description, **fields},
             **self._labels_context(submission),
         }
 
@@ -176,7 +176,7 @@ class RunChangePage(ChangePage):
             raise Conflict(message, code="label_moved", pointer="/label") from error
 
         messages.success(request, done)
-        return see(request, f"{request.path}#labels")
+        return redirect_to(request, f"{request.path}#labels")
 
     def _labels_context(self, submission: Any) -> dict[str, Any]:
         rows = Label.objects.filter(collection=submission.collection, team=submission.team)

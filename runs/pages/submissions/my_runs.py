@@ -23,7 +23,7 @@ from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Run, Scope
 from runs.services.submissions.submissions import restore, withdraw
 from runs.web.access import withdrawn_submission
-from runs.web.forms import FormPage, Refusal, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 
 _RUNS_OF_A_PAGE = 50
@@ -51,7 +51,7 @@ class MyRunsPage(FormPage):
             ids = _ids_in(cast(QueryDict, request.data).getlist("runs"))
             if action == "group":
                 runs = ",".join(str(pk) for pk in ids)
-                return see(request, f"{reverse('experiments-page')}?runs={runs}#new")
+                return redirect_to(request, f"{reverse('experiments-page')}?runs={runs}#new")
 
             if action == "restore":
                 run = withdrawn_submission(request, Run, ids[0])
@@ -66,7 +66,7 @@ class MyRunsPage(FormPage):
 
         messages.success(request, done)
         query = urlencode({name: text for name, text in filters.items() if text})
-        return see(request, f"{reverse('my-runs-page')}{f'?{query}' if query else ''}")
+        return redirect_to(request, f"{reverse('my-runs-page')}{f'?{query}' if query else ''}")
 
 
 def _ids_in(texts: list[Any]) -> list[UUID]:
@@ -131,7 +131,7 @@ def _page(
 
     context: dict[str, Any] = {
         "page": page,
-        "kept": f"{query}&" if query else "",
+        "query_prefix": f"{query}&" if query else "",
         "lines": [
             (run, states[str(run.pk)], run.labels.all(), experiments.get(run.pk, []))
             for run in runs

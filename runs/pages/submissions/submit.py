@@ -29,7 +29,7 @@ from runs.services.submissions.runs import RunUpload
 from runs.services.submissions.submissions import submit
 from runs.services.tracking.lineage import MAX_PARENTS
 from runs.web.access import visible_collection
-from runs.web.forms import FormInput, FormPage, Refusal, refusal_of, see
+from runs.web.forms import FormInput, FormPage, Refusal, redirect_to, refusal_of
 from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
 from runs.web.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
@@ -152,7 +152,7 @@ class SubmitPage(FormPage):
         except (EvalHubError, APIException) as error:
             return _page(request, collection, refusal_of(error))
 
-        return see(request, reverse("run-page", args=[run.pk]))
+        return redirect_to(request, reverse("run-page", args=[run.pk]))
 
 
 def _upload(request: Request, collection: Collection, fields: dict[str, Any]) -> RunUpload:
@@ -250,8 +250,8 @@ def _page(
     )
 
     # In a lab's collection, its members submit for the lab.
-    given = request.data if request.method == "POST" else {"team": collection.team.slug}
-    chosen_teams = [team for team in teams if team.slug == given.get("team")] or teams[:1]
+    form_values = request.data if request.method == "POST" else {"team": collection.team.slug}
+    chosen_teams = [team for team in teams if team.slug == form_values.get("team")] or teams[:1]
 
     context = {
         "collection": collection,
@@ -259,7 +259,7 @@ def _page(
         "chosen_team": chosen_teams[0].name or chosen_teams[0].slug if chosen_teams else "",
         "campaigns": list(campaigns.distinct()[:_MAX_CHOICES]),
         "experiments": list(experiments[:_MAX_CHOICES]),
-        "given": given,
+        "form_values": form_values,
         "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
         "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
         "most_files": MAX_FILES,
@@ -268,7 +268,7 @@ def _page(
         "most_parents": MAX_PARENTS,
         "most_links": MAX_LINKS,
         "refused": refusal,
-        "wrong": refusal.fields if refusal else {},
+        "field_errors": refusal.fields if refusal else {},
         "checked": checked,
         "results": results,
         "outcome": outcome_of(results),

@@ -19,7 +19,7 @@ from runs.pages.tracking.metadata import lines_in
 from runs.services.submissions.session_sets import SessionSetUpload
 from runs.services.submissions.submissions import submit
 from runs.web.access import visible_collection
-from runs.web.forms import FormInput, FormPage, Refusal, refusal_of, render_form, see
+from runs.web.forms import FormInput, FormPage, Refusal, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 
 _JUDGED_BY = {
@@ -72,7 +72,7 @@ class SubmitSessionsPage(FormPage):
         except (EvalHubError, APIException) as error:
             return _page(request, collection, refusal_of(error))
 
-        return see(request, reverse("session-set-page", args=[session_set.pk]))
+        return redirect_to(request, reverse("session-set-page", args=[session_set.pk]))
 
 
 def _page(
@@ -85,7 +85,7 @@ def _page(
         "collection": collection,
         "teams": list(Team.objects.of(request.user)),
         # In a lab's collection, its members submit for the lab.
-        "given": request.data if request.method == "POST" else {"team": collection.team.slug},
+        "form_values": request.data if request.method == "POST" else {"team": collection.team.slug},
         "formats": list(FORMATS),
         "ways": _JUDGED_BY,
         "checked": checked,

@@ -19,7 +19,7 @@ from runs.formats.artifacts import TYPES
 from runs.models import Artifact, Run, Scope
 from runs.services.tracking.artifacts import delete_artifact
 from runs.web.access import owned_run
-from runs.web.forms import FormInput, FormPage, Refusal, refusal_of, render_form, see
+from runs.web.forms import FormInput, FormPage, Refusal, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 
 
@@ -46,7 +46,7 @@ class RunArtifactsPage(FormPage):
             return _page(request, run, refusal_of(error))
 
         messages.success(request, message)
-        return see(request, reverse("run-artifacts-page", args=[run.pk]))
+        return redirect_to(request, reverse("run-artifacts-page", args=[run.pk]))
 
 
 def _attach(request: Request, run: Run) -> str:

@@ -19,7 +19,7 @@ from runs.errors import InvalidInput
 from runs.models import Experiment, Run, Scope, Team, User
 from runs.services.tracking.experiments import MAX_RUNS, change_runs, create_experiment
 from runs.web.access import experiments_of, visible_experiment
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 from runs.web.parameters import text_of
 
@@ -55,7 +55,7 @@ class ExperimentsPage(FormPage):
         except (EvalHubError, APIException) as error:
             return _page(request, runs, refusal_of(error))
 
-        return see(request, reverse("experiment-page", args=[experiment.pk]))
+        return redirect_to(request, reverse("experiment-page", args=[experiment.pk]))
 
 
 def _create(request: Request, runs: str) -> Experiment:
@@ -155,7 +155,7 @@ def _page(request: Request, chosen: str, refusal: Refusal | None = None) -> Http
         "own": list(experiments.filter(team__in=teams)[:_MAX_CHOICES]) if runs else [],
         "teams": teams,
         "visibilities": VISIBILITIES,
-        "given": fields,
+        "form_values": fields,
     }
 
     return render_form(request, "runs/experiments.html", context, refusal)

@@ -25,7 +25,7 @@ from runs.services.tracking.lineage import (
     replace_parents,
 )
 from runs.web.access import lock_row, owned_run
-from runs.web.forms import FormPage, Refusal, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 
 RELATIONS = RunParent.Relation.values
@@ -65,7 +65,7 @@ class RunLineagePage(FormPage):
             except EvalHubError as error:
                 return _page(request, run, parents, links, refusal_of(error))
 
-        return see(request, reverse("run-parameters-page", args=[run.pk]) + "#lineage")
+        return redirect_to(request, reverse("run-parameters-page", args=[run.pk]) + "#lineage")
 
 
 def _parent_lines(request: Request, run: Run) -> str:

@@ -25,7 +25,7 @@ from runs.api.tracking.notes import (
 from runs.errors import InvalidInput, NotFound
 from runs.models import Note, Scope, User
 from runs.services.tracking.notes import change_note, delete_note, write_note
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 from runs.web.permissions import Access
 
@@ -111,8 +111,8 @@ class NotesPage(FormPage):
 
         # The page of an experiment has the form for a note, too.
         if self.kind == "experiment":
-            return see(request, f"{pages.own_address(subject)}#notes")
-        return see(request, pages.notes_address(subject))
+            return redirect_to(request, f"{pages.own_address(subject)}#notes")
+        return redirect_to(request, pages.notes_address(subject))
 
     def subject(self, request: Request, **key: Any) -> Any:
         """Return the subject of the notes, which the reader sees."""
@@ -134,7 +134,7 @@ class NotesPage(FormPage):
             "shown": shown_notes(request.user, self.kind, subject),
             "collection": subject if self.kind == "collection" else None,
             "edited": note,
-            "given": fields,
+            "form_values": fields,
         }
 
         return render_form(request, "runs/notes.html", context, refusal)

@@ -26,7 +26,7 @@ from runs.formats.parameter_table import TableRow, read_table
 from runs.models import Collection, Scope
 from runs.services.tracking.edits import Edit
 from runs.web.access import visible_collection
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of, render_form
 
 # More cells are edited as CSV alone.
 _MAX_CELLS = 3_000
@@ -68,7 +68,7 @@ class EditParametersPage(FormPage):
 
         plural = "" if len(edits) == 1 else "s"
         messages.success(request._request, f"Parameters of {len(edits):,} run{plural} changed.")
-        return see(request, request.get_full_path())
+        return redirect_to(request, request.get_full_path())
 
     def _runs(self, request: Request, collection: Collection) -> Any:
         parameters = request.query_params
@@ -169,7 +169,7 @@ def _page(
     head, rows = _cells_of(fields.get("table", ""))
     context = {
         "collection": collection,
-        "given": fields,
+        "form_values": fields,
         "head": head,
         "rows": rows,
         "checked": checked is not None,

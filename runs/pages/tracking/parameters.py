@@ -24,7 +24,7 @@ from runs.formats.parameters import flatten, read_costs
 from runs.models import Run, Scope
 from runs.services.tracking.edits import Changed, PastEdit, edit_of, history_of, save_edits
 from runs.web.access import lock_row, owned_run
-from runs.web.forms import FormPage, see
+from runs.web.forms import FormPage, redirect_to
 from runs.web.origin import origin_of
 from runs.web.views import problem_of
 
@@ -65,7 +65,7 @@ class RunParametersPage(FormPage):
             except (Unprocessable, ChangedMeanwhile) as error:
                 return _page(request, run, parameters, costs, error)
 
-        return see(request, reverse("run-parameters-page", args=[run.pk]))
+        return redirect_to(request, reverse("run-parameters-page", args=[run.pk]))
 
 
 def shown_edits(run: Run) -> list[tuple[PastEdit, list[tuple[str, str | None, str | None]]]]:

@@ -15,7 +15,7 @@ from runs.api.tracking.edits import edit_many
 from runs.errors import InvalidInput
 from runs.models import Collection, Scope
 from runs.web.access import visible_collection
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of, render_form
 
 _FIELDS = ("filter", "name", "new")
 # Runs that a check lists by their tags.
@@ -63,7 +63,7 @@ class RenameParameterPage(FormPage):
 
         plural = "" if len(edits) == 1 else "s"
         messages.success(request, f"{old} renamed to {new} in {len(edits):,} run{plural}.")
-        return see(request, request.path)
+        return redirect_to(request, request.path)
 
 
 def _page(
@@ -73,5 +73,5 @@ def _page(
     refusal: Refusal | None = None,
     **result: Any,
 ) -> HttpResponse:
-    context = {"collection": collection, "given": fields, **result}
+    context = {"collection": collection, "form_values": fields, **result}
     return render_form(request, "runs/renaming.html", context, refusal)

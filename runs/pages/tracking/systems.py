@@ -16,7 +16,7 @@ from runs.api.tracking.systems import change_system_from
 from runs.errors import InvalidInput
 from runs.models import Run, Scope, System
 from runs.web.access import owned_system
-from runs.web.forms import FormPage, Refusal, fields_of, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of, render_form
 from runs.web.naming import named_run
 
 _MAX_CHOICES = 100
@@ -57,7 +57,7 @@ class SystemChangePage(FormPage):
             return _page(request, owned, refusal_of(error))
 
         messages.success(request, _MESSAGES[action])
-        return see(request, reverse("system-page", args=[team, system]))
+        return redirect_to(request, reverse("system-page", args=[team, system]))
 
 
 def _possible_runs(request: Request, system: System) -> QuerySet[Run]:
@@ -76,7 +76,7 @@ def _page(request: Request, system: System, refusal: Refusal | None = None) -> H
     versions = runs.filter(system=system).order_by("collection__slug", "-version")
     context = {
         "system": system,
-        "given": fields,
+        "form_values": fields,
         "free": list(free[:_MAX_CHOICES]),
         "versions": list(versions[:_MAX_CHOICES]),
         "most": _MAX_CHOICES,

@@ -26,7 +26,7 @@ class AccessPage(ChangingSection):
             "visibility": collection.get_visibility_display(),
             "active": collection.qrels.filter(active=True).defer("topic_ids").first(),
             "judged": collection.qrels.exists(),
-            "given": request.data if request.method == "POST" else {},
+            "form_values": request.data if request.method == "POST" else {},
         }
 
     def change(self, request: Request, collection: Collection) -> str:

@@ -39,7 +39,7 @@ class DocumentsPage(ChangingSection):
         fields = fields_of(request, *stored) if request.method == "POST" else {}
         titles = collection.document_titles.order_by("doc_id")
         return {
-            "given": {**stored, **fields},
+            "form_values": {**stored, **fields},
             "number": titles.count(),
             "documents": titles[:_LISTED],
         }

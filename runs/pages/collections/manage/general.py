@@ -41,7 +41,7 @@ class GeneralPage(ChangingSection):
             "teams": teams,
             "visibilities": VISIBILITIES,
             "seen": tag_of(collection),
-            "given": {**stored, **fields},
+            "form_values": {**stored, **fields},
         }
 
     def change(self, request: Request, collection: Collection) -> str:

@@ -53,7 +53,7 @@ class JudgementsPage(ChangingSection):
             "versions": versions,
             "active": next((version for version in versions if version.active), None),
             "columns": _COLUMNS,
-            "given": request.data if request.method == "POST" else {"activate": "true"},
+            "form_values": request.data if request.method == "POST" else {"activate": "true"},
             "with_runs": collection.runs.filter(deleted_at=None).exists(),
         }
 

@@ -32,7 +32,7 @@ class MeasuresPage(ChangingSection):
         return {
             "measures": [_row(name, collection.documents) for name in collection.measures],
             "precisions": _SCORES,
-            "given": {**stored, **fields},
+            "form_values": {**stored, **fields},
         }
 
     def change(self, request: Request, collection: Collection) -> str:

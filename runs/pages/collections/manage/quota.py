@@ -27,7 +27,9 @@ class QuotaPage(ChangingSection):
         return {
             "used": list(counters.select_related("team").order_by("-day", "team__slug")[:200]),
             "days": _DAYS,
-            "given": request.data if request.method == "POST" else {"daily_submissions": stored},
+            "form_values": request.data
+            if request.method == "POST"
+            else {"daily_submissions": stored},
         }
 
     def change(self, request: Request, collection: Collection) -> str:

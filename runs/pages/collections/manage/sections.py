@@ -18,7 +18,7 @@ from runs.models import Collection, Scope
 from runs.services.collections.collections import change_collection
 from runs.web import conditions
 from runs.web.access import managed_collection
-from runs.web.forms import FormPage, Refusal, refusal_of, render_form, see
+from runs.web.forms import FormPage, Refusal, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 from runs.web.permissions import Access
 
@@ -90,7 +90,7 @@ class ChangingSection(Section):
         if isinstance(result, HttpResponse):
             return result
         messages.success(request, result)
-        return see(request, reverse(self.address, args=[slug]))
+        return redirect_to(request, reverse(self.address, args=[slug]))
 
     def change(self, request: Request, collection: Collection) -> str | HttpResponse:
         raise NotImplementedError

@@ -38,7 +38,7 @@ class TopicsPage(ChangingSection):
         return {
             "page": pages.get_page(request.query_params.get("page")),
             "formats": list(FORMATS),
-            "given": request.data if request.method == "POST" else {},
+            "form_values": request.data if request.method == "POST" else {},
         }
 
     def change(self, request: Request, collection: Collection) -> str | HttpResponse:
