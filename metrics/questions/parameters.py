@@ -1,18 +1,15 @@
-"""Read the query string of a request about a collection, and parameters of measures in it."""
+"""Read the query string of a request about a collection, and single parameters in it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from rest_framework.request import Request
 
-from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.judging import SCORE_TYPES
-from metrics.engine.measures.definition import Parameter
 from metrics.questions.run_ids import without_labels
 from runs.models import Collection
-from runs.parameters import choice_in, number_in, pointed
+from runs.parameters import choice_in, number_in
 from runs.web.parameters import text_of
 
 _LEAST_SHARE = 0.0001
@@ -30,11 +27,3 @@ def scores_in(parameters: Mapping[str, str]) -> str | None:
 
 def share_in(parameters: Mapping[str, str], name: str, default: float) -> float:
     return number_in(name, parameters.get(name) or str(default), _LEAST_SHARE, 1 - _LEAST_SHARE)
-
-
-def word_in(parameters: Mapping[str, str], parameter: Parameter) -> Any:
-    """Return the value of a parameter of measures."""
-    try:
-        return parameter.read(parameter.name, parameters.get(parameter.name) or parameter.default)
-    except MeasureError as error:
-        raise pointed(error, parameter.name) from error

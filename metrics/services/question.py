@@ -574,5 +574,4 @@ def read_run_id(text: str, name: str) -> str:
 
 SCORES = Choice("float64 or float32; default: the collection's own", choices=SCORE_TYPES)
 SEED = Integer("of everything that is drawn", default=0, high=MAX_SEED)
-OFFSET = Integer("rows to pass over", default=0)
 VERSION = Integer("a qrels version; default: the active one", name="qrels", high=MAX_VERSION)

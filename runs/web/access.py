@@ -34,7 +34,6 @@ from runs.models import (
 from runs.models.collections.collections import exists_for
 from runs.models.collections.disclosure import in_team_of
 from runs.models.submissions.submissions import seen_by
-from runs.services.tracking.experiments import check_may_change
 from runs.web.origin import origin_of
 
 SubmissionType = TypeVar("SubmissionType", Run, SessionSet)
@@ -335,13 +334,6 @@ def visible_experiment(request: HttpRequest | Request, pk: UUID) -> Experiment:
     experiment = experiments_of(request.user).filter(pk=pk).first()
     if experiment is None:
         raise Http404(f"there is no experiment {pk}")
-    return experiment
-
-
-def owned_experiment(request: HttpRequest | Request, pk: UUID) -> Experiment:
-    """Return an experiment that the user may change. Raise NotAllowed if it is only visible."""
-    experiment = visible_experiment(request, pk)
-    check_may_change(experiment, request.user)
     return experiment
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
 
 import numpy as np
 from django.db.models import Q
@@ -48,10 +47,6 @@ class EntryValues:
     def by_topic(self) -> list[Measure]:
         """Return the measures that have values of topics."""
         return [measure for measure in self.measures if not measure.pools]
-
-    @cached_property
-    def rows_by_entry(self) -> dict[str, int]:
-        return {str(entry.pk): row for row, entry in enumerate(self.entries)}
 
     @property
     def run_types(self) -> list[str]:

@@ -320,10 +320,6 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def is_together(setting: Setting) -> bool:
-    return len(setting.names) > 1
-
-
 def words_of(parts: Iterable[Plain | Range]) -> str:
     """Return a value, or what the runs of a level have in common, in words."""
     return ", ".join(_words(part) for part in parts)
