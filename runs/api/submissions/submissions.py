@@ -60,12 +60,15 @@ from runs.web.uploads import FILE_PARSERS, StoredUpload, query_fields
 
 # A run or a session set.
 SubmissionType = TypeVar("SubmissionType", Run, SessionSet)
+_Method = TypeVar("_Method", bound=Callable[..., Response])
 _Shape = type[BaseSerializer[Any]]
 
 _RUN, _SESSION_SET = shape(answers.Run), shape(answers.SessionSet)
 
 
-def _describe_upload(serializer: type[UploadSerializer], answer: _Shape, checked: _Shape) -> Any:
+def _describe_upload(
+    serializer: type[UploadSerializer], answer: _Shape, checked: _Shape
+) -> Callable[[_Method], _Method]:
     """Describe the POST of a list: it answers with a submission, or with what a dry run found."""
     name = "RunOrCheck" if answer is _RUN else "SessionSetOrCheck"
     return extend_schema(
@@ -75,7 +78,9 @@ def _describe_upload(serializer: type[UploadSerializer], answer: _Shape, checked
     )
 
 
-def _describe_change(serializer: type[BaseSerializer[Any]], answer: _Shape) -> Any:
+def _describe_change(
+    serializer: type[BaseSerializer[Any]], answer: _Shape
+) -> Callable[[_Method], _Method]:
     return extend_schema(request=serializer, responses=answer, parameters=[conditions.PARAMETER])
 
 

@@ -38,7 +38,7 @@ from runs.web.origin import origin_of
 class ChangePage(FormPage):
     """Describe, withdraw or restore one submission."""
 
-    model: ClassVar[type[Run | SessionSet]]
+    model: ClassVar[type[Any]]
     serializer_class: ClassVar[type[BaseSerializer[Any]]]
     scopes = {"POST": Scope.SUBMIT}
     fields: tuple[str, ...] = ("action", "description")
