@@ -13,7 +13,13 @@ from evalhub.campaigns.pages.desk import EntriesPage, OverviewPage, TeamsPage
 from evalhub.campaigns.pages.entering import EnterPage, EntryPage, OwnEntryPage
 from evalhub.campaigns.pages.new_snapshot import MakeSnapshotPage
 from evalhub.campaigns.pages.notices import NoticesPage
-from evalhub.campaigns.pages.public import campaign_page, campaigns_page
+from evalhub.campaigns.pages.public import (
+    campaign_page,
+    campaigns_page,
+    cite_page,
+    leaderboard_page,
+    rules_page,
+)
 from evalhub.campaigns.pages.setup import AgreementsPage, NewCampaignPage, PhasePage, SettingsPage
 from evalhub.campaigns.pages.team import TeamDeskPage
 from evalhub.campaigns.pages.trail import TrailPage
@@ -43,6 +49,9 @@ urlpatterns: list[URLPattern] = [
     path("campaigns/", campaigns_page, name="campaigns-page"),
     path("new-campaign/", NewCampaignPage.as_view(), name="new-campaign-page"),
     path(_CAMPAIGN, campaign_page, name="campaign-page"),
+    path(_CAMPAIGN + "leaderboard/", leaderboard_page, name="campaign-leaderboard-page"),
+    path(_CAMPAIGN + "rules/", rules_page, name="campaign-rules-page"),
+    path(_CAMPAIGN + "cite/", cite_page, name="campaign-cite-page"),
     path(_CAMPAIGN + "desk/", OverviewPage.as_view(), name="campaign-desk-page"),
     path(_CAMPAIGN + "desk/teams/", TeamsPage.as_view(), name="campaign-teams-page"),
     path(_CAMPAIGN + "desk/entries/", EntriesPage.as_view(), name="campaign-entries-page"),

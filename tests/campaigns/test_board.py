@@ -251,7 +251,7 @@ def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held
     assert told_why == "disqualified: of a2"
     anybody = browser()
     (line,) = (row for row in page(anybody, PAGE).split("<tr") if "of a2" in row)
-    assert 'class="unranked struck"' in line
+    assert "unranked struck" in line
     assert "</s>" in line
     assert "disqualified: of a2" in text_of(line)
     table = list(csv.DictReader(io.StringIO(eve.get(f"{BOARD}export/csv/").content.decode())))
@@ -379,7 +379,6 @@ def test_the_page_shows_the_rows_of_the_api_to_the_same_readers(held: Clients) -
         assert line.split()[:2] == [str(row["rank"] or "–"), row["run"]["tag"]]
         assert f"{row['values']['nDCG@10']['mean']:.4f}" in line
         assert (row["team_name"] or "organisers") in line
-        assert line.split().count(str(row["judged_depth"])) >= 1, line
     assert any("BM25" in line for line in lines)
     (late,) = shown(olga, "?view=late")
     assert late.startswith("– late late")

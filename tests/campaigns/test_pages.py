@@ -12,7 +12,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, Release, User
+from runs.models import (
+    Agreement,
+    AuditEvent,
+    Campaign,
+    Collection,
+    Entry,
+    Participation,
+    Phase,
+    Release,
+    User,
+)
 from tests.campaigns.worlds import (
     CLOSES,
     LATE,
@@ -109,7 +119,7 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
     assert "Changes saved." in send(olga, f"{desk}settings/", **changes)
     assert "1 phase" in text_of(page(olga, "/campaigns/cup-2027/acts/publish/"))
     assert "is published" in send(olga, "/campaigns/cup-2027/acts/publish/")
-    html = page(eve, "/campaigns/cup-2027/")
+    html = page(eve, "/campaigns/cup-2027/rules/")
     assert "<h2>Rank &lt;script&gt;</h2>" in html
     assert "javascript:alert(1))" in text_of(html)
     assert "<img src=" not in html.partition("<main")[2]
@@ -117,7 +127,7 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
     assert "end of 1 May 2027, anywhere on earth" in html
     assert "2027-05-02 12:00:00 UTC" in html
     assert "olga@example.org" not in html
-    assert "Register a team" in html
+    assert "Register a team" in page(eve, "/campaigns/cup-2027/")
 
 
 @pytest.mark.django_db
@@ -160,8 +170,9 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
     )
     Agreement.objects.create(campaign=campaign(), title="Terms", text="Be fair.", sha256="ab" * 32)
     ann, abe, anybody = browser("ann"), browser("abe"), browser()
-    assert anybody.get(TEAM).status_code == 302
-    assert "Log in to register a team" in page(anybody, "/campaigns/cup/")
+    assert "Register a team" in page(anybody, "/campaigns/cup/")
+    assert "an owner of the team sends you an invitation link" in text_of(page(anybody, TEAM))
+    assert anybody.post(TEAM, {"action": "register"}).status_code == 401
     said = send(ann, TEAM, 400, action="register", team="apples", agreements=["ab" * 32])
     assert "Type your name" in said
     said = send(
@@ -465,3 +476,61 @@ def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock)
         browser("ann"), f"{TEAM}task/", 409, action="enter", file=file_of("mine"), run_type="manual"
     )
     assert Collection.objects.get().runs.count() == 2
+
+
+def test_tabs_show_no_result_before_the_release(people: Clients, clock: Clock) -> None:
+    """Not even to organisers, who read values on the leaderboard, where that is recorded."""
+    make_campaign(people["olga"], measures=["nDCG@10", "Judged@10"])
+    assert register(people["ann"], "apples").status_code == 201
+    clock.now = OPENS
+    assert enter(people["ann"], "one").status_code == 201
+    evaluate_all()
+    cup, board = "/campaigns/cup/", "/campaigns/cup/phases/task/"
+    olga, ann, anybody = browser("olga"), browser("ann"), browser()
+    tabs = ("", "rules/", "cite/", "team/")
+    value = re.compile(r"\b0\.\d{3,}\b|Judged@10 \d|one</a>")
+
+    for now in (OPENS, LATE):
+        clock.now = now
+        for reader in (olga, ann, anybody):
+            for tab in tabs:
+                assert not value.search(text_of(page(reader, f"{cup}{tab}"))), (now, tab)
+    assert not AuditEvent.objects.filter(action=AuditEvent.Action.VALUES_READ).exists()
+    assert "No results yet" in page(anybody, f"{cup}leaderboard/")
+    assert "No results yet" in page(ann, f"{cup}leaderboard/")
+    assert olga.get(f"{cup}leaderboard/")["Location"] == board
+    assert "Every phase is over" in page(anybody, cup)
+    clock.now = OPENS
+    html = page(anybody, cup)
+    assert html.count('class="countdown"') == 1
+    assert "Task closes in</span> <b>30 days</b>" in html
+
+
+@pytest.mark.queries
+def test_the_overview_has_results_after_the_release(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"], measures=["nDCG@10", "Judged@10"])
+    assert register(people["ann"], "apples").status_code == 201
+    clock.now = OPENS
+    assert enter(people["ann"], "one").status_code == 201
+    contradicting = "1 Q0 a 1 1 other\n1 Q0 b 2 2 other\n2 Q0 c 1 1 other\n"
+    assert enter(people["ann"], "other", contradicting).status_code == 201
+    clock.now = LATE
+    evaluate_all()
+    olga, anybody, cup = browser("olga"), browser(), "/campaigns/cup/"
+    send(olga, f"{ACTS}release-to-participants/?phase=task")
+    assert "Results of Task" not in page(anybody, cup)
+    assert "Results of Task" in page(browser("ann"), cup)
+    send(olga, f"{ACTS}release-to-public/?phase=task")
+    html = page(anybody, cup)
+    assert "Results of Task" in html
+    assert "Cite these results" not in html
+    assert "Nothing to cite yet" in page(anybody, f"{cup}cite/")
+    assert "made" in send(olga, f"{DESK}snapshot/", label="official", phase="")
+    assert "Cite these results" in page(anybody, cup)
+    assert "@misc" in page(anybody, f"{cup}cite/")
+
+    board = page(anybody, f"{cup}phases/task/")
+    assert board.count("Judged@10<wbr>") + board.count("Judged@<wbr>10") == 1
+    assert "ranks ≠ scores" in board
+    assert 'class="interval"' in board
+    assert "rank interval" in page(anybody, f"{cup}phases/task/?statistics=ranks")

@@ -58,7 +58,7 @@ class MakeSnapshotPage(ChangingDeskPage):
 
         return (
             f"Snapshot {snapshot.number} {outcome}.",
-            f"{reverse('campaign-page', args=[campaign.slug])}#snapshots",
+            f"{reverse('campaign-cite-page', args=[campaign.slug])}",
         )
 
 

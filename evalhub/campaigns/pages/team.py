@@ -29,14 +29,13 @@ from evalhub.campaigns.pages.phase_words import (
     local_time,
     summarise_phases,
 )
+from evalhub.campaigns.pages.tabs import campaign_tabs
 from evalhub.campaigns.questions.lookup import (
     own_participation,
-    participation_of,
     participations_of,
     visible_campaign,
     visible_phase,
 )
-from evalhub.campaigns.services.campaigns import is_organiser
 from evalhub.campaigns.services.entries import Allowance, allowance, order_priorities, results_stay
 from evalhub.campaigns.services.phase_times import PhaseState
 from evalhub.campaigns.services.pseudonyms import hidden_until
@@ -88,7 +87,8 @@ class TeamDeskPage(FormPage):
     """
 
     scopes = {"POST": Scope.SUBMIT}
-    access = {"GET": Access.SIGNED_IN}
+    access = {"GET": Access.READERS}
+    signed_in = False
 
     def get(self, request: Request, campaign: str) -> HttpResponse:
         return self._page(request, visible_campaign(request, campaign))
@@ -116,12 +116,10 @@ class TeamDeskPage(FormPage):
     def _page(
         self, request: Request, campaign: Campaign, refused: Refusal | None = None, **values: Any
     ) -> HttpResponse:
-        own, now = participation_of(request.user, campaign), clock.database_now()
-        context = {
-            "campaign": campaign,
-            "own": own,
-            "now": now,
-            "organiser": is_organiser(campaign, request.user),
+        context = campaign_tabs(request, campaign, "team")
+        own = context["own"]
+        context |= {
+            "now": clock.database_now(),
             "form_values": request.data if refused else {},
             "agreements": _agreements(request, campaign),
             "phases": [],
@@ -150,11 +148,13 @@ class TeamPhase:
 
 def _of_others(request: Request, campaign: Campaign) -> dict[str, Any]:
     """Return what somebody reads who takes part with no team yet."""
-    mine = Team.objects.of(request.user)
+    mine, now = Team.objects.of(request.user), clock.database_now()
+    closes = campaign.registration_closes_at
     return {
+        "registration_closes": local_time(closes, "UTC", ends=True) if closes else None,
         "registered": list(participations_of(request.user, campaign).filter(team__in=mine)),
         "teams": list(Team.objects.led_by(request.user).exclude(participations__campaign=campaign)),
-        "takes_registrations": not why_no_registrations(campaign, clock.database_now()),
+        "takes_registrations": not why_no_registrations(campaign, now),
     }
 
 

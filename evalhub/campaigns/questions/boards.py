@@ -17,7 +17,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.questions.answer_cache import Subject, meaning_of
 from metrics.services.boards.standing_parts import StandingsQuery
 from runs.errors import Blind, InvalidInput
-from runs.models import Collection, Phase, can_see_scores, sees_board
+from runs.models import Campaign, Collection, Phase, boards_seen, can_see_scores, sees_board
 from runs.services import clock
 from runs.web.access import find_once, sees_scores
 from runs.web.parameters import text_of
@@ -96,6 +96,25 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     return Subject(
         row.collection, (own, reader.organiser, scored, frozen, hidden), may_be_old=not frozen
     )
+
+
+def of_phase_board_page(request: HttpRequest | Request, campaign: str, phase: str) -> Subject:
+    """Return what the page of a phase's leaderboard is about: it also leads to the other phases."""
+    subject = of_phase_board(request, campaign, phase)
+    row = phase_board_in(request, campaign, phase).phase
+    others = tuple((other.slug, other.name) for other in seen_boards(request, row.campaign))
+    return replace(subject, extras=(*subject.extras, row.campaign.name, others))
+
+
+def seen_boards(request: HttpRequest | Request, campaign: Campaign) -> list[Phase]:
+    """Return the phases of a campaign with a leaderboard that the user sees, once they opened."""
+
+    def read() -> list[Phase]:
+        phases = list(campaign.phases.select_related("collection", "campaign"))
+        seen, now = boards_seen(request.user, phases), clock.database_now()
+        return [phase for phase in phases if phase.pk in seen and phase.opens_at <= now]
+
+    return cast(list[Phase], find_once(request, ("seen leaderboards", campaign.slug), read))
 
 
 def readers_of_a_phase(request: HttpRequest | Request, collection: Collection) -> Hashable:

@@ -40,8 +40,13 @@ document.addEventListener("input", ({ target }) => {
   short.value = plain.replace(/[^a-z0-9_]+/g, "-").replace(/^[-_]+|-+$/g, "").slice(0, 64);
 });
 
-// A deadline is also told in the zone of the browser, whose clock may be wrong: what is left is counted from the
-// server's time, with this page's own seconds.
+// A field that is refused is shown, where it is folded.
+document.addEventListener("invalid", ({ target }) => {
+  for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+}, true);
+
+// The title of a deadline also has it in the zone of the browser. Its clock may be wrong: what is left is counted from
+// the server's time, with this page's own seconds.
 const loaded = performance.now();
 
 function lengthOf(seconds) {
@@ -63,8 +68,7 @@ function countDown() {
 for (const time of document.querySelectorAll("time[data-zone]")) {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const words = new Date(time.dateTime).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
-  const there = Object.assign(document.createElement("span"), { className: "under", textContent: `${words}, your time (${zone})` });
-  (time.nextElementSibling ?? time).after(there);
+  time.title = `${words}, your time (${zone}); ${time.title}`;
 }
 if (document.querySelector(".countdown")) setInterval(countDown, 1000);
 
