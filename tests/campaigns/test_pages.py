@@ -534,3 +534,25 @@ def test_the_overview_has_results_after_the_release(people: Clients, clock: Cloc
     assert "ranks ≠ scores" in board
     assert 'class="interval"' in board
     assert "rank interval" in page(anybody, f"{cup}phases/task/?statistics=ranks")
+
+
+def test_a_new_phase_asks_three_questions(people: Clients) -> None:
+    """The collections are blind ones without released results; the newest unused one is preset."""
+    make_campaign(people["olga"])
+    for slug, blind in (("open", False), ("night", True), ("told", True)):
+        fields = {"slug": slug, "name": slug, "team": "lab", "blind": blind}
+        assert people["olga"].post("/api/v1/collections/", fields, format="json").status_code == 201
+    Collection.objects.filter(slug="told").update(shown_to=2)
+    olga, adding = browser("olga"), f"{DESK}new-phase/"
+    html = page(olga, adding)
+    assert re.findall(r'<option value="(\w+)"( selected)?>', html.partition("Opens")[0]) == [
+        ("dark", ""), ("night", " selected")
+    ]  # fmt: skip
+    unfolded = re.sub(r"<details.*?</details>", "", html.partition("<main")[2], flags=re.DOTALL)
+    names = ["name", "collection", "opens_at_day", "opens_at_time", "closes_at_day", "closes_at_time", "zone"]  # fmt: skip
+    assert re.findall(r'name="(\w+)"', unfolded.replace("csrfmiddlewaretoken", ""))[:7] == names
+    assert "no late runs; any number of entries" in text_of(html)
+    assert 'value="open"' in page(olga, f"{adding}?kind=development")
+    stored = text_of(page(olga, f"{DESK}phases/task/"))
+    assert "late runs until 2027-05-09" in stored
+    assert "official: every run" in stored

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from django.contrib import messages
+from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.text import slugify
@@ -40,7 +41,17 @@ from evalhub.campaigns.services.campaigns import add_agreement, change_campaign,
 from evalhub.campaigns.services.phases import change_phase, create_phase, last_extension
 from metrics.engine.errors import EvalHubError
 from metrics.engine.measures.grammar import split_names
-from runs.models import Agreement, Campaign, Collection, Phase, Scope, Signature, Team, User
+from runs.models import (
+    Agreement,
+    Campaign,
+    Collection,
+    Disclosure,
+    Phase,
+    Scope,
+    Signature,
+    Team,
+    User,
+)
 from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of
 from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
@@ -57,7 +68,7 @@ KINDS = {
     "afterwards": ("Afterwards", "runs that come after the campaign"),
 }
 FEEDBACKS = {
-    "none": "nothing before the release (evaluation phases)",
+    "none": "nothing before the release",
     "own": "the values of their own runs, at once",
     "board": "the leaderboard, at once",
 }
@@ -69,7 +80,7 @@ SELECTIONS = {
 }
 _SCOPES = {"campaign": "the whole campaign", "team": "the team alone"}
 _NAMES = {
-    "shown": "from the start, or from the time below",
+    "shown": "from the start",
     "hidden_until_release": "once results are released to participants",
 }
 _TEXTS = (
@@ -104,8 +115,45 @@ def _campaign_fields(
     return fields
 
 
-def _campaign_choices() -> dict[str, Any]:
-    return {"registrations": REGISTRATIONS, "tag_scopes": _SCOPES, "name_rules": _NAMES}
+def _campaign_choices(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "form_values": values,
+        "folds": _campaign_folds(values),
+        "registrations": REGISTRATIONS,
+        "tag_scopes": _SCOPES,
+        "name_rules": _NAMES,
+    }
+
+
+def _campaign_folds(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the present values of the folded parts of the form of a campaign, each in one line."""
+    closes, hidden = (
+        values.get(f"{name}_day") for name in ("registration_closes_at", "anonymous_until")
+    )
+    guidelines = len(str(values.get("guidelines") or "").split())
+    parts = {
+        "read": [
+            values.get("summary") or "no summary",
+            f"guidelines of {guidelines} words" if guidelines else "no guidelines",
+            values.get("contact") or "no contact",
+        ],
+        "registration": [
+            REGISTRATIONS.get(values.get("registration") or "", ("",))[0].lower(),
+            f"until {closes}" if closes else "",
+            f"teams of at most {values['max_team_size']}" if values.get("max_team_size") else "",
+        ],
+        "names": [
+            f"names of teams are shown {_NAMES.get(values.get('names') or 'shown', '')}",
+            f"hidden until {hidden}" if hidden else "",
+        ],
+        "citation": [
+            values.get("licence") or "no licence",
+            values.get("citation_authors") or "authors: the team of the campaign",
+            values.get("paper_doi") or "",
+        ],
+    }
+
+    return {name: "; ".join(filter(None, words)) for name, words in parts.items()}
 
 
 class NewCampaignPage(FormPage):
@@ -141,11 +189,14 @@ class NewCampaignPage(FormPage):
         teams = list(Team.objects.led_by(request.user))
         shared = [team for team in teams if team.personal_of_id is None]
         proposed = {"team": (shared or teams)[0].slug if teams else "", "registration": "approval"}
-        context = {
-            **_campaign_choices(),
-            "teams": teams,
-            "form_values": request.data if refused else proposed,
-        }
+        values = request.data if refused else proposed
+        context = {"teams": teams, **_campaign_choices(values)}
+        team = next(
+            (team.name or team.slug for team in teams if team.slug == values.get("team")), "no team"
+        )
+        context["folds"]["organisers"] = (
+            f"team {team}; {values.get('slug') or 'address made from the name'}"
+        )
 
         return answer(request, "campaigns/new.html", context, refused)
 
@@ -161,11 +212,7 @@ class SettingsPage(ChangingDeskPage):
         for name in _CAMPAIGN_TIMES:
             stored |= time_fields(getattr(campaign, name), name, "UTC", ends=True)
         values = request.data if request.method == "POST" else stored
-        return {
-            **_campaign_choices(),
-            "form_values": values,
-            "preview": rendered(campaign.guidelines, 4),
-        }
+        return {**_campaign_choices(values), "preview": rendered(campaign.guidelines, 4)}
 
     def act(self, request: Request, campaign: Campaign, **kwargs: str) -> tuple[str, str]:
         data = _campaign_fields(request, stored=campaign)
@@ -226,9 +273,13 @@ _PHASE_FORM = (
 
 
 class PhasePage(ChangingDeskPage):
-    """Add or edit a phase: its times, its limits, and the form that an entry answers."""
+    """Add or edit a phase: its times, its limits, and the form that an entry answers.
+
+    A new phase is an evaluation, unless the address names another kind.
+    """
 
     template = "campaigns/phase.html"
+    reads = ("kind",)
 
     def post(self, request: Request, campaign: str, **kwargs: str) -> HttpResponse:
         # The rows of the editor of a form are too many to declare, so they are checked here.
@@ -244,15 +295,19 @@ class PhasePage(ChangingDeskPage):
         elif phase:
             values, rows = _stored(phase), rows_of(phase.form)
         else:
-            values, rows = {"zone": "AoE", "kind": "evaluation"}, []
+            kind = request.query_params.get("kind", "")
+            values, rows = {"zone": "AoE", "kind": kind if kind in KINDS else "evaluation"}, []
 
-        collections = Collection.objects.managed_by(request.user).order_by("name")
+        collections = _collections_for(request.user, values.get("kind"), phase)
         other_campaigns = _campaigns_of(collections, campaign, request.user)
+        if not values.get("collection"):
+            values["collection"] = _unused(collections, other_campaigns)
 
         return {
             "phase": phase,
             "form_values": values,
             "rows": with_spare(rows),
+            "folds": _folds(values, rows),
             "kinds": KINDS,
             "feedbacks": FEEDBACKS,
             "selections": SELECTIONS,
@@ -302,6 +357,58 @@ class PhasePage(ChangingDeskPage):
         )
 
         return f"Phase {phase.name} saved.", desk
+
+
+def _collections_for(user: Any, kind: Any, phase: Phase | None) -> QuerySet[Collection]:
+    """Return the collections that the user manages and that a phase of this kind can have.
+
+    That of a stored phase is among them. An evaluation needs a blind one without released results.
+    """
+    rows = Collection.objects.managed_by(user).order_by("name")
+    if kind == Phase.Kind.EVALUATION:
+        hidden = Q(blind=True, shown_to=Disclosure.ORGANISERS)
+        rows = rows.filter(hidden | Q(pk=phase.collection_id) if phase else hidden)
+    return rows
+
+
+def _unused(collections: Iterable[Collection], other_campaigns: dict[int, list[str]]) -> str:
+    """Return the newest collection that no other campaign has, or else the newest."""
+    newest = max(collections, key=lambda one: (one.pk not in other_campaigns, one.pk), default=None)
+    return newest.slug if newest else ""
+
+
+def _folds(values: dict[str, Any], rows: list[dict[str, str]]) -> dict[str, str]:
+    """Return the present values of the folded parts of the form of a phase, each in one line."""
+    late, frozen = values.get("late_closes_at_day"), values.get("freeze_board_at_day")
+    slots, documents = values.get("slots"), values.get("max_documents")
+    limits = [
+        KINDS[values["kind"]][0].lower() if values.get("kind") in KINDS else "",
+        f"late runs until {late}" if late else "no late runs",
+        f"{slots} entr{'y' if str(slots) == '1' else 'ies'} of a team"
+        if slots
+        else "any number of entries",
+        f"{values['attempts_daily']} per day" if values.get("attempts_daily") else "",
+        f"{values['attempts_total']} in total" if values.get("attempts_total") else "",
+        f"{documents} documents for each topic" if documents else "any number of documents",
+        f"tags {values['naming']}" if values.get("naming") else "",
+        "every topic must be answered" if values.get("must_answer_all") else "",
+    ]
+    seen = [
+        values.get("measures") or "the measures of the collection",
+        FEEDBACKS.get(values.get("feedback") or "none", ""),
+        f"leaderboard frozen from {frozen}" if frozen else "",
+        f"official: {SELECTIONS.get(values.get('selection') or 'all', '')}",
+    ]
+    types = [line.partition("=")[2].strip() or line.strip()
+             for line in str(values.get("run_types") or "").splitlines() if line.strip()]  # fmt: skip
+    labels = [row["label"].strip() or row["key"].strip() for row in rows]
+    questions = [
+        f"types of runs: {', '.join(types)}" if types else "no types of runs",
+        f"asked of each run: {', '.join(labels)}" if labels else "no questions",
+    ]
+    parts = {"limits": limits, "seen": seen, "questions": questions}
+
+    return {name: "; ".join(filter(None, words)) for name, words in parts.items()}
 
 
 def _campaigns_of(
