@@ -58,6 +58,7 @@ def set_up(olga: Page) -> None:
     olga.goto("/campaigns/")
     olga.get_by_role("link", name="New campaign").click()
     olga.get_by_label("Name", exact=True).fill("Errand cup")
+    unfold(olga, "Organisers", "What teams read")
     expect(olga.get_by_label("Short name")).to_have_value("errand-cup")
     olga.get_by_label("Team", exact=True).select_option("lab")
     olga.get_by_label("Guidelines").fill("# Task\n\nRank *all* topics.")
@@ -68,6 +69,7 @@ def set_up(olga: Page) -> None:
     olga.get_by_label("Collection", exact=True).select_option("errand-questions")
     olga.get_by_label("Opens: day").fill("2020-01-01")
     olga.get_by_label("Closes: day").fill("2090-05-31")
+    unfold(olga, "Limits", "Questions")
     olga.get_by_label("Entries of a team", exact=True).fill("2")
     olga.get_by_label("Types of runs").fill("automatic = Automatic")
     olga.get_by_label("Label", exact=True).first.fill("First stage")
@@ -83,6 +85,11 @@ def set_up(olga: Page) -> None:
     olga.get_by_role("link", name="Publish").first.click()
     check(olga)
     press(olga, "Publish", "is published")
+
+
+def unfold(page: Page, *names: str) -> None:
+    for name in names:
+        page.locator("summary", has_text=name).click()
 
 
 def register(page: Page, name: str) -> None:
@@ -124,7 +131,10 @@ def test_an_organiser_runs_a_campaign_of_two_teams(pages: dict[str, Page], site:
         olga.get_by_role("link", name=f"Accept {team}").click()
         press(olga, "Accept", "is accepted now")
     ann.goto(f"{CUP}team/")
-    expect(ann.get_by_text("1 Jun 2090, 13:00, your time (Europe/Lisbon)").first).to_be_visible()
+    closes = ann.get_by_text("end of 31 May 2090, anywhere on earth").first
+    expect(closes).to_have_attribute(
+        "title", "1 Jun 2090, 13:00, your time (Europe/Lisbon); 2090-06-01 12:00:00 UTC"
+    )
     ann.get_by_label("Invite a user").fill("abe")
     press(ann, "Invite", "abe is invited")
     press(ann, "Withdraw the invitation of abe", "withdrawn")
@@ -166,7 +176,7 @@ def release(olga: Page, ann: Page, site: Site) -> None:
     over += "Extension.objects.all().delete()\nPhase.objects.update(closes_at=now())"
     site.server.manage("shell", "-v", "0", "-c", over)
     olga.goto(f"{CUP}desk/")
-    olga.get_by_role("link", name="Judgements of Errand questions").click()
+    olga.get_by_role("link", name="Upload judgements for Task 1").click()
     choose(olga, "qrels", b"1 0 d1 1\n2 0 d2 1\n")
     press(olga, "Upload")
     expect(olga.get_by_role("link", name="v1", exact=True)).to_be_visible()
@@ -186,9 +196,14 @@ def release(olga: Page, ann: Page, site: Site) -> None:
     olga.get_by_label("Label").fill("official results")
     check(olga)
     press(olga, "Make the snapshot", "Snapshot 1 made")
-    olga.goto(CUP)
+    expect(olga.get_by_role("heading", name="Cite these results")).to_be_visible()
+    check(olga)
     olga.get_by_role("link", name=re.compile("official results")).first.click()
     expect(olga.get_by_text("apple-2").first).to_be_visible()
+    check(olga)
+    olga.goto(CUP)
+    expect(olga.get_by_role("link", name="Cite these results")).to_be_visible()
+    expect(olga.get_by_role("row", name=re.compile("apple-2"))).to_be_visible()
     check(olga)
 
 
@@ -220,10 +235,12 @@ def look_after(olga: Page) -> None:
     press(olga, "Disqualify", "disqualified")
     check(olga)
     olga.goto(f"{CUP}desk/settings/")
+    unfold(olga, "What teams read")
     olga.get_by_label("Summary").fill("A cup for two teams")
     press(olga, "Save", "Changes saved")
     check(olga)
     olga.goto(f"{CUP}desk/phases/task-1/")
+    unfold(olga, "Questions")
     press(olga, "More rows")
     olga.get_by_label("Description", exact=True).fill("Two topics")
     press(olga, "Save", "saved")

@@ -329,7 +329,7 @@ def test_the_desk_shows_what_a_file_changes_before_it_is_applied(people: Clients
         olga, path, action="apply", text=shown.replace("\n", "\r\n")
     )
     assert (Phase.objects.get().slots, Campaign.objects.get().summary.strip()) == (3, "Find it <b>")
-    assert "the campaign is what the file says" in text_of(check(text))
+    assert "No changes." in text_of(check(text))
     earlier = "phases:\n- slug: task\n  closes_at: 2027-04-20\n  slots: 4\n"
     html = check(earlier)
     assert "Nothing is applied while one change is not allowed." in text_of(html)

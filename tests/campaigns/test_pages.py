@@ -415,7 +415,7 @@ def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> No
     assert enter(people["ann"], "one").status_code == 201
     olga, teams = browser("olga"), f"{ACTS}release-to-teams/?phase=task"
     said = text_of(page(olga, teams))
-    assert "1 entry, of which 0 late" in said
+    assert "1 entry, 0 late (counted separately)" in said
     assert "judgements of version 1" in said
     assert "1 evaluation is still to be done" in said
     assert "The phase is not over" in said
@@ -556,3 +556,23 @@ def test_a_new_phase_asks_three_questions(people: Clients) -> None:
     stored = text_of(page(olga, f"{DESK}phases/task/"))
     assert "late runs until 2027-05-09" in stored
     assert "official: every run" in stored
+
+
+def test_the_dashboard_says_what_waits_for_what(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    Collection.objects.get().qrels.update(active=False)
+    assert register(people["ann"], "apples").status_code == 201
+    clock.now = OPENS
+    assert enter(people["ann"], "one").status_code == 201
+    olga = browser("olga")
+    html = text_of(page(olga, DESK))
+    assert "1 waits for judgements" in html
+    assert "Upload judgements for Task 1 run waits for them" in html
+    assert "queued or running" not in html
+    assert "Release to" not in html
+    assert "They can be released once the phase is over: 9 May 2027, 12:00, UTC" in html
+    assert "waits for judgements" in page(olga, f"{DESK}entries/")
+    clock.now = LATE
+    assert "They can be released once judgements are active" in text_of(page(olga, DESK))
+    Collection.objects.get().qrels.update(active=True)
+    assert "Release to teams" in text_of(page(olga, DESK))

@@ -129,7 +129,7 @@ def _steps(
             steps.append(("Publish", publish, "show the campaign and open its registration"))
     elif campaign.state == Campaign.State.PUBLISHED:
         for counts in phases:
-            steps += _after_the_end(counts)
+            steps += _results_steps(counts)
 
         if any(release.release.done_at for counts in phases for release in counts.releases):
             effect = "freeze results under an address that papers cite"
@@ -155,25 +155,23 @@ def _steps(
     return steps
 
 
-def _after_the_end(counts: PhaseCounts) -> list[tuple[str, str, str]]:
-    """Return what is next once a phase is closed: upload judgements, or release results."""
+def _results_steps(counts: PhaseCounts) -> list[tuple[str, str, str]]:
+    """Return what is next where runs wait for judgements, or results can be released."""
     phase = counts.summary.phase
-    if counts.summary.state != PhaseState.CLOSED or phase.kind != Phase.Kind.EVALUATION:
-        return []
-
-    if phase.collection.active_qrels is None:
+    closed = counts.summary.state == PhaseState.CLOSED
+    if phase.collection.active_qrels is None and (closed or counts.waits_for_judgements):
         judgements = reverse("manage-judgements-page", args=[phase.collection.slug])
-        return [
-            (f"Upload judgements for {phase.name}", judgements, "its runs are evaluated by them")
-        ]
+        number = counts.unfinished
+        effect = f"{number} run{' waits' if number == 1 else 's wait'} for them"
+        return [(f"Upload judgements for {phase.name}", judgements, effect if number else "")]
 
-    if not counts.releasing:
+    if not closed or phase.kind != Phase.Kind.EVALUATION or not counts.releasing:
         return []
 
     audience, address = counts.releasing[0]
     effect = (
-        f"still to be evaluated: {counts.running}"
-        if counts.running
+        f"still to be evaluated: {counts.unfinished}"
+        if counts.unfinished
         else "it is over, and nothing waits for evaluation"
     )
 

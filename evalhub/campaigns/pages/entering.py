@@ -32,7 +32,6 @@ from evalhub.campaigns.questions.lookup import (
 )
 from evalhub.campaigns.services.campaigns import check_organiser, is_organiser
 from evalhub.campaigns.services.entering import (
-    MAX_TAG,
     EntryRequest,
     EntryUpload,
     enter_run,
@@ -67,7 +66,7 @@ from runs.web.origin import origin_of
 from runs.web.parameters import check_fields
 from runs.web.permissions import Access
 
-_TEXTS = ("tag", "run_type", "description", "run")
+_TEXTS = ("run_type", "description", "run")
 _OF_ORGANISERS = ("role", "label", "on_behalf_of", "reason")
 _ROLES = {
     "baseline": "baseline",
@@ -156,7 +155,6 @@ class _EntryForm(FormPage):
                 phase.form, answers_in(form_values, phase.form) if form_values else {}
             ),
             "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
-            "most_tag": None if phase.naming else MAX_TAG,
             **self.about(request, phase),
             **values,
         }
@@ -287,9 +285,7 @@ def _fields(request: Request, phase: Phase, more: tuple[str, ...]) -> Iterator[d
         data["answers"] = answers_in(request.data, phase.form)
         file = request.FILES.get("file")
         if data.get("run") and not file:
-            for name in ("tag", "description"):
-                data.pop(name, None)
-
+            data.pop("description", None)
             serializer: Any = StoredEntrySerializer(data=data, context={"request": request})
         else:
             data.pop("run", None)

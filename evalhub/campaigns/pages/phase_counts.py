@@ -11,7 +11,13 @@ from django.db.models import Count, Exists, F, OuterRef
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from evalhub.campaigns.pages.phase_words import PhaseSummary, local_time, summarise_phases
+from evalhub.campaigns.pages.phase_words import (
+    LocalTime,
+    PhaseSummary,
+    local_time,
+    summarise_phases,
+)
+from evalhub.campaigns.services.guards import last_ends
 from evalhub.campaigns.services.phase_times import PhaseState
 from evalhub.campaigns.services.releasing import waits_for
 from metrics.services.queue.status import with_states
@@ -33,11 +39,12 @@ class ShownRelease:
 
 @dataclass
 class PhaseCounts:
-    """What the desk says about a phase.
+    """What the dashboard says about a phase.
 
     `states` and `types` count entries, `evaluations` those of entries that are entered. `problems`
     are sentences with an address. `releasing` has the audiences that results can still be released
-    to, with the address of the act.
+    to, with the address of the act; it is empty before `releasable`, the end of all phases on the
+    collection, which is None afterwards.
     """
 
     summary: PhaseSummary
@@ -52,6 +59,7 @@ class PhaseCounts:
     acts: list[tuple[str, str, str]] = field(default_factory=list)
     releases: list[ShownRelease] = field(default_factory=list)
     releasing: list[tuple[str, str]] = field(default_factory=list)
+    releasable: LocalTime | None = None
 
     @property
     def without_entries(self) -> int:
@@ -66,8 +74,14 @@ class PhaseCounts:
         ]
 
     @property
-    def running(self) -> int:
+    def unfinished(self) -> int:
+        """Return how many entries are not evaluated yet."""
         return self.evaluations["queued"] + self.evaluations["evaluating"]
+
+    @property
+    def waits_for_judgements(self) -> bool:
+        """Return whether entries cannot be evaluated, since no judgements are active."""
+        return self.summary.phase.collection.active_qrels is None and self.unfinished > 0
 
 
 def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
@@ -145,8 +159,17 @@ def _add_releases(
             ShownRelease(release, state, f"{cancel}?{urlencode({'release': str(release.pk)})}")
         )
 
+    ends = last_ends([counts.summary.phase.collection_id for counts in counts_by_phase.values()])
+
     for counts in counts_by_phase.values():
         phase, releases = counts.summary.phase, [release.release for release in counts.releases]
+        end = ends.get(phase.collection_id)
+        if end and now < end:
+            counts.releasable = local_time(end, phase.zone, ends=True)
+            continue
+        if phase.collection.active_qrels is None:
+            continue
+
         # The last one to the largest audience.
         last = max(
             releases,

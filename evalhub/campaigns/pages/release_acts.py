@@ -36,7 +36,9 @@ def _says_release(audience: int) -> Callable[[Target], list[str]]:
         qrels, end = phase.collection.active_qrels, last_closing_time(phase)
         addressees = "everyone" if audience == _AUDIENCE.PUBLIC else people(target)
         sentences = [f"Results of phase {phase.name}, to {addressees}.", _SEES[_AUDIENCE(audience)]]
-        entry_count = f"{many(entries.count(), 'entry', 'entries')}, of which {late} late stand beside the official ones"
+        entry_count = (
+            f"{many(entries.count(), 'entry', 'entries')}, {late} late (counted separately)"
+        )
         if qrels:
             sentences.append(
                 f"{entry_count}; judgements of version {qrels.version} (SHA-256 {qrels.sha256[:12]})."

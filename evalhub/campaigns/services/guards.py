@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
@@ -23,7 +25,7 @@ def check_outside(run: Run) -> None:
     A participant has to enter it into the phase while an evaluation is open to the team; anybody
     else except organisers has to wait for the last end of an evaluation or development phase.
     """
-    phases = _phases(run.collection, *_DECIDING)
+    phases = _phases([run.collection_id], *_DECIDING)
     if not phases:
         return
 
@@ -129,15 +131,28 @@ def check_phases_over(collection: Collection) -> None:
 
     The row of the collection is locked.
     """
-    for phase in _phases(collection, Phase.Kind.EVALUATION):
+    for phase in _phases([collection.pk], Phase.Kind.EVALUATION):
         if clock.database_now() < last_closing_time(phase):
             message = f"phase {phase} is not over; its entries would see the judgements"
             raise Conflict(message, code="phase_not_over")
 
 
-def _phases(collection: Collection, *kinds: Phase.Kind) -> list[Phase]:
-    """Return the phases of these kinds on a collection, of published campaigns."""
+def last_ends(collections: Iterable[int]) -> dict[int, datetime]:
+    """Return when the last evaluation phase on each collection has closed for every team.
+
+    Nothing can be released before. The collections are named by their keys.
+    """
+    ends: dict[int, datetime] = {}
+    for phase in _phases(collections, Phase.Kind.EVALUATION):
+        end = last_closing_time(phase)
+        ends[phase.collection_id] = max(ends.get(phase.collection_id, end), end)
+
+    return ends
+
+
+def _phases(collections: Iterable[int], *kinds: Phase.Kind) -> list[Phase]:
+    """Return the phases of these kinds on collections, of published campaigns."""
     published = Phase.objects.filter(
-        collection=collection, kind__in=kinds, campaign__state=Campaign.State.PUBLISHED
+        collection__in=collections, kind__in=kinds, campaign__state=Campaign.State.PUBLISHED
     )
     return list(published.select_related("campaign").prefetch_related("extensions"))
