@@ -35,7 +35,8 @@ OWN = (
 # Of these, which have the parts of the others, one load is enough.
 MORE = (
     "leaderboard-best", "system", "saved-views", "configurations", "no-configurations", "run-since",
-    "comparison-kinds", "comparison-curves", "blind-topics", "blind-judgements", "no-frontier",
+    "comparison-kinds", "comparison-curves", "blind-topics", "blind-judgements", "no-frontier", "campaign-leaderboard",
+    "campaign-rules", "campaign-cite", "campaign-take-part",
 )  # fmt: skip
 MORE_OWN = (
     "own-home", "own-views", "share", "shares", "run-lineage", "run-notes", "system-change", "manage-topics",
