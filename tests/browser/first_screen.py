@@ -3,7 +3,7 @@
 python -m tests.browser.first_screen http://127.0.0.1:8000 trec-covid-round-1 [--campaign covid] [--shots FOLDER]
 
 Prints, for each page and size: the pixels above the first result, the controls of the first screen
-outside rows of tables, the height of the page, and the kilobytes of a cold load.
+outside rows of tables and charts, the height of the page, and the kilobytes of a cold load.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TOP = """selector => {
 }"""
 _CONTROLS = """() => [...document.querySelectorAll("a, button, input, select, textarea, summary, .fold + label")]
     .filter(one => one.checkVisibility({visibilityProperty: true, opacityProperty: true})
-        && !one.closest("tr") && one.type !== "hidden" && one.getBoundingClientRect().width > 1
+        && !one.closest("tr, svg") && one.type !== "hidden" && one.getBoundingClientRect().width > 1
         && one.getBoundingClientRect().top < innerHeight && one.getBoundingClientRect().bottom > 0).length"""
 
 

@@ -28,10 +28,8 @@ def two_rankings_figure(rankings: TwoRankings) -> Figure:
     names = list(names_of([side.run for side in sides]).values())
     ranks = max(len(side.documents) for side in sides)
     common = f"{rankings.common} of the first {ranks} are in the other's first {ranks}"
-    if any(rankings.further_down):
-        counts = zip(rankings.further_down, names, strict=True)
-        further = ", ".join(f"{count} of {name}" for count, name in counts)
-        common += f"; further down in the other: {further}"
+    if rankings.further_down:
+        common += f"; {rankings.further_down} further down"
 
     caption = (
         f"Topic {rankings.topic_id}, ranks 1 to {ranks} of {names[0]} and {names[1]}: "
