@@ -216,6 +216,9 @@ def _report(
         rows.append({**row, "id": run.id, "page": run.page})
 
     show(args, rows, hub)
+    if runs and not getattr(args, "team", None) and not args.quiet:
+        say(f"Submitted for team {', '.join(sorted({run.raw['team'] for run in runs}))}.")
+
     for path, error in errors.items():
         text = str(error)
         say(text if text.startswith(f"{Path(path).name}:") else f"{path}: {text}")

@@ -64,6 +64,19 @@ class PersonalTeam:
         return team
 
 
+class CollectionTeam(PersonalTeam):
+    """The default of the team of a submission: that of the collection for its members, as on the
+    page that submits; otherwise the personal one."""
+
+    def __call__(self, field: Any) -> Team:
+        request = field.context["request"]
+        # Addresses of pages name it `slug`.
+        names = request.resolver_match.kwargs
+        slug = names["collection"] if "collection" in names else names["slug"]
+        team: Team | None = Team.objects.of(request.user).filter(collections__slug=slug).first()
+        return team or super().__call__(field)
+
+
 class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection]):
     """A collection to create."""
 
@@ -165,6 +178,7 @@ class UploadSerializer(KnownFields, serializers.Serializer[Any]):
 class RunUploadSerializer(UploadSerializer):
     """A run to create."""
 
+    team = TeamField(default=CollectionTeam())
     metadata = MetadataField(required=False, default=dict)
     costs = CostsField(
         required=False,

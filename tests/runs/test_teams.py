@@ -77,6 +77,19 @@ def test_members_submit_but_decide_nothing(
     assert roles(api) == {"alice": "owner"}
 
 
+def test_members_of_the_team_of_a_collection_submit_for_it(
+    api: APIClient, bob: User, lab: str
+) -> None:
+    api.post("/api/v1/collections/", {"slug": "ours", "name": "Ours", "team": lab})
+    assert upload(client_of(bob), "collections/ours/runs/", GOOD).json()["team"] == "bob"
+    join(api, bob)
+    other = GOOD.replace(" bm25", " other")
+    assert (
+        upload(client_of(bob), "collections/ours/runs/", other, tag="of-lab").json()["team"] == lab
+    )
+    assert upload(client_of(bob), "collections/ours/sessions/", SESSIONS).json()["team"] == lab
+
+
 def test_the_last_owner_cannot_leave(api: APIClient, bob: User, lab: str) -> None:
     join(api, bob)
     for answer in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from runs.api import answers
-from runs.api.serializers import UploadSerializer
+from runs.api.serializers import CollectionTeam, TeamField, UploadSerializer
 from runs.formats.sessions.reading import FORMATS
 from runs.models import SessionSet
 from runs.web.fields import ChoiceField, JSONObjectField
@@ -15,6 +15,7 @@ from runs.web.parameters import KnownFields
 class SessionUploadSerializer(UploadSerializer):
     """A session log to create."""
 
+    team = TeamField(default=CollectionTeam())
     format = ChoiceField(choices=tuple(FORMATS), required=False, default=None, allow_null=True)
     judged_by = ChoiceField(
         choices=SessionSet.JudgedBy.choices,
