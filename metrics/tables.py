@@ -233,6 +233,14 @@ def probability(value: float) -> str:
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
+def probability_words(value: float) -> str:
+    """Return a p value as a text has it, such as `p = 0.0123`; `no p` for NaN."""
+    if math.isnan(value):
+        return "no p"
+    text = probability(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
 def level_lines(collection: Collection, qrels: Qrels | None) -> list[tuple[str, str, int | None]]:
     """Return the levels, highest first, with their meanings and numbers of judgements."""
     counts = qrels.levels if qrels else {}

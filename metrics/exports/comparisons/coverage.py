@@ -10,7 +10,7 @@ from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import names_of, runs_by_row
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.coverage import percent
-from metrics.tables import probability, signed
+from metrics.tables import probability, probability_words, signed
 
 
 def coverage_sentences(answer: Answer, compared: Compared) -> list[str]:
@@ -42,8 +42,7 @@ def coverage_sentences(answer: Answer, compared: Compared) -> list[str]:
         figures.append(f"{level} interval {low} to {high}")
 
     if not np.isnan(family.adjusted[0]):
-        p_value = probability(float(result.p_value[0]))
-        text = f"p {p_value}" if p_value.startswith("<") else f"p = {p_value}"
+        text = probability_words(float(result.p_value[0]))
         if family.size > 1:
             text += f" uncorrected, {probability(float(family.adjusted[0]))} corrected"
 

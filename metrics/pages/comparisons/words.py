@@ -34,7 +34,7 @@ from metrics.exports.comparisons.words import (
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import ShownPair, Verdict, names_of, runs_by_row
 from metrics.services.comparisons.stored import Answer
-from metrics.tables import amount, figure, probability, signed, statistic
+from metrics.tables import amount, figure, probability, probability_words, signed, statistic
 
 ASKS = {
     "paired_t": "Is the mean difference zero, if differences are roughly normal?",
@@ -243,12 +243,8 @@ def _lower(compared: Compared) -> str:
 
 def _p(verdict: Verdict, answer: Answer, by: str = "") -> str:
     """Return the uncorrected p and, if the pair was tested with others, the p that decides."""
-    if math.isnan(verdict.p_value):
-        return f"no p{by}"
-
-    text = probability(verdict.p_value)
-    plain = f"p {text}" if text.startswith("<") else f"p = {text}"
-    if answer.entrants.pairs.number == 1:
+    plain = probability_words(verdict.p_value)
+    if math.isnan(verdict.p_value) or answer.entrants.pairs.number == 1:
         return f"{plain}{by}"
 
     family = named_family(answer, verdict.test)

@@ -11,7 +11,7 @@ from metrics.engine.significance.verdicts import NO_SPREAD, OTHER_DIRECTION, TOO
 from metrics.exports.comparisons.words import TEST_NAMES, corrected_over, without_correction
 from metrics.exports.sessions.tables import DESIGN_NAMES
 from metrics.services.sessions.comparison import SessionComparison
-from metrics.tables import amount, probability, signed, statistic
+from metrics.tables import amount, probability_words, signed, statistic
 
 # Why the system that is ahead is not called better.
 _WITHHELD = {
@@ -66,7 +66,7 @@ def omnibus_sentences(compared: SessionComparison) -> list[str]:
             return [f"All systems at once: {report(result)}."]
         plain = without_correction(result)
         sentences.append(
-            f"All systems at once, {name}: {_p(result.p_value)}{f' ({plain})' if plain else ''}."
+            f"All systems at once, {name}: {probability_words(result.p_value)}{f' ({plain})' if plain else ''}."
         )
 
     return sentences
@@ -104,7 +104,7 @@ def detail(compared: SessionComparison) -> str:
     )
     percent = f"{100 * compared.query.options.confidence:g}%"
     ends = "" if math.isnan(low) else f"{percent} interval {signed(low)} to {signed(high)}; "
-    test_words = report(compared.crossed[0]) if compared.crossed else _p(p_value)
+    test_words = report(compared.crossed[0]) if compared.crossed else probability_words(p_value)
 
     return f"{first} minus {second}: {ends}{test_words}.{_not_excluded(compared)}"
 
@@ -136,14 +136,7 @@ def report(result: OmnibusResult) -> str:
         if source.statistic is None or source.p_value is None:
             parts.append(f"{name} has nothing to divide by")
         else:
-            value = f"{statistic(source.statistic)}, {_p(source.p_value)}"
+            value = f"{statistic(source.statistic)}, {probability_words(source.p_value)}"
             parts.append(f"{name}({between:g}, {within:.3g}) = {value}")
 
     return "; ".join(parts)
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return "no p"
-    text = probability(value)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"

@@ -19,7 +19,7 @@ from metrics.services.boards.mean_intervals import within_range
 from metrics.services.boards.standing_parts import AgainstBaseline, Standings, StandingsQuery
 from metrics.services.boards.standings import read_standings
 from metrics.services.question import run_id_in
-from metrics.tables import figure, mean_cell, probability, signed, with_minus
+from metrics.tables import figure, mean_cell, probability_words, signed, with_minus
 from runs.models import Run
 
 
@@ -157,13 +157,13 @@ def _against(baseline: Run, against: AgainstBaseline, correction: str) -> Agains
 
     reason = ""
     if on_judged := against.on_judged:
-        p_value = probability(on_judged.p_adjusted)
-        reason = f"on judged documents alone {signed(on_judged.difference)}, p {p_value}"
+        p_value = probability_words(on_judged.p_adjusted)
+        reason = f"on judged documents alone {signed(on_judged.difference)}, {p_value}"
 
     return Against(
         baseline=baseline,
         difference=signed(against.difference),
-        p_value=probability(against.p_adjusted),
+        p_value=probability_words(against.p_adjusted),
         correction=correction,
         mark=against.mark or "",
         note="; ".join(notes),
