@@ -71,6 +71,7 @@ CODES = {
     "bad_session_id duplicate_session bad_searcher bad_attributes bad_system bad_doc_id "
     "bad_rank bad_query_number mixed_session empty_sessions key_conflict bad_key not_finite "
     "too_large bad_cost bad_line bad_link bad_csv bad_column wrong_columns "
+    "bad_text missing_doc_id no_documents too_many_documents "
     "too_many_rows unknown_run ambiguous_run repeated_run not_allowed "
     "tag_differs topic_missing bad_answer wrong_run_type wrong_tag too_many_documents_per_topic",
     429: "throttled quota_exceeded attempts_exceeded too_many_comparisons too_many_at_once "
@@ -177,7 +178,8 @@ def problems_of(view: Any, method: str, operation: dict[str, Any]) -> Iterator[i
         if method != "DELETE":
             yield from getattr(view, "problems_of_bodies", ())
 
-        if KEY in headers or list(getattr(view, "parser_classes", ())) == list(FILE_PARSERS):
+        takes_file = list(getattr(view, "parser_classes", ())) == list(FILE_PARSERS)
+        if KEY in headers or (takes_file and method != "DELETE"):
             yield 422
 
     if CONDITION in headers:

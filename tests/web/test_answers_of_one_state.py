@@ -44,7 +44,10 @@ QUERIES = {
     "topic": "?topic=1",
 }
 # Answers that depend on nothing stored.
-CONSTANT = {"version", "measures", "measure", "measures-page", "measure-page"}
+# The page of a phase without entries names no version of the judgements.
+CONSTANT = {
+    "version", "measures", "measure", "measures-page", "measure-page", "phase-board-page",
+}  # fmt: skip
 WRITING = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 
 

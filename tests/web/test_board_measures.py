@@ -92,7 +92,7 @@ def test_a_filter_chooses_rows_and_keeps_ranks(browser: Client, board: Collectio
     html = page(browser, BOARD, filter="r3 OR tag:r7")
     shown = {cells[1].split()[0]: int(cells[0].split()[0]) for cells in rows_of(html)}
     assert shown == {tag: ranks[tag] for tag in ("r3", "r7")}
-    assert "2 rows match the filter; ranks are among all 12 runs" in text_of(html)
+    assert "2 rows match the filter r3 OR tag:r7 ; ranks are among all 12 runs" in text_of(html)
     assert 'value="r3 OR tag:r7"' in html
 
 

@@ -121,18 +121,20 @@ def test_a_point_of_each_topic_leads_to_its_rankings(
     browser: Client, pair: tuple[Run, Run]
 ) -> None:
     html = page(browser, SMALL, measures="AP", runs=ids(*pair), tests="sign")
-    address = re.search(r'src="([^"]+/charts/topic-scatter)\.svg\?([^"]+)"', html)
+    address = re.search(r'href="([^"]+/charts/topic-scatter)\.svg\?([^"]+)"', html)
     assert address
     chart, query = address[1], markup.unescape(address[2])
-    points = browser.get(f"{chart}.json?{query}&live=true").json()["layer"][1]["data"]["values"]
+    points = browser.get(f"{chart}.json?{query}").json()["layer"][1]["data"]["values"]
     topics = asked(
         browser, "/api/v1/collections/small/difference/", runs=",".join(ids(*pair)), measure="AP"
     )["topics"]
     values = {topic["topic_id"]: (topic["a"], topic["b"]) for topic in topics}
     assert {point["topic"]: (point["x"], point["y"]) for point in points} == values
+    links = {markup.unescape(link) for link in re.findall(r'href="([^"]+#rankings)"', html)}
     for point in points:
         # The page of the same question.
-        shown = page(browser, point["address"])
+        of_topic = [link for link in links if f"topic={point['topic']}#" in link and "sign" in link]
+        shown = page(browser, of_topic[0])
         assert f"<strong>Topic {point['topic']}</strong>" in shown
         assert 'value="sign" checked' in shown
     lines = body_of(browser.get(f"{chart}.csv?{query}")).decode().splitlines()

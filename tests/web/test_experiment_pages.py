@@ -307,10 +307,10 @@ def test_the_submit_form_offers_the_experiments_of_the_reader(
     study = Experiment.objects.create(team=lab, slug="study", name="Study")
     assert "Study (lab)" in text_of(page(browser, "/collections/board/submit/"))
     file = SimpleUploadedFile("good.run", GOOD.encode())
-    form = {"action": "submit", "file": file, "experiment": str(study.pk)}
+    form = {"action": "submit", "file": file, "experiment": str(study.pk), "team": "alice"}
     assert "Team alice has no experiment" in text_of(
         send(browser, "/collections/board/submit/", 400, **form)
     )
     file.seek(0)
-    send(browser, "/collections/board/submit/", team="lab", **form)
+    send(browser, "/collections/board/submit/", **form | {"team": "lab"})
     assert [run.tag for run in study.runs.all()] == ["good"]

@@ -46,7 +46,7 @@ def test_the_page_shows_both_answers(client: Client, study: Collection) -> None:
     )
     assert "&lt;b&gt;0.1" in page
     assert "<b>0.1" not in page
-    assert 'src="/api/v1/collections/board/charts/importance.svg' in page
+    assert 'href="/api/v1/collections/board/charts/importance.svg' in page
     assert "/importance/export/csv/?table=matched" in page
     assert 'href="/collections/board/parameters/importance/" aria-current="page"' in " ".join(
         page.split()

@@ -168,7 +168,7 @@ def test_the_curve_is_read_against_the_ideal_at_chosen_ranks(
     row = "Ideal's at rank 1 0.0000 2.0000 2.0000 100.0% never 3 0.6667 2.3333 1.6667 71.4% never"
     assert row in text.replace("&#x27;", "'")
     assert "After rank 2 even the ideal gains nothing." in text
-    assert "This curve can fall, so it has no horizontal reading" in text_of(
+    assert "This curve can fall and has no horizontal reading" in text_of(
         page(browser, path, measures="nDCG")
     )
     assert "rank 50 lies beyond depth=5" in page(browser, path, 400, ranks="50", depth="5")

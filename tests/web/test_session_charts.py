@@ -59,7 +59,8 @@ def test_all_and_the_longer_sessions_in_one_chart(send: Send, client: Client) ->
     values = [every["A"], every["B"], longer["B"]]
     assert figure.rows[2][1:] == [f"{value:.4f}" for value in values]
 
-    (layer,) = figure.draw(Look()).to_dict()["layer"]
+    # Above the lines are the points that have tooltips.
+    layer, _ = figure.draw(Look()).to_dict()["layer"]
     colours = layer["encoding"]["color"]["scale"]["range"]
     assert (colours[0] == colours[1], colours[1] == colours[2]) == (False, True)
     assert layer["encoding"]["strokeDash"]["scale"]["range"] == [[1, 0], [1, 0], [2, 2]]

@@ -137,7 +137,7 @@ class ViewsPage(FormPage):
             return _act(request, collection, form)
         except (EvalHubError, APIException) as error:
             refusal = refusal_of(error)
-            return _page(request, collection, refusal.status, refused=refusal, given=form)
+            return _page(request, collection, refusal.status, refused=refusal, form_values=form)
 
 
 def _act(request: Request, collection: Collection, form: dict[str, str]) -> HttpResponse:

@@ -227,8 +227,8 @@ class TopicList(AnswerList[Topic]):
 
 
 class DocumentList(AnswerList[DocumentTitle]):
-    """The titles and snippets of a collection's documents; PUT replaces them by those of a file
-    (TSV or JSONL), or checks it with dry_run=true, and DELETE deletes them."""
+    """The titles and snippets of a collection's documents. PUT replaces them by those of a file
+    (TSV or JSONL), or checks it with dry_run=true. DELETE deletes them."""
 
     serializer_class = shape(answers.DocumentTitle)
     answer = staticmethod(answers.document_title)
