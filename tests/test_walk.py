@@ -18,9 +18,9 @@ LIMITS = {
     "upload (API)": (355, 64),
     "board (API)": (400, 51),
     "board (page)": (1000, 82),
-    "comparison (API)": (875, 71),
-    "comparison (page)": (3800, 112),
-    "run (page)": (3550, 94),
+    "comparison (API)": (860, 71),
+    "comparison (page)": (1950, 96),
+    "run (page)": (1980, 86),
     "campaign entry (API)": (470, 72),
 }
 

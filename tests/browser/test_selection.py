@@ -104,6 +104,7 @@ def test_without_scripts_a_button_turns_the_page_and_keeps_the_ticks(
         if width > 640:
             header(page, "P@10").get_by_role("link").click()
         else:
+            page.get_by_text("Filter and columns").click()
             page.locator("#columns-tool > summary").click()
             page.get_by_label("Sort by").select_option("P@10")
             page.get_by_role("button", name="Sort", exact=True).click()

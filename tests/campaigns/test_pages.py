@@ -153,7 +153,7 @@ def test_other_pages_lead_to_the_campaign(people: Clients, clock: Clock) -> None
     ann = browser("ann")
     assert "apples in Cup" in text_of(page(ann, "/"))
     assert " in Cup" not in text_of(page(browser("eve"), "/"))
-    assert "Desk of Cup" in text_of(page(browser("olga"), "/"))
+    assert "Organiser’s dashboard of Cup" in text_of(page(browser("olga"), "/"))
     assert "a run that is submitted here does not count there" in text_of(
         page(ann, "/collections/dark/submit/")
     )

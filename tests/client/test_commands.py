@@ -239,7 +239,10 @@ def test_predictions_of_libraries_are_submitted(evh: Any, tmp_path: Path) -> Non
         server, *of_mteb, "--meta", "seed=1", "--drop-identical", "--format", "json(tag)"
     )
     assert (status, json.loads(out)) == (0, [{"tag": "lab-e5"}])
-    assert err == f"Not in {tmp_path / 'map.toml'}, so not sent: NFCorpus/default/test.\n"
+    assert (
+        err
+        == f"Not in {tmp_path / 'map.toml'}, so not sent: NFCorpus/default/test.\nSubmitted for team lab.\n"
+    )
     assert sent[0].url.path == "/api/v1/collections/scifact/runs/"
     assert b'"mteb_task": "SciFact"' in sent[0].content
     assert b'"seed": 1, "dropped_identical": 1' in sent[0].content
@@ -292,7 +295,9 @@ def test_what_other_programs_print_is_told_where_topics_are_missing(
         "tsv(tag,AP,topics)",
     )
     assert (status, out) == (0, "tag\tAP\ttopics\nbm25\t0.5\t1/2\n")
-    assert err == "bm25: BEIR would print AP 1.0000 (1 topic), EvalHub 0.5000 (2)\n"
+    assert err == (
+        "bm25: BEIR would print AP 1.0000 (1 topic), EvalHub 0.5000 (2)\nSubmitted for team lab.\n"
+    )
     assert asked == ["", "AP,RR,NumRet", "Judged@10"]
 
 
