@@ -16,6 +16,7 @@ from runs.models import Scope, User
 from runs.models.accounts.accounts import is_staff
 from runs.services.audit.trail import Origin
 from runs.services.collections.collections import create_collection, import_topics
+from runs.services.collections.documents import import_documents
 from runs.services.collections.qrels import import_qrels
 from runs.services.submissions.runs import RunUpload
 from runs.services.submissions.submissions import submit
@@ -47,7 +48,7 @@ class ExampleCollection(FormPage):
 
 
 def load_example(*, user: User, origin: Origin) -> None:
-    """Create the collection with its topics, judgements and runs.
+    """Create the collection with its topics, titles of documents, judgements and runs.
 
     Raise Conflict if there is such a collection.
     """
@@ -66,6 +67,9 @@ def load_example(*, user: User, origin: Origin) -> None:
 
     with _stored("topics.jsonl", simulated.topics) as topics:
         import_topics(collection=collection, upload=topics.path, origin=origin)
+
+    with _stored("documents.tsv", simulated.documents) as documents:
+        import_documents(collection=collection, upload=documents.path, origin=origin)
 
     with _stored("qrels", simulated.qrels) as qrels:
         import_qrels(

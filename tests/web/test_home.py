@@ -81,6 +81,7 @@ def test_an_administrator_loads_the_example_collection_once(alice: User, bob: Us
 
     assert (Collection.objects.get().simulated, Run.objects.count()) == (True, 12)
     assert AuditEvent.objects.filter(action="run.submitted").count() == 12
+    assert Collection.objects.get().document_titles.exists()
     assert button not in page(browser, "/")
 
 
