@@ -17,6 +17,7 @@ from runs.services.tracking.parameters import store_parameters
 from tests.conftest import GOOD, POOR
 from tests.web.board_parts import BOARD, SMALL, Submit, board, browser, links_of, rows_of
 from tests.web.test_pages import page, text_of
+from tests.web.worlds import body_of
 
 pytestmark = pytest.mark.words
 __all__ = ["board", "browser"]
@@ -138,4 +139,23 @@ def test_a_scatter_plot_shows_all_runs_that_the_filter_shows(
     assert "name another measure" in alone
     assert len(rows_of(alone)) == 12
     wrong = page(browser, BOARD, 400, chart="pie")
-    assert "chart is one of none, means, scatter. It is ignored." in text_of(wrong)
+    assert "chart is one of none, means, scatter, over-time. It is ignored." in text_of(wrong)
+
+
+def test_the_best_mean_so_far_follows_the_times_of_submission(
+    browser: Client, board: Collection
+) -> None:
+    """The runs came in the order of their numbers; one is left out by the filter."""
+    html = page(browser, BOARD, chart="over-time", sort="AP", filter="-tag:r3")
+    assert "Mean AP of 11 of 12 ranked runs" in text_of(html)
+    csv = browser.get("/api/v1/collections/board/charts/over-time.csv?sort=AP&filter=-tag:r3")
+    lines = [line.split(",") for line in body_of(csv).decode().splitlines()[1:]]
+    values = browser.get("/api/v1/collections/board/leaderboard/?measures=AP&limit=100").json()
+    means = {row["run"]["tag"]: row["values"]["AP"]["mean"] for row in values["results"]}
+    times = dict(Run.objects.values_list("tag", "created_at"))
+
+    assert [line[0] for line in lines] == sorted(means.keys() - {"r3"}, key=times.__getitem__)
+    best = 0.0
+    for tag, _, mean, so_far, *_ in lines:
+        best = max(best, means[tag])
+        assert (float(mean), float(so_far)) == pytest.approx((means[tag], best), abs=5e-5)

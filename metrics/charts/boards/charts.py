@@ -8,6 +8,8 @@ from typing import Any
 
 from metrics.charts.boards.heat_map import heat_map_figure
 from metrics.charts.boards.means import means_figure
+from metrics.charts.boards.over_time import NAME as OVER_TIME
+from metrics.charts.boards.over_time import over_time_figure
 from metrics.charts.boards.scatter import scatter_figure
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.comparisons.charts import COMPARED_CHARTS, TOGETHER_CHARTS
@@ -157,6 +159,12 @@ def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> F
     )
 
 
+def _over_time(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
+    question = BoardQuery.read(query, collection, reader)
+    question = replace(question, measures=[question.sort], limit=MAX_ROWS)
+    return over_time_figure(read_leaderboard(collection=collection, query=question))
+
+
 def _progress(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
     system = system_in(query, reader)
     measure = measure_in(query, "measure", default_measure(collection), collection.documents)
@@ -185,6 +193,7 @@ EXPLAINED_CHARTS: dict[str, _Draw] = {"importance": _importance, "frontier": _fr
 COLLECTION_CHARTS: dict[str, _Draw] = {
     "means": _means,
     "scatter": _scatter,
+    OVER_TIME: _over_time,
     PROGRESS: _progress,
     "what-if": _for_all(_what_if),
     "heat-map": _for_all(_heat_map),
@@ -216,6 +225,7 @@ COLLECTION_CHART_READS: Reads = {
         SCORES,
         parameter("baseline", "the id of a run to point out"),
     ),
+    OVER_TIME: (SORT, FILTER, SCORES),
     PROGRESS: (
         parameter("system", "a system with versions in this collection, as team/name"),
         parameter("measure", "default: the collection's first"),

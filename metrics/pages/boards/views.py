@@ -49,7 +49,12 @@ from runs.web.views import leave_out, page, problem_of, reads
 # The parameters that choose the measures of a leaderboard and its order.
 _OF_MEASURES = ("measures", "sort", "order")
 _WAITING = ("evaluating", "queued")
-CHARTS = ("none", "means", "scatter")
+CHARTS = {
+    "none": "no chart",
+    "means": "means",
+    "scatter": "one measure against another",
+    "over-time": "best so far over time",
+}
 # The means of more runs are drawn in a chart that grows with its rows.
 _FEW_ROWS = 15
 # In the picture of a link to the page.
@@ -76,6 +81,7 @@ _DRAWN = {
         "scores",
     ),
     "scatter": ("x", "y", "filter", "confidence", "scores", "baseline"),
+    "over-time": ("sort", "filter", "scores"),
 }
 
 
@@ -220,8 +226,13 @@ def _context(
         fill(context, "chart", _chart, request, collection, query, context)
         chosen = query.get("chart") or "none"
         context["charts"] = [
-            (name, query_string(query, chart=name if name != "none" else None), name == chosen)
-            for name in CHARTS
+            (
+                name,
+                title,
+                query_string(query, chart=None if name == "none" else name),
+                name == chosen,
+            )
+            for name, title in CHARTS.items()
         ]
 
     return context, max(status, 400) if problems else status
@@ -251,7 +262,7 @@ def _question(request: HttpRequest, collection: Collection, query: Query) -> Boa
     if query.get("add"):
         read_added(query, collection, request.user)
 
-    choice_in(query, "chart", CHARTS)
+    choice_in(query, "chart", tuple(CHARTS))
 
     for axis in ("x", "y"):
         if query.get(axis):
@@ -321,8 +332,8 @@ def _chart(
     request: HttpRequest, collection: Collection, query: Query, context: dict[str, Any]
 ) -> PageFigure | None:
     """Return the chosen chart of the leaderboard, or None if none is chosen."""
-    chart, board = query.get("chart") or CHARTS[0], context["board"]["board"]
-    if chart == CHARTS[0]:
+    chart, board = query.get("chart") or "none", context["board"]["board"]
+    if chart == "none":
         return None
 
     if chart == "scatter":
