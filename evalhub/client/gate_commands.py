@@ -32,7 +32,8 @@ def gate(args: argparse.Namespace) -> int:
             "no_baseline": args.no_baseline,
         }
 
-        verdict = collection.gate(args.run, args.baseline, args.rule, **options)
+        rules = args.rule or [f"{collection.info().measures[0]} no-significant-drop"]
+        verdict = collection.gate(args.run, args.baseline, rules, **options)
         if args.junit:
             text = verdict.junit(undecided_fails=args.undecided == "fail")
             Path(args.junit).write_text(text, encoding="utf-8")

@@ -227,6 +227,10 @@ def test_the_command_says_it_by_its_status(evh: Any, tmp_path: Path) -> None:
         .splitlines()[1]
         .endswith(",worse")
     )
+    status, usual, _ = evh("gate", "board", "r2", "--baseline", "r0", "--format", "json")
+    first = Collection.objects.get(slug="board").measures[0]
+    assert json.loads(usual)["rules"][0]["rule"] == f"{first} no-significant-drop"
+    assert status in (0, 10)
     assert evh("gate", "board", "r2", "--rule", "AP 0.01")[0] == 2
     assert evh("gate", "board", "r2", "--baseline", "r0", "--rule", "AP")[0] == 2
     assert evh("gate", "board", "r2", *rule, "--alpha", "0.7")[0] == 2
