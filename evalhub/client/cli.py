@@ -512,7 +512,8 @@ def _add_gate(add: Any) -> None:
     )
     command.add_argument("--rule", action="append", metavar="RULE",
                       help="'nDCG@10 no-worse-than 0.01' (or 2%%), 'AP no-significant-drop', 'AP no-drop', "
-                      "'AP at-least 0.3'; may be repeated; default: no-significant-drop of the collection's first measure")  # fmt: skip
+                      "'AP at-least 0.3'; may be repeated; default: no-significant-drop of the "
+                      "collection's first measure")  # fmt: skip
     command.add_argument("--test", choices=TESTS, default="paired_t")
     command.add_argument(
         "--alpha", type=float, default=0.05, help="level of a verdict, default 0.05"
