@@ -130,10 +130,12 @@ def test_a_point_of_each_topic_leads_to_its_rankings(
     )["topics"]
     values = {topic["topic_id"]: (topic["a"], topic["b"]) for topic in topics}
     assert {point["topic"]: (point["x"], point["y"]) for point in points} == values
-    links = {markup.unescape(link) for link in re.findall(r'href="([^"]+#rankings)"', html)}
+    links = {markup.unescape(link) for link in re.findall(r'href="(/[^"]+#rankings)"', html)}
     for point in points:
         # The page of the same question.
-        of_topic = [link for link in links if f"topic={point['topic']}#" in link and "sign" in link]
+        of_topic = [
+            link for link in links if f"topic={point['topic']}#" in link and "tests=sign" in link
+        ]
         shown = page(browser, of_topic[0])
         assert f"<strong>Topic {point['topic']}</strong>" in shown
         assert 'value="sign" checked' in shown
