@@ -46,7 +46,7 @@ def test_every_chart_has_a_picture_words_and_figures(
         # One drawing for a screen, one for a phone.
         assert len(re.findall(r'<svg [^>]*aria-label="[^"]{20,}"', figure)) == 2
         assert "<figcaption>" in figure
-        assert "<summary>Show as table</summary>" in figure
+        assert "<summary>Table and files</summary>" in figure
         assert figure.count(".pdf") == figure.count(".png") == 1
 
 
