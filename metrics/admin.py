@@ -139,9 +139,7 @@ class ComparisonAdmin(JobAdmin):
 
     @admin.action(description="Cancel")
     def cancel(self, request: HttpRequest, chosen: QuerySet[Comparison]) -> HttpResponse | None:
-        question = (
-            "Cancel these comparisons? Users who wait for one are told, and can request it again."
-        )
+        question = "Cancel these comparisons? Users who wait for one are notified, and can request it again."
         return self.carry_out(request, chosen, _cancel, done="Cancelled", question=question)
 
 

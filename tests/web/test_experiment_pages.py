@@ -109,7 +109,7 @@ def test_an_experiment_is_changed_on_its_page(
     send(browser, address, action="remove", runs=[runs[2]], collection="board")
     send(browser, address, action="baseline", baseline=runs[0])
     text = text_of(page(browser, address))
-    assert "Ranks are among all 4 runs of the collection. Δ: AP minus that of the baseline." in text
+    assert "Ranks are among all 4 runs of the collection. Δ: AP minus the baseline’s." in text
     assert (study.runs.count(), "r2" in text) == (2, False)
     lines = re.findall(r"<tr><td class=\"tick\">.*?</tr>", page(browser, address), re.DOTALL)
     ranks = [text_of(line).split()[0] for line in lines]
@@ -251,7 +251,7 @@ def test_my_runs_over_rest_know_parameters_of_every_collection(
     assert tags(filter="param:k1>0.5") == ["board/r0", "second/r1"]
     assert tags(filter="-param:k1", collection="second") == ["second/r0"]
     for text, words in (
-        ("param:k2", "none of these runs has param:k2"), ("status:ranked", "write status= beside"),
+        ("param:k2", "none of these runs has param:k2"), ("status:ranked", "use the parameter status="),
         ("measure:AP>0", "filter its leaderboard"), ("k2>1", "none of these runs has param:k2"),
     ):  # fmt: skip
         refused = api.get("/api/v1/me/runs/", {"filter": text}).json()

@@ -67,8 +67,8 @@ def frontier_figure(frontier: Frontier) -> Figure:
     caption = (
         f"Mean {measure} against {cost}: {len(frontier.runs):,} of {frontier.total:,} runs "
         f"on {frontier.topics} topics; {counts_words}. "
-        "The line joins the runs that no other one beats by the means at no higher "
-        f"cost.{interval_words}{hardware_words}"
+        "The line joins the runs that no run of the same or lower cost beats by the "
+        f"means.{interval_words}{hardware_words}"
     )
 
     texts = []

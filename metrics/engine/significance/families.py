@@ -288,7 +288,7 @@ def _check(kind: str, name: str, names: list[str]) -> None:
 
         if kind == "test" and name in PRACTICAL:
             message = (
-                f"{name} stands beside the tests of a comparison only; here: {', '.join(names)}"
+                f"{name} can only be added to the tests of a comparison; here: {', '.join(names)}"
             )
 
         raise StatisticsError(message, code=f"unknown_{kind}", pointer=kind)

@@ -82,7 +82,7 @@ def _run(link: ShareLink) -> tuple[Run, Evaluation]:
     visible = Run.objects.visible_to(link.created_by).select_related("team", "collection")
     run = visible.filter(pk=link.target, collection=link.collection).first()
     if run is None:
-        raise NotFound("what this link opened is not there any more")
+        raise NotFound("the shared item no longer exists")
 
     run.check_sound()
     return run, find_evaluation(run=run)

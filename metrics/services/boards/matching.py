@@ -58,7 +58,7 @@ def matching_everywhere(text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet
         return runs
 
     for name, advice in (
-        ("status", "write status= beside the filter"),
+        ("status", "use the parameter status= instead"),
         (MEASURE, "filter its leaderboard"),
     ):
         if asks_for(term, name):
