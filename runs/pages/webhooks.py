@@ -150,8 +150,7 @@ def _change(request: Request, owner: Team | Collection, action: str) -> HttpResp
     elif action == "secret":
         secret = change_secret(webhook=webhook, origin=origin)
         done = (
-            f"Webhook to {webhook.host} has a new secret. "
-            "The previous one signs beside it for 24 hours."
+            f"Webhook to {webhook.host} has a new secret. The previous one also signs for 24 hours."
         )
     elif action == "delete":
         delete_webhook(webhook=webhook, origin=origin)

@@ -215,7 +215,7 @@ def _says_exclude(target: Target) -> list[str]:
         *([f"Now these do not count: {excluded}."] if excluded else []),
         f"The judgements of {phase.collection.name} get a version without them, by which {many(runs, 'run')} are "
         "evaluated again, those of other phases there, too.",
-        "All who see results read your reason. Once results are released to teams, nothing can be excluded any more.",
+        "All who see results read your reason. Once results are released to teams, nothing more can be excluded.",
     ]
 
 
@@ -341,7 +341,7 @@ ACTS: dict[str, Act] = {
     "lift": Act("Let a person join another team", "Let join", _says_lift, _lift, ("reason",), back=_TEAMS),
     "leave": Act(
         "Withdraw your team", "Withdraw the team",
-        _says_of_team("Its entries are withdrawn, and it cannot enter runs any more."),
+        _says_of_team("Its entries are withdrawn, and it can no longer enter runs."),
         _change_team("withdrawn"), ("maybe-reason",), organisers=False, back="campaign-team-page",
     ),
     "request": Act(

@@ -83,9 +83,7 @@ def types_in(text: str) -> list[dict[str, str]]:
 
         match = _LINE.fullmatch(line)
         if not match:
-            message = (
-                f"line {number}: write a key and perhaps its label, as in: automatic = Automatic"
-            )
+            message = f"line {number}: write a key and, optionally, its label, as in: automatic = Automatic"
             raise InvalidInput(message, pointer="/run_types")
 
         types.append({"key": match[1], "label": match[2] or match[1]})

@@ -254,8 +254,7 @@ def _check_choice(entry: Entry) -> None:
     }
     if Entry.objects.filter(**own).count() >= phase.chosen_max:
         message = (
-            f"the team has chosen {phase.chosen_max:,} already; take the choice of another entry "
-            "back first"
+            f"the team has selected {phase.chosen_max:,} already; deselect another entry first"
         )
         raise Conflict(message, code="too_many_chosen", pointer="/chosen")
 

@@ -132,7 +132,7 @@ def _find_in_rows(trail: Trail) -> Iterator[Finding]:
                     )
                     yield Finding(
                         "trail_differs",
-                        f"{text}{value!r:.100}; {_RESTORE}, or change it again on the desk",
+                        f"{text}{value!r:.100}; {_RESTORE}, or change it again on the organiser's dashboard",
                     )
 
 
@@ -207,7 +207,10 @@ def _find_in_phases(trail: Trail) -> Iterator[Finding]:
                 f"phase {phase} is {'' if phase.paused_at else 'not '}paused, and the audit "
                 "trail says otherwise"
             )
-            yield Finding("trail_differs", f"{text}; {_RESTORE}, or pause or resume it on the desk")
+            yield Finding(
+                "trail_differs",
+                f"{text}; {_RESTORE}, or pause or resume it on the organiser's dashboard",
+            )
 
     for agreement in Agreement.objects.select_related("campaign"):
         if (

@@ -143,7 +143,7 @@ def why_no_registrations(campaign: Campaign, now: datetime) -> str:
     if taking.exists():
         return ""
 
-    return f"no phase of campaign {campaign} takes runs of new teams any more"
+    return f"no phase of campaign {campaign} still takes runs of new teams"
 
 
 def change_state(

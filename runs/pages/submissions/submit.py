@@ -45,10 +45,9 @@ _SINGLE_FILE_FIELDS = {
     "tag": "leave the tag empty with several files: "
     "each takes the tag in the file, or the name of the file",
     "label": "a label names a single run; choose one file",
-    "parents": "parents are those of a single run; "
+    "parents": "parents belong to a single run; "
     "choose one file, or write them on the page of each run",
-    "links": "links are those of a single run; "
-    "choose one file, or write them on the page of each run",
+    "links": "links belong to a single run; choose one file, or write them on the page of each run",
 }
 # In the choices of a campaign and of an experiment.
 _MAX_CHOICES = 200

@@ -94,9 +94,7 @@ def read_parents(reader: Any, collection: Collection, team: Team, text: str) -> 
     for number, line in _lines(text):
         words = line.split()
         if words[0] not in RELATIONS or len(words) not in (2, 3):
-            message = (
-                f"line {number}: write one of {', '.join(RELATIONS)}, a run, and perhaps a weight"
-            )
+            message = f"line {number}: write one of {', '.join(RELATIONS)}, a run and, optionally, a weight"
             raise InvalidInput(message, pointer="/parents")
 
         name, weight = words[1], words[2] if len(words) > 2 else None

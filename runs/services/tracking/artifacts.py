@@ -127,8 +127,7 @@ def _check_quota(run: Run, size: int) -> None:
     """
     if Artifact.objects.filter(run=run, deleted_at=None).count() >= settings.EVALHUB_RUN_ARTIFACTS:
         raise FileTooLarge(
-            f"the run has {settings.EVALHUB_RUN_ARTIFACTS} artifacts, which is the most; "
-            "delete one first",
+            f"the run has {settings.EVALHUB_RUN_ARTIFACTS} artifacts, the limit; delete one first",
             code="artifact_quota",
             pointer="/file",
         )

@@ -19,7 +19,7 @@ from runs.web.origin import origin_of
 
 # The uses of the second column of a file, in the words of the form.
 _COLUMNS = {
-    "": "whatever seems likely",
+    "": "detect",
     Qrels.Iteration.SUBTOPIC.value: "subtopics",
     Qrels.Iteration.ROUND.value: "rounds of judging: the highest level counts",
     Qrels.Iteration.IGNORE.value: "nothing",

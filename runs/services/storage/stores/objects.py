@@ -76,8 +76,7 @@ class ObjectStore:
     def add(self, upload: Path, sha256: str) -> bool:
         if self._is_being_deleted(sha256):
             raise StorageUnavailable(
-                "the server deletes an old copy of this file at this moment; "
-                "try again in half an hour"
+                "an old copy of this file is being deleted; retry in 30 minutes"
             )
 
         try:
