@@ -256,7 +256,7 @@ def _compare_runs(walk: Walk) -> str:
         for tag in ("hybrid-0", "reranked-0", "dense-large-0"):
             walk.click(page.get_by_label(f"choose {tag}", exact=True))
         if not walk.scripts:
-            walk.press("Choose checked runs")
+            walk.press("Select checked runs")
         walk.click(page.locator("#selection button[value=selected]"))
         expect(page.get_by_role("heading", name="How to report this")).to_be_visible(
             timeout=PATIENCE

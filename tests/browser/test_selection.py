@@ -43,7 +43,7 @@ def test_ticks_outlive_pages_orders_filters_and_loading_again(
         expect(page.locator(".paging")).to_contain_text("3–4 of 4")
         chosen.append(tick(page, 1))
         check_ticked(page, chosen)
-        expect(page.locator("#chosen [role=status]").first).to_have_text("2 chosen")
+        expect(page.locator("#chosen [role=status]").first).to_have_text("2 selected")
         header(page, "AP").get_by_role("link").click()
         expect(header(page, "AP")).to_have_attribute("aria-sort", "descending")
         check_ticked(page, chosen)
@@ -94,11 +94,11 @@ def test_without_scripts_a_button_turns_the_page_and_keeps_the_ticks(
         page = seen.page
         page.goto(f"{BOARD}?limit=2&sort=AP")
         chosen = [tick(page, 0)]
-        page.get_by_role("button", name="Choose checked runs").click()
+        page.get_by_role("button", name="Select checked runs").click()
         page.get_by_role("link", name="next").click()
         expect(page.locator(".paging")).to_contain_text("3–4 of 4")
         chosen.append(tick(page, 0))
-        page.get_by_role("button", name="Choose checked runs").click()
+        page.get_by_role("button", name="Select checked runs").click()
         expect(page.locator(".paging")).to_contain_text("3–4 of 4")
         check_ticked(page, chosen)
         if width > 640:

@@ -73,7 +73,7 @@ def test_ticks_go_along_from_page_to_page(browser: Client, board: Collection) ->
     assert ("sort", "P@5") in sent
     back = send(browser, sent, offset="0")
     assert sorted(run for name, run in form_of(back) if name == "select") == sorted(chosen)
-    assert re.findall(r"<b>(\d+)</b> chosen", back) == ["3"]
+    assert re.findall(r"<b>(\d+)</b> selected", back) == ["3"]
     answer = browser.get(BOARD, {"select": [run for name, run in form_of(back) if name == "select"],
                                  "sort": "P@5", "compare": "selected"})  # fmt: skip
     assert answer.status_code == 302
@@ -181,7 +181,7 @@ def test_no_more_than_sixty_are_chosen(browser: Client, alice: User) -> None:
     make_board(alice.personal_team, {"AP": simulated(MOST_CHOSEN + 3, 5)})
     every = ",".join(run.pk.hex[:8] for run in Run.objects.order_by("tag"))
     html = page(browser, BOARD, select=every)
-    assert re.findall(r"<b>(\d+)</b> chosen", html) == [str(MOST_CHOSEN)]
+    assert re.findall(r"<b>(\d+)</b> selected", html) == [str(MOST_CHOSEN)]
     assert "The first 60 of them" in text_of(html)
     answer = browser.get(BOARD, {"select": every, "compare": "selected"})
     assert len(parse_qs(urlsplit(answer["Location"]).query)["runs"][0].split(",")) == MOST_CHOSEN

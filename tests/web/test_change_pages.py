@@ -85,7 +85,7 @@ def test_labels_are_made_moved_and_deleted(browser: Client, submit: Any) -> None
     assert not Label.objects.exists()
     assert "Label main deleted." in text_of(page(browser, other))
     gone = browser.post(path, {"action": "delete-label", "label": "main"})
-    assert (gone.status_code, "here is no label main any more" in gone.content.decode()) == (
+    assert (gone.status_code, "abel main no longer exists" in gone.content.decode()) == (
         409,
         True,
     )

@@ -103,7 +103,7 @@ function tellChosen() {
   bar.hidden = runs.length === 0;
   bar.querySelector("b").textContent = runs.length;
   bar.querySelector("ul").replaceChildren(...runs.map(chosenChip));
-  bar.querySelector(".full").textContent = runs.length < choosing().dataset.most ? "" : "No more can be chosen.";
+  bar.querySelector(".full").textContent = runs.length < choosing().dataset.most ? "" : "No more can be selected.";
   for (const button of bar.querySelectorAll("[data-least]")) button.disabled = runs.length < button.dataset.least;
   const address = new URL(location);
   const ids = runs.map((field) => field.value).join(",");

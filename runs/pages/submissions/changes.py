@@ -163,7 +163,7 @@ class RunChangePage(ChangePage):
                 label = labels.filter(name=name).first()
                 if label is None:
                     raise Conflict(
-                        f"there is no label {name} any more", code="conflict", pointer="/label"
+                        f"label {name} no longer exists", code="conflict", pointer="/label"
                     )
                 delete_label(label=label, user=user, expected=expected, note=note, origin=origin)
                 done = f"Label {name} deleted."
