@@ -53,7 +53,7 @@ _MISSING = 'a term is missing: a word, a "phrase", or a field such as team:name'
 _NOT_HERE = {
     "AND": "terms side by side are both meant: leave AND out, or write it in quotes",
     "NOT": "write - before what is not meant, or NOT in quotes",
-    "OR": "OR stands between two terms; as a text it needs quotes",
+    "OR": "OR belongs between two terms; as a text it needs quotes",
 }
 
 
@@ -92,7 +92,7 @@ def _advice_for(comparison: re.Match[str]) -> str:
         )
     if not left:
         return (
-            f"{sign} stands directly behind what it compares, as in k1>0.9; text with "
+            f"{sign} must directly follow what it compares, as in k1>0.9; text with "
             f"{sign} needs quotes"
         )
     if not PLAIN_KEY.fullmatch(left):
@@ -177,7 +177,7 @@ class _Parser:
         self._at += 1
         if self._at == len(self._text) or re.match(r"[\s)-]", self._text[self._at]):
             raise self._problem(
-                "- stands directly before the term that is not meant; a text that begins "
+                "- goes directly before the term that is not meant; a text that begins "
                 "with - needs quotes"
             )
         return Not(self._positive())
@@ -209,7 +209,7 @@ class _Parser:
         self._at += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise self._problem(f"brackets stand in brackets at most {MAX_DEPTH} deep", start)
+            raise self._problem(f"brackets can be nested at most {MAX_DEPTH} deep", start)
 
         term = self._either()
         if self._at == len(self._text):
@@ -262,13 +262,13 @@ class _Parser:
         if sign_match is None:
             if not re.match(r"[\s)]|$", self._text[self._at :]):
                 raise self._problem(
-                    "a comparison such as >0.9 or a blank stands here; other characters need quotes"
+                    "a comparison such as >0.9 or a space must follow here; other characters need quotes"
                 )
             return Condition(space, key, at=start)
 
         sign, self._at = _SIGNS.get(sign_match[0], sign_match[0]), sign_match.end()
         if re.match(r"[=<>!]", self._text[self._at :]):
-            raise self._problem(f"after {sign} stands a value", sign_at)
+            raise self._problem(f"after {sign} a value must follow", sign_at)
 
         bounded = sign not in ("=", "!=")
         needs = (
@@ -287,7 +287,7 @@ class _Parser:
             texts.append(self._quotable(needs))
 
         if len(texts) > 1 and any(not quoted and _is_range(text) for text, quoted in texts):
-            raise self._problem("a range stands alone: write param:k=1..2 OR param:k=4", sign_at)
+            raise self._problem("use a range alone: write param:k=1..2 OR param:k=4", sign_at)
 
         text, quoted = texts[0]
 
