@@ -209,7 +209,7 @@ def test_a_leaderboard_has_no_such_test(api: APIClient, values: Matrix) -> None:
         "/api/v1/collections/scored/leaderboard/", {"statistics": "all", "test": "tost"}
     )
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_test")
-    assert "beside the tests of a comparison only" in answer.content.decode()
+    assert "can only be added to the tests of a comparison" in answer.content.decode()
 
 
 def test_a_pair_keeps_its_family(api: APIClient, values: Matrix) -> None:
