@@ -87,8 +87,9 @@ def _cards(collections: list[Any]) -> list[LeadersCard]:
 
         # A version is annotated only for those who may see what depends on it.
         is_open = collection.active_version and not collection.blind and not collection.veiled
-        leaders = read_leaders(collection) if is_open and collection.run_count else None
-        if leaders:
+        leaders = read_leaders(collection) if is_open and collection.run_count > 1 else None
+        # A single run is not a ranking.
+        if leaders and leaders.ranked > 1:
             cards.append(LeadersCard(collection, leaders, _lines(collection, leaders)))
 
     return cards

@@ -58,6 +58,13 @@ def test_no_value_is_on_the_home_page_that_not_all_readers_see(
     assert has_card == ("visibility" in change)
 
 
+def test_a_single_run_is_no_ranking(scored: Collection) -> None:
+    Run.objects.exclude(tag="r0").update(deleted_at=timezone.now())
+    home = page(Client(), "/")
+    assert 'class="leaders"' not in home
+    assert ">Collection lab</a>" in home
+
+
 def test_leaderboards_are_found_by_words_of_their_names(scored: Collection) -> None:
     assert ">Collection lab</a>" in page(Client(), "/collections/?search=COLL+lab")
     assert "No leaderboard matches “robust”" in text_of(
