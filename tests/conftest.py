@@ -169,10 +169,8 @@ def real_data() -> Path:
 def quick_services() -> Iterator[None]:
     """What would take long in every test, and is none of its business.
 
-    To put Vega into one script takes seconds: tests/metrics/test_charts.py does it once, the
-    browser's tests too. Every client of a test makes the middleware anew, which would look through
-    all folders of static files each time. And no test has killed a web server, but those of
-    servers.
+    Every client of a test makes the middleware anew, which would look through all folders of static
+    files each time. And no test has killed a web server, but those of servers.
     """
     search, found = WhiteNoiseMiddleware.add_files_from_finders, {}
 

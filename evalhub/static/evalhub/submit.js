@@ -350,14 +350,14 @@ async function sendAll(dryRun, some = rows) {
   }
   round++;
   const most = Number(form.dataset.most);
-  const left = some.filter((row) => !row.run && !row.alone && row.file.size <= most);
-  for (const row of rows) Object.assign(row, { queued: left.includes(row), sent: false, part: 0 });
+  const waiting = some.filter((row) => !row.run && !row.alone && row.file.size <= most);
+  for (const row of rows) Object.assign(row, { queued: waiting.includes(row), sent: false, part: 0 });
   // What an earlier press has stored is not new.
   for (const row of some) row.fresh = false;
   const buttons = form.querySelectorAll("button[name=action]");
   for (const button of buttons) button.disabled = true;
   form.dataset.busy = "sending";
-  const total = left.length;
+  const total = waiting.length;
   let sent = 0;
   const showProgress = () => {
     say(`${dryRun ? "Checked" : "Sent"} ${sent} of ${total} …`);
@@ -365,7 +365,7 @@ async function sendAll(dryRun, some = rows) {
   };
   if (total) showProgress();
   await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-    for (let row = left.shift(); row; row = left.shift()) {
+    for (let row = waiting.shift(); row; row = waiting.shift()) {
       await send(row, dryRun);
       row.sent = true;
       sent++;

@@ -51,7 +51,7 @@ _OF_MEASURES = ("measures", "sort", "order")
 _WAITING = ("evaluating", "queued")
 CHARTS = {
     "none": "no chart",
-    "means": "means",
+    "means": "means with intervals",
     "scatter": "one measure against another",
     "over-time": "best so far over time",
 }
@@ -402,7 +402,7 @@ class LatexForm:
     rows: int
     most: int
     measures: list[str]
-    kept: list[tuple[str, str]]
+    hidden_fields: list[tuple[str, str]]
 
 
 def _latex_form(
@@ -415,7 +415,7 @@ def _latex_form(
         rows=min(_LATEX_ROWS, board.ranked),
         most=MAX_LIMIT,
         measures=[measure.name for measure in board.measures],
-        kept=[(name, text) for name, text in parameters.items() if text],
+        hidden_fields=[(name, text) for name, text in parameters.items() if text],
     )
 
 

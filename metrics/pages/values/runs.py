@@ -103,7 +103,7 @@ _PARTS = {
 }
 _OF_VALUES = ("run-topics-page", "run-curves-page")
 # The parameters that all of them keep: the first of the measures is drawn, and ranks the run.
-_KEPT = ("measures", "other", "baseline", "qrels", "scores")
+_OF_ALL_PARTS = ("measures", "other", "baseline", "qrels", "scores")
 _OF_TOPICS = ("sort", "order", "offset")
 _OF_CURVES = ("depth", "ranks", *RECALL_PARAMETERS)
 # Addresses from before a run had several pages have these as well.
@@ -144,7 +144,7 @@ def _tree(request: HttpRequest, run: Run) -> Tree | None:
 
 
 @page
-@reads(*_KEPT, *_MOVED)
+@reads(*_OF_ALL_PARTS, *_MOVED)
 @cached_page(_shown_run)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run: its rank, its means and their distribution over topics."""
@@ -176,7 +176,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 @page
-@reads(*_KEPT, *_OF_TOPICS)
+@reads(*_OF_ALL_PARTS, *_OF_TOPICS)
 @cached_page(_shown_run)
 def run_topics_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show the values of a run by topic, alone or against another run."""
@@ -203,7 +203,7 @@ def run_topics_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 @page
-@reads(*_KEPT, *_OF_CURVES)
+@reads(*_OF_ALL_PARTS, *_OF_CURVES)
 @cached_page(_shown_run)
 def run_curves_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run's measure by rank, with its readings, and its precision-recall curve."""
@@ -223,7 +223,7 @@ def run_curves_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 @page
-@reads(*_KEPT)
+@reads(*_OF_ALL_PARTS)
 @cached_page(_shown_run)
 def run_parameters_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show how a run was made: its parameters and costs, their edits, and its lineage."""
@@ -243,7 +243,7 @@ def run_parameters_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 @page
-@reads(*_KEPT)
+@reads(*_OF_ALL_PARTS)
 @cached_page(_shown_run)
 def run_files_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show the files and notes of a run, and the provenance of its values."""
@@ -270,13 +270,13 @@ def _moved_address(run: Run, query: Query) -> str:
 
     measures = query.get("by") or query.get("measures")
     part = "run-page"
-    own: tuple[str, ...] = _KEPT
+    own: tuple[str, ...] = _OF_ALL_PARTS
     if named & {"measure", *_OF_CURVES}:
-        part, own = "run-curves-page", (*_KEPT, *_OF_CURVES)
+        part, own = "run-curves-page", (*_OF_ALL_PARTS, *_OF_CURVES)
         if query.get("measure"):
             measures = _listed(query["measure"], DEPTH)
     elif named & {*_OF_TOPICS} or query.get("other"):
-        part, own = "run-topics-page", (*_KEPT, *_OF_TOPICS)
+        part, own = "run-topics-page", (*_OF_ALL_PARTS, *_OF_TOPICS)
 
     parameters = {name: query.get(name, "") for name in own} | {"measures": measures}
     return reverse(part, args=[run.pk]) + query_string({}, **parameters)
@@ -318,8 +318,8 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
         if not evaluation.is_stale:
             status = max(status, fill(context, "standing", read_standing, run, request.user, query))
 
-    kept = {name: query[name] for name in _KEPT if query.get(name)}
-    parameters = query_string(kept) if kept else ""
+    shared = {name: query[name] for name in _OF_ALL_PARTS if query.get(name)}
+    parameters = query_string(shared) if shared else ""
     context["parts"] = [
         (title, reverse(name, args=[run.pk]) + parameters, name == part)
         for name, title in _PARTS.items()

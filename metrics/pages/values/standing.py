@@ -129,9 +129,9 @@ def _statistics(
     if baseline is None:
         return read_standings(board=board, query=question), None
 
-    held = StandingsQuery.read({"statistics": "intervals", "baseline": str(baseline.pk)})
+    with_baseline = StandingsQuery.read({"statistics": "intervals", "baseline": str(baseline.pk)})
     try:
-        standings = read_standings(board=board, query=held)
+        standings = read_standings(board=board, query=with_baseline)
     except StatisticsError as error:
         if error.pointer != "baseline":
             raise
@@ -144,7 +144,7 @@ def _statistics(
         reason = "; ".join(caution.message for caution in standings.cautions)
         return standings, Against(baseline, reason=reason)
 
-    correction = corrected_over(held.corrected_by, contrast.family)
+    correction = corrected_over(with_baseline.corrected_by, contrast.family)
     return standings, _against(baseline, standing.baseline, correction)
 
 
