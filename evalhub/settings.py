@@ -204,6 +204,7 @@ INSTALLED_APPS = [
     "runs",
     "metrics",
     "evalhub.campaigns",
+    "evalhub.pools",
 ]
 MIDDLEWARE = [
     "evalhub.operating.middleware.NoBodyForHead",

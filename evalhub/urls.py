@@ -15,11 +15,13 @@ admin.site.site_header = admin.site.site_title = "EvalHub administration"
 urlpatterns = [
     # Before the rest: codes of snapshots are longer than the keys of share links.
     path("", include("evalhub.campaigns.urls")),
+    path("", include("evalhub.pools.urls")),
     path("", include("runs.urls")),
     path("", include("metrics.urls")),
     path("api/v1/", include("runs.api.urls")),
     path("api/v1/", include("metrics.api.urls")),
     path("api/v1/", include("evalhub.campaigns.api.urls")),
+    path("api/v1/", include("evalhub.pools.api.urls")),
     path("api/v1/version/", VersionView.as_view(), name="version"),
     path("api/v1/schema/", schema.SchemaView.as_view(), name="schema"),
     path("api/v1/docs/", schema.DocsView.as_view(url_name="schema"), name="api-docs"),

@@ -54,6 +54,12 @@ evaluations_ended = Signal()
 due_work = Signal()
 """A receiver returns rows (name, seconds, function): the dispatcher calls each function that often."""
 
+stored_files = Signal()
+"""`sha256`: a stored file, or empty for all.
+
+A receiver returns rows (SHA-256, bytes, description) of the stored files that its tables need.
+"""
+
 integrity_checks = Signal()
 """`fast`: whether files are not read.
 

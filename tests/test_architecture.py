@@ -19,6 +19,12 @@ OURS = ("evalhub", "runs", "metrics")
 # import from its own layer and those below.
 LAYERS = (
     (("evalhub",), "settings, URLs, errors to HTTP, the commands, the supervisor"),
+    (("evalhub.pools",), "pools and judgements, an app on `campaigns`, `runs` and `metrics`: its URLs and receivers"),
+    (("evalhub.pools.api", "evalhub.pools.pages"), "requests and responses about pools"),
+    (("evalhub.pools.exports",), "files and tables of pools"),
+    (("evalhub.pools.questions",), "what requests name and ask of pools"),
+    (("evalhub.pools.services",), "the documents of pools, assignments, judgements"),
+    (("evalhub.pools.models",), "pools, assessors and judgements"),
     (("evalhub.campaigns",), "campaigns, an app on `runs` and `metrics`: its URLs, and its receivers of `runs.hooks`"),
     (("evalhub.campaigns.api", "evalhub.campaigns.pages"), "requests and responses about campaigns"),
     (("evalhub.campaigns.exports", "evalhub.campaigns.charts"), "packets, snapshots and charts of campaigns"),
@@ -113,7 +119,7 @@ def test_imports_go_down_only() -> None:
 # In each of these the modules and packages that are directly inside are rooms.
 HOUSES = tuple(
     f"{app}.{layer}"
-    for app in ("runs", "metrics", "evalhub.campaigns")
+    for app in ("runs", "metrics", "evalhub.campaigns", "evalhub.pools")
     for layer in ("models", "services", "questions", "charts", "exports", "api", "pages")
 )
 

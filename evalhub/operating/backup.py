@@ -38,7 +38,7 @@ from django.utils import timezone
 from metrics.engine import ENGINE_VERSION
 from metrics.services.snapshots import one_snapshot
 from runs.models import Artifact, Qrels, Run, SessionSet
-from runs.services.storage.files import examine_opened, storing
+from runs.services.storage.files import examine_opened, files_of_apps, storing
 from runs.services.storage.stores.chosen import the_store
 
 # Since format 2 the manifest has a SHA-256 of its own.
@@ -266,6 +266,7 @@ def _stored_files() -> set[str]:
     digests.update(SessionSet.objects.filter(deleted_at=None).values_list("sha256", flat=True))
     digests.update(Artifact.objects.live().values_list("sha256", flat=True))
     digests.update(Qrels.objects.values_list("sha256", flat=True))
+    digests.update(sha256 for sha256, _, _ in files_of_apps())
     return digests
 
 

@@ -63,7 +63,7 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.storage.files import Examined, examine_stored
+from runs.services.storage.files import Examined, examine_stored, files_of_apps
 from runs.services.storage.stores.chosen import the_store
 from runs.services.submissions.sweeping import (
     AGE,
@@ -481,6 +481,8 @@ def _named_files() -> Iterator[tuple[str, int | None, str]]:
 
     for artifact in Artifact.objects.live():
         yield artifact.sha256, artifact.size, f"the file {artifact.name} of run {artifact.run_id}"
+
+    yield from files_of_apps()
 
 
 def _find_leftovers() -> Iterator[Finding]:

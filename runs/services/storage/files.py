@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.models import Q
 
 from metrics.engine.errors import EvalHubError
+from runs import hooks
 from runs.attention import check_client
 from runs.errors import LeftOff, StorageUnavailable, StoredFileCorrupt, StoredFileMissing
 from runs.formats.compression import BoundedReader, Reader, open_stream
@@ -194,7 +195,18 @@ def has_row(sha256: str) -> bool:
         or SessionSet.objects.filter(sha256=sha256).exists()
         or Artifact.objects.filter(sha256=sha256).exists()
         or Qrels.objects.filter(sha256=sha256).exists()
+        or any(files_of_apps(sha256))
     )
+
+
+def files_of_apps(sha256: str = "") -> Iterator[tuple[str, int, str]]:
+    """Yield stored files that the tables of other apps need: all, or the one with this SHA-256.
+
+    Each has its SHA-256, its decompressed bytes and a description of its row.
+    """
+    answers: list[tuple[Any, Any]] = hooks.stored_files.send(None, sha256=sha256)
+    for _, rows in answers:
+        yield from rows
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import connection
 
 from runs.models import Install, Qrels, Run, SessionSet
+from runs.services.storage.files import files_of_apps
 from runs.services.storage.install_marker import check_store, read_marker, remember, write_marker
 from runs.services.storage.stores.chosen import the_store
 
@@ -139,4 +140,4 @@ def _named_files() -> Iterator[str]:
     )
     samples = (queryset[:_SAMPLE] for queryset in querysets)
 
-    return chain(*samples, *querysets)
+    return chain(*samples, *querysets, (sha256 for sha256, _, _ in files_of_apps()))

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from runs.models import Artifact, Qrels, RememberedAnswer, Run, SessionSet
-from runs.services.storage.files import has_row, sweeping
+from runs.services.storage.files import files_of_apps, has_row, sweeping
 from runs.services.storage.install_marker import check_store
 from runs.services.storage.stores.chosen import the_store
 from runs.services.storage.stores.interface import Entry
@@ -65,7 +65,7 @@ def takes_too_many(files: int) -> bool:
 def is_named(sha256: str) -> bool:
     """Return whether a row still needs the stored file.
 
-    Judgements and artifacts need theirs. A run or session set does unless it was withdrawn more
+    Judgements, artifacts and rows of other apps need theirs. A run or session set does unless it was withdrawn more
     than 24 hours ago: until then its team can restore it. A run that was entered in a phase of a
     campaign, or that organisers took out of their collection, needs its files for ever.
     """
@@ -79,7 +79,8 @@ def is_named(sha256: str) -> bool:
     artifacts = Artifact.objects.filter(still_needed(), sha256=sha256)
     qrels = Qrels.objects.filter(sha256=sha256)
 
-    return any(rows.exists() for rows in (runs, session_sets, artifacts, qrels))
+    rows_of_runs = any(rows.exists() for rows in (runs, session_sets, artifacts, qrels))
+    return rows_of_runs or any(files_of_apps(sha256))
 
 
 def orphans() -> Iterator[str]:

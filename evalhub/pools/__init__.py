@@ -1,0 +1,1 @@
+"""Pools: the documents of runs that assessors judge, and their judgements."""

@@ -1,0 +1,1 @@
+"""What is computed and stored of pools and judgements."""

@@ -1,0 +1,7 @@
+"""Pages of pools."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []
