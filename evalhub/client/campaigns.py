@@ -190,6 +190,25 @@ class Campaign:
         call = Call("PATCH", f"{self.path}teams/{team}/", json=fields)
         return Answer(self._hub.send(call).json())
 
+    def decide_teams(
+        self,
+        teams: Iterable[str] = (),
+        *,
+        state: str,
+        all_requested: bool = False,
+        reason: str = "",
+    ) -> Listed:
+        """Accept, decline or remove many teams as an organiser: a row for each, with its state.
+
+        They are named, or with `all_requested` those that wait. A row has a `code` and a `detail`
+        if its team could not change; the others change. `removed` needs a `reason`.
+        """
+        names = list(teams)
+        body: dict[str, Any] = {"state": state, "reason": reason}
+        body |= {"all_requested": True} if all_requested and not names else {"teams": names}
+        call = Call("PATCH", f"{self.path}teams/", json=body)
+        return Listed(self._hub.send(call).json(), "decisions")
+
     def members(self, team: str) -> Listed:
         """Return the people who take part in a team."""
         return Listed(self._hub.pages(f"{self.path}teams/{team}/members/"))
@@ -224,13 +243,19 @@ class Campaign:
         """Return the notices of the organisers to the teams and to everybody, latest first."""
         return Listed(self._hub.pages(f"{self.path}notices/"))
 
-    def notify(self, title: str, text: str, *, audience: str = "teams") -> Answer:
-        """Post a notice to `teams` or `public` as an organiser; accepted teams get it by mail."""
-        call = Call(
-            "POST",
-            f"{self.path}notices/",
-            json={"title": title, "text": text, "audience": audience},
-        )
+    def notify(
+        self, title: str, text: str, *, audience: str = "teams", teams: Iterable[str] = ()
+    ) -> Answer:
+        """Post a notice as an organiser; the teams that it is for get it by mail.
+
+        The audience is `teams` (accepted ones), `public`, `without_entries`, `without_address` or
+        `chosen`, with the short names of the `teams`.
+        """
+        body: dict[str, Any] = {"title": title, "text": text, "audience": audience}
+        if names := list(teams):
+            body |= {"audience": "chosen", "teams": names}
+
+        call = Call("POST", f"{self.path}notices/", json=body)
         return Answer(self._hub.send(call).json())
 
     def outbox(self, rows: int | None = None) -> Listed:

@@ -15,7 +15,7 @@ from .phases import Releases
 from .statuses import CONFLICT, DONE
 
 _DRAFT_FIELDS = ("slug", "name", "team", "state", "registration")
-_TEAM_FIELDS = ("team", "name", "state", "accepted_at")
+_AUDIENCES = ("teams", "public", "without_entries", "without_address")
 _SNAPSHOT_FIELDS = (
     "number", "phase", "label", "code", "created_at", "archive_bytes", "withdrawn_at", "doi", "page"
 )  # fmt: skip
@@ -45,12 +45,21 @@ def publish(args: argparse.Namespace) -> int:
 
 
 def decide(args: argparse.Namespace) -> int:
-    """Accept, decline or remove a team."""
+    """Accept, decline or remove teams; one that could not change is a conflict."""
+    if bool(args.team) == args.all_requested:
+        raise WrongOption("name teams, or give --all-requested: one of the two")
+
     with commands.hub_of(args) as hub:
-        campaign = hub.campaign(args.campaign)
-        team = campaign.change_team(args.team, state=args.state, reason=args.reason)
-        show(args, [{name: team.raw[name] for name in _TEAM_FIELDS}], hub)
-    return DONE
+        decisions = hub.campaign(args.campaign).decide_teams(
+            args.team, state=args.state, all_requested=args.all_requested, reason=args.reason
+        )
+        show(args, decisions.rows(), hub)
+        refused = decisions.raw["refused"]
+        if not args.quiet:
+            refusals = f", {refused} not" if refused else ""
+            say(f"{decisions.raw['changed']} {args.state}{refusals}.")
+
+    return CONFLICT if refused else DONE
 
 
 def get_config(args: argparse.Namespace) -> int:
@@ -208,7 +217,8 @@ def notices(args: argparse.Namespace) -> int:
 def notify(args: argparse.Namespace) -> int:
     text = sys.stdin.read() if args.text == "-" else args.text
     with commands.hub_of(args) as hub:
-        notice = hub.campaign(args.campaign).notify(args.title, text, audience=args.audience)
+        campaign = hub.campaign(args.campaign)
+        notice = campaign.notify(args.title, text, audience=args.audience, teams=args.team)
         show(args, [{name: notice.raw[name] for name in _NOTICE_FIELDS}], hub)
     return DONE
 
@@ -223,11 +233,14 @@ def add_commands(add_action: Any, add_actions: Any) -> None:
     action.add_argument("--team", help="default: your own")
     add_action("publish", publish, "show a draft to everybody").add_argument("campaign")
 
-    action = add_action("team", decide, "accept, decline or remove a team")
+    action = add_action("team", decide, "accept, decline or remove teams")
     action.add_argument("campaign")
-    action.add_argument("team")
-    action.add_argument("state", choices=("accepted", "declined", "removed"))
-    action.add_argument("--reason", default="")
+    action.add_argument("team", nargs="*")
+    action.add_argument("--all-requested", action="store_true", help="all that wait for a decision")
+    states = action.add_mutually_exclusive_group(required=True)
+    for option, state in (("accept", "accepted"), ("decline", "declined"), ("remove", "removed")):
+        states.add_argument(f"--{option}", dest="state", action="store_const", const=state)
+    action.add_argument("--reason", default="", help="of a removal: required")
 
     command = add_action("config", get_config, "a campaign as a file: get and put it")
     add_config_action = add_actions(command, None)
@@ -337,7 +350,10 @@ def _add_notices(add_action: Any) -> None:
     action.add_argument("campaign")
     action.add_argument("title")
     action.add_argument("text", help="- is standard input")
-    action.add_argument("--audience", choices=("teams", "public"), default="teams")
+    action.add_argument("--audience", choices=_AUDIENCES, default="teams")
+    action.add_argument(
+        "--team", action="append", default=[], help="only to this team; may be repeated"
+    )
 
     action = add_action(
         "outbox", outbox, "the mails of a campaign: what was sent, waits or would have been sent"

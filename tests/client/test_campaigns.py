@@ -206,8 +206,8 @@ def begin(evh: Callable[..., Any], hubs: dict[str, Hub], file: Path) -> None:
     evh("olga", "config put", "next", str(file))
     assert evh("olga", "publish", "next")[0][0]["state"] == "published"
     hubs["ben"].campaign("next").register("berries")
-    for state in ("declined", "accepted", "removed"):
-        (team,), _ = evh("olga", "team", "next", "berries", state, "--reason", "late")
+    for option, state in (("decline", "declined"), ("accept", "accepted"), ("remove", "removed")):
+        (team,), _ = evh("olga", "team", "next", "berries", f"--{option}", "--reason", "late")
         assert (team["team"], team["state"]) == ("berries", state)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, NotRequired, TypedDict
 from uuid import UUID
@@ -16,6 +16,7 @@ from evalhub.campaigns.questions.lookup import participation_of
 from evalhub.campaigns.services import entries
 from evalhub.campaigns.services.campaigns import is_organiser
 from evalhub.campaigns.services.phase_times import closing_time, phase_state
+from evalhub.campaigns.services.teams import Decision
 from metrics.services.queue import status
 from runs import models
 from runs.api.answers import RunStatus, run_status
@@ -115,6 +116,24 @@ class Participation(TypedDict):
         datetime | None, "until then the name is hidden; null: as in the campaign"
     ]
     members: int
+
+
+class TeamDecision(TypedDict):
+    """What became of a team that organisers decided about."""
+
+    team: str
+    state: Annotated[str, "the one that it has now; empty: no such team asks to take part"]
+    changed: bool
+    code: Annotated[str, "why it could not change; empty: it has the state"]
+    detail: str
+
+
+class TeamDecisions(TypedDict):
+    """What became of each team, in the order of the request."""
+
+    changed: int
+    refused: int
+    decisions: list[TeamDecision]
 
 
 class Allowance(TypedDict):
@@ -237,6 +256,23 @@ def participation_answer(participation: models.Participation) -> Participation:
     )
 
 
+def decisions_answer(decisions: Sequence[Decision]) -> TeamDecisions:
+    return TeamDecisions(
+        changed=sum(decision.changed for decision in decisions),
+        refused=sum(bool(decision.code) for decision in decisions),
+        decisions=[
+            TeamDecision(
+                team=decision.team,
+                state=decision.state,
+                changed=decision.changed,
+                code=decision.code,
+                detail=decision.detail,
+            )
+            for decision in decisions
+        ],
+    )
+
+
 def member_answer(member: models.CampaignMember, signed: int) -> Member:
     """Return a member who has signed so many agreements."""
     return Member(
@@ -287,6 +323,7 @@ SHAPES: dict[str, Any] = {
     "campaign": shape(Campaign),
     "agreement": shape(CampaignAgreement),
     "participation": shape(Participation),
+    "decisions": shape(TeamDecisions),
     "member": shape(Member),
     "invitation": shape(ParticipationInvitation),
     "entry": shape(Entry),

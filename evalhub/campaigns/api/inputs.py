@@ -9,6 +9,7 @@ from rest_framework import serializers
 from evalhub.campaigns.api import answers, phase_answers
 from evalhub.campaigns.services.campaigns import MAX_AGREEMENTS
 from evalhub.campaigns.services.phase_times import read_time, read_zone
+from evalhub.campaigns.services.teams import DECISIONS, MAX_AT_ONCE
 from runs.api.serializers import PersonalTeam, TeamField, UploadSerializer
 from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase
 from runs.models.campaigns.campaigns import LICENCE_RULE, LICENCE_SAID, SLUG_RULE, SLUG_RULE_SAID
@@ -310,6 +311,33 @@ class ParticipationChangeSerializer(TimesSerializer):
     )
     name = _line(150, required=False)
     affiliation = _line(300, required=False, allow_blank=True)
+
+
+class TeamDecisionsSerializer(KnownFields, serializers.Serializer[Any]):
+    """A decision of organisers about many teams."""
+
+    state = ChoiceField(choices=DECISIONS)
+    teams = serializers.ListField(
+        child=serializers.CharField(max_length=64),
+        required=False,
+        default=list,
+        max_length=MAX_AT_ONCE,
+        help_text="their short names",
+    )
+    all_requested = serializers.BooleanField(
+        required=False, default=False, help_text="all teams that wait for a decision"
+    )
+    reason = _line(
+        500, required=False, allow_blank=True, default="", help_text="of a removal: required"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if bool(attrs["teams"]) == attrs["all_requested"]:
+            raise serializers.ValidationError(
+                {"teams": "name teams, or set all_requested: one of the two"}, code="invalid"
+            )
+
+        return attrs
 
 
 class _EntryFields(serializers.Serializer[Any]):

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, TypedDict, cast
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -18,7 +18,8 @@ from evalhub.campaigns.questions.lookup import (
     participation_of,
     visible_campaign,
 )
-from evalhub.campaigns.services.campaigns import is_organiser, post_notice
+from evalhub.campaigns.services.campaigns import SELECTIONS, is_organiser, post_notice
+from evalhub.campaigns.services.teams import MAX_AT_ONCE
 from runs.models import Campaign, CampaignNotice, Mail, Participation, Scope, User
 from runs.models.text import check_line, check_text
 from runs.web import idempotency
@@ -47,6 +48,7 @@ class Notice(TypedDict):
     title: str
     text: Annotated[str, "Markdown"]
     audience: Annotated[str, OneOf(_Audience.choices)]
+    teams: Annotated[list[str] | None, "that were chosen, for organisers; null for others"]
     posted_at: datetime
 
 
@@ -72,15 +74,33 @@ class NoticeSerializer(KnownFields, serializers.Serializer[Any]):
     answered = Notice
     title = serializers.CharField(max_length=200, validators=[check_line])
     text = serializers.CharField(max_length=20_000, validators=[check_text])
-    audience = ChoiceField(choices=_Audience.choices, required=False, default=_Audience.TEAMS)
+    audience = ChoiceField(
+        choices=[*_Audience.choices, *SELECTIONS.items()], required=False, default=_Audience.TEAMS
+    )
+    teams = serializers.ListField(
+        child=serializers.CharField(max_length=64),
+        required=False,
+        default=list,
+        max_length=MAX_AT_ONCE,
+        help_text="for the audience chosen: short names of teams",
+    )
+    phase = serializers.CharField(
+        max_length=64,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="where teams without_entries have none; default: in no phase",
+    )
 
 
-def notice_answer(notice: CampaignNotice) -> Notice:
+def notice_answer(notice: CampaignNotice, organiser: bool) -> Notice:
+    """Return a notice. Only organisers read which teams were chosen: names may be hidden."""
     return Notice(
         id=notice.pk,
         title=notice.title,
         text=notice.text,
         audience=notice.audience,
+        teams=sorted(team.team.slug for team in notice.teams.all()) if organiser else None,
         posted_at=notice.posted_at,
     )
 
@@ -106,19 +126,28 @@ def notices_seen_by(user: Any, campaign: Campaign) -> QuerySet[CampaignNotice]:
     own = participation_of(user, campaign)
     takes_part = own is not None and own.state == Participation.State.ACCEPTED
     rows = campaign.notices.order_by("-posted_at", "pk")
+    if is_organiser(campaign, user):
+        return rows.prefetch_related("teams__team")
 
-    if takes_part or is_organiser(campaign, user):
-        return rows
+    seen = Q(audience=_Audience.PUBLIC)
+    if takes_part:
+        seen |= Q(audience=_Audience.TEAMS)
+    if own:
+        seen |= Q(audience=_Audience.CHOSEN, pk__in=_notices_to(own))
 
-    return rows.filter(audience=_Audience.PUBLIC)
+    return rows.filter(seen)
+
+
+def _notices_to(team: Participation) -> QuerySet[Any, Any]:
+    return CampaignNotice.objects.filter(teams=team).order_by().values("pk")
 
 
 class NoticeList(AnswerList[CampaignNotice]):
-    """The notices of a campaign, latest first: those to teams are for members of accepted ones. POST posts one and
-    tells the teams, for organisers."""
+    """The notices of a campaign, latest first: those to teams are for members of accepted ones, those to chosen teams
+    for their members. POST posts one and notifies the teams, for organisers: all, chosen ones, those without entries, or
+    those without an address for mail."""
 
     serializer_class = shape(Notice)
-    answer = staticmethod(notice_answer)
     scopes = {"POST": Scope.MANAGE}
     queryset = CampaignNotice.objects.none()
 
@@ -129,6 +158,11 @@ class NoticeList(AnswerList[CampaignNotice]):
         return notices_seen_by(
             self.request.user, visible_campaign(self.request, self.kwargs["campaign"])
         )
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        page = self.paginate_queryset(self.get_queryset()) or []
+        organiser = is_organiser(visible_campaign(request, self.kwargs["campaign"]), request.user)
+        return self.get_paginated_response([notice_answer(notice, organiser) for notice in page])
 
     @extend_schema(
         request=NoticeSerializer, responses={201: shape(Notice)}, parameters=[idempotency.PARAMETER]
@@ -145,7 +179,7 @@ class NoticeList(AnswerList[CampaignNotice]):
             **serializer.validated_data,
         )
 
-        return Response(notice_answer(notice), status.HTTP_201_CREATED)
+        return Response(notice_answer(notice, organiser=True), status.HTTP_201_CREATED)
 
 
 class OutboxList(AnswerList[Mail]):

@@ -125,7 +125,9 @@ class Phase(TypedDict):
         int | None,
         "for those who see the leaderboard; while it is frozen, without later ones of others",
     ]
-    teams: Annotated[int | None, "accepted ones, for organisers and members"]
+    teams: Annotated[
+        int | None, "accepted ones, for organisers; for members once the phase has opened"
+    ]
 
 
 def phase_answer(
@@ -193,7 +195,7 @@ def phase_answer(
         ],
         now=now,
         entries=entries.count() if organiser or sees_board else None,
-        teams=accepted.count() if organiser or own else None,
+        teams=accepted.count() if organiser or (own and now >= phase.opens_at) else None,
     )
 
 

@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from evalhub.campaigns.api.answers import (
     SHAPES,
     ParticipationInvitation,
+    decisions_answer,
     member_answer,
     participation_answer,
 )
@@ -27,8 +28,10 @@ from evalhub.campaigns.api.inputs import (
     ParticipationChangeSerializer,
     ParticipationInvitationSerializer,
     RegistrationSerializer,
+    TeamDecisionsSerializer,
 )
 from evalhub.campaigns.questions.lookup import (
+    organised_campaign,
     participations_of,
     takes_part,
     visible_campaign,
@@ -36,6 +39,7 @@ from evalhub.campaigns.questions.lookup import (
 )
 from evalhub.campaigns.services.teams import (
     change_state,
+    decide_teams,
     join,
     leave,
     move_anonymity,
@@ -59,12 +63,12 @@ def _may_register(request: Request, body: Any, campaign: str) -> bool:
 
 class ParticipationList(AnswerList[Participation]):
     """The teams of a campaign: organisers see all, others those that they are in; POST registers one that the caller
-    owns."""
+    owns. PATCH accepts, declines or removes many (organisers): each that can change does, and the answer has all."""
 
     serializer_class = SHAPES["participation"]
     answer = staticmethod(participation_answer)
-    scopes = {"POST": Scope.SUBMIT}
-    access = {"POST": Access.SIGNED_IN}
+    scopes = {"POST": Scope.SUBMIT, "PATCH": Scope.MANAGE}
+    access = {"POST": Access.SIGNED_IN, "PATCH": Access.ORGANISERS}
     queryset = Participation.objects.none()
 
     def get_queryset(self) -> QuerySet[Participation]:
@@ -95,6 +99,24 @@ class ParticipationList(AnswerList[Participation]):
             idempotency.remember(request, lambda: response)
 
         return response
+
+    @extend_schema(
+        operation_id="campaigns_teams_decide",
+        request=TeamDecisionsSerializer,
+        responses=SHAPES["decisions"],
+    )
+    def patch(self, request: Request, campaign: str) -> Response:
+        organised = organised_campaign(request, campaign)
+        serializer = TeamDecisionsSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        decisions = decide_teams(
+            campaign=organised,
+            **serializer.validated_data,
+            user=cast(User, request.user),
+            origin=origin_of(request),
+        )
+
+        return Response(decisions_answer(decisions))
 
 
 class ParticipationDetail(APIView):

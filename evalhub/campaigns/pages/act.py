@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -41,6 +41,7 @@ class Target:
     release: Release | None = None
     member: CampaignMember | None = None
     extension: Extension | None = None
+    teams: Sequence[Participation] = ()
 
     @property
     def user(self) -> User:

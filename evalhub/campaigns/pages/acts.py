@@ -22,6 +22,7 @@ from evalhub.campaigns.pages.phase_counts import hidden_collections
 from evalhub.campaigns.pages.phase_words import local_time, summarise_phase
 from evalhub.campaigns.pages.release_acts import RELEASE_ACTS
 from evalhub.campaigns.questions.lookup import (
+    participations_of,
     visible_campaign,
     visible_entry,
     visible_participation,
@@ -43,7 +44,7 @@ from evalhub.campaigns.services.phases import (
     pause_phase,
     resume_phase,
 )
-from evalhub.campaigns.services.teams import change_state, leave
+from evalhub.campaigns.services.teams import change_state, decide_teams, leave
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.queueing import queue_judged
 from runs.models import (
@@ -58,6 +59,7 @@ from runs.models import (
 from runs.models.campaigns.disclosure import sees_results
 from runs.services import clock
 from runs.web.forms import FormPage, Refusal, redirect_to, refusal_of
+from runs.web.parameters import text_of
 
 
 def _says_publish(target: Target) -> list[str]:
@@ -262,6 +264,44 @@ def _change_team(state: str, *, required: bool = False) -> Callable[[Target], st
     return change
 
 
+def _says_of_teams(state: str, effect: str) -> Callable[[Target], list[str]]:
+    def says(target: Target) -> list[str]:
+        changing = [team for team in target.teams if team.state != state]
+        names = ", ".join(team.name for team in changing)
+        same = len(target.teams) - len(changing)
+
+        return [
+            f"{many(len(changing), 'team')}: {names}." if changing else "No team changes.",
+            effect,
+            *(
+                [f"{many(same, 'other team is', 'other teams are')} {state} already."]
+                if same
+                else []
+            ),
+        ]
+
+    return says
+
+
+def _change_teams(state: str) -> Callable[[Target], str]:
+    def change(target: Target) -> str:
+        decisions = decide_teams(
+            campaign=target.campaign,
+            teams=[team.team.slug for team in target.teams],
+            state=state,
+            user=target.user,
+            reason=target.reason(required=False),
+            origin=target.origin,
+        )
+        changed = sum(decision.changed for decision in decisions)
+        refused = [decision.detail for decision in decisions if decision.code]
+        words = f"{many(changed, 'team is', 'teams are')} {state} now."
+
+        return " ".join([words, *(f"{detail[0].upper()}{detail[1:]}." for detail in refused)])
+
+    return change
+
+
 def _says_lift(target: Target) -> list[str]:
     member, team = target.of_member, target.of_member.participation
     membership = (
@@ -334,6 +374,16 @@ ACTS: dict[str, Act] = {
         "Decline a team", "Decline", _says_of_team("It cannot enter runs. Its owners can request again."),
         _change_team("declined"), ("maybe-reason",), back=_TEAMS,
     ),
+    "accept-teams": Act(
+        "Accept teams", "Accept",
+        _says_of_teams("accepted", "Their members can sign the agreements and enter runs."),
+        _change_teams("accepted"), back=_TEAMS,
+    ),
+    "decline-teams": Act(
+        "Decline teams", "Decline",
+        _says_of_teams("declined", "They cannot enter runs. Their owners can request again."),
+        _change_teams("declined"), ("maybe-reason",), back=_TEAMS,
+    ),
     "remove": Act(
         "Remove a team", "Remove", _says_of_team("Its entries are disqualified, for the reason that you give."),
         _change_team("removed", required=True), ("reason",), back=_TEAMS,
@@ -366,12 +416,15 @@ ACTS: dict[str, Act] = {
     **RELEASE_ACTS,
 }  # fmt: skip
 
+# Acts on the teams that the parameter `teams` names.
+_OF_MANY = ("accept-teams", "decline-teams")
+
 
 class ActPage(FormPage):
     """Confirm and do an act. The address names the phase, team or entry that it is about."""
 
     scopes = {"POST": Scope.MANAGE}
-    reads = ("phase", "team", "entry", "extension", "release", "member")
+    reads = ("phase", "team", "teams", "entry", "extension", "release", "member")
     fields = (
         "reason",
         "zone",
@@ -449,7 +502,19 @@ def _target(request: Request, slug: str, name: str) -> tuple[Act, Target]:
         team=visible_participation(request, slug, query["team"]) if "team" in query else None,
         entry=entry,
         member=_member(campaign, query["member"]) if "member" in query else None,
+        teams=_teams(request, campaign) if name in _OF_MANY else (),
     )
+
+
+def _teams(request: Request, campaign: Campaign) -> list[Participation]:
+    """Return the teams that the address names, by name. Raise Http404 for none, and for others."""
+    slugs = text_of(request.query_params).get("teams", "").split(",")
+    rows = participations_of(request.user, campaign).filter(team__slug__in=slugs)
+    teams = list(rows.order_by("name", "pk"))
+    if not teams or len(teams) < len(set(slugs)):
+        raise Http404("choose teams of the campaign first")
+
+    return teams
 
 
 def _member(campaign: Campaign, username: str) -> CampaignMember | None:

@@ -28,6 +28,8 @@ from runs.models import (
 from runs.services import clock
 
 _OF_A_PAGE = 50
+# Teams that one link names.
+_OF_AN_ADDRESS = 100
 # Topics that are named in a sentence.
 _NAMED = 10
 _STATE = Participation.State
@@ -222,6 +224,7 @@ class TeamsPage(DeskPage):
                 (state, numbers.get(state, 0)) for state in _STATE.values if numbers.get(state)
             ],
             "chosen_state": chosen_state,
+            "requested": _all_requested(campaign),
             "query_prefix": f"{urlencode({'state': chosen_state})}&" if chosen_state else "",
             "agreements": campaign.agreements.count(),
             "open_phases": [
@@ -230,6 +233,12 @@ class TeamsPage(DeskPage):
                 if campaign.state == Campaign.State.PUBLISHED
             ],
         }
+
+
+def _all_requested(campaign: Campaign) -> list[str]:
+    """Return the short names of the teams that wait, at most as many as an address has room for."""
+    waiting = campaign.participations.filter(state=_STATE.REQUESTED).order_by("requested_at", "pk")
+    return list(waiting.values_list("team__slug", flat=True)[:_OF_AN_ADDRESS])
 
 
 class EntriesPage(DeskPage):

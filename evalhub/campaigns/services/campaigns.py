@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -11,14 +11,17 @@ from django.db.models import Q
 
 from evalhub.campaigns.services.notifications import notify_posted
 from evalhub.campaigns.services.pseudonyms import veil_again
-from runs.errors import Conflict, NotAllowed
+from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import (
     Agreement,
     AuditEvent,
     Campaign,
+    CampaignMember,
     CampaignNotice,
     Collection,
     Disclosure,
+    Entry,
+    Participation,
     Team,
     User,
 )
@@ -28,6 +31,12 @@ from runs.services.audit.trail import SYSTEM, Origin, changed, record
 # Limits of a team, and of a campaign.
 MAX_CAMPAIGNS, MAX_AGREEMENTS, MAX_NOTICES = 200, 20, 500
 _Action, _State = AuditEvent.Action, Campaign.State
+# Teams that a notice can be for without naming them, with the words for them.
+WITHOUT_ENTRIES, WITHOUT_ADDRESS = "without_entries", "without_address"
+SELECTIONS = {
+    WITHOUT_ENTRIES: "without an entry",
+    WITHOUT_ADDRESS: "without an address for mail",
+}
 
 
 def is_organiser(campaign: Campaign, user: Any) -> bool:
@@ -203,11 +212,22 @@ def add_agreement(
 
 
 def post_notice(
-    *, campaign: Campaign, title: str, text: str, audience: str, user: User, origin: Origin = SYSTEM
+    *,
+    campaign: Campaign,
+    title: str,
+    text: str,
+    audience: str,
+    user: User,
+    teams: Iterable[str] = (),
+    phase: str = "",
+    origin: Origin = SYSTEM,
 ) -> CampaignNotice:
-    """Post a notice, notify the teams and return it.
+    """Post a notice, notify its readers and return it.
 
-    Raise Conflict for a draft, and for a campaign with too many notices.
+    The `audience` is one of `CampaignNotice.Audience` or of `SELECTIONS`. `teams` are the short
+    names of chosen ones; `phase` is where those `without_entries` have none, by default anywhere.
+    Raise Conflict for a draft, for a campaign with too many notices, and for a selection without
+    teams; InvalidInput for a team or phase that the campaign does not have.
     """
     with transaction.atomic():
         campaign = locked(campaign)
@@ -221,12 +241,83 @@ def post_notice(
                 f"campaign {campaign} has {MAX_NOTICES} notices", code="too_many_notices"
             )
 
+        chosen = _chosen_teams(campaign, audience, list(teams), phase)
+        if chosen is not None:
+            audience = CampaignNotice.Audience.CHOSEN
+
         fields = {"title": title, "text": text, "audience": audience}
         notice = CampaignNotice.objects.create(campaign=campaign, posted_by=user, **fields)
-        record(origin, _Action.NOTICE_POSTED, notice, after={"title": title, "audience": audience})
+        after: dict[str, Any] = {"title": title, "audience": audience}
+        if chosen is not None:
+            notice.teams.set(chosen)
+            after["teams"] = [participation.team.slug for participation in chosen]
+
+        record(origin, _Action.NOTICE_POSTED, notice, after=after)
         notify_posted(notice)
 
     return notice
+
+
+def select_teams(campaign: Campaign, selection: str, phase: str = "") -> list[Participation]:
+    """Return the accepted teams of a selection.
+
+    These are the teams without an entry that takes part, in a phase or anywhere, or those in which
+    no active member has an address for mail. Raise InvalidInput for an unknown phase.
+    """
+    rows = campaign.participations.filter(state=Participation.State.ACCEPTED)
+    rows = rows.select_related("team").order_by("pk")
+
+    if selection == WITHOUT_ENTRIES:
+        entries = Entry.objects.filter(state=Entry.State.ENTERED, participation__isnull=False)
+        if phase:
+            if not campaign.phases.filter(slug=phase).exists():
+                raise InvalidInput(
+                    f"campaign {campaign} has no phase {phase[:64]!r}", pointer="/phase"
+                )
+            entries = entries.filter(phase__slug=phase)
+
+        entries = entries.filter(phase__campaign=campaign).order_by()
+        return list(rows.exclude(pk__in=entries.values("participation")))
+
+    reachable = CampaignMember.objects.filter(
+        campaign=campaign, left_at=None, user__is_active=True
+    ).exclude(user__email="")
+
+    return list(rows.exclude(pk__in=reachable.order_by().values("participation")))
+
+
+def _chosen_teams(
+    campaign: Campaign, audience: str, teams: list[str], phase: str
+) -> list[Participation] | None:
+    """Return the teams that a notice is for, or None for one to all accepted teams or everybody."""
+    if teams and audience != CampaignNotice.Audience.CHOSEN:
+        raise InvalidInput(f"teams are for the audience chosen, not {audience}", pointer="/teams")
+    if phase and audience != WITHOUT_ENTRIES:
+        raise InvalidInput(f"a phase is for the audience {WITHOUT_ENTRIES}", pointer="/phase")
+
+    if audience in SELECTIONS:
+        selected = select_teams(campaign, audience, phase)
+        if not selected:
+            raise Conflict(f"there is no accepted team {SELECTIONS[audience]}", code="conflict")
+        return selected
+
+    if audience != CampaignNotice.Audience.CHOSEN:
+        return None
+
+    rows = campaign.participations.filter(team__slug__in=teams).select_related("team")
+    chosen = list(rows.order_by("pk"))
+    missing = set(teams) - {participation.team.slug for participation in chosen}
+    if missing or not chosen:
+        message = (
+            f"no team {min(missing)[:64]!r} is in campaign {campaign}"
+            if missing
+            else ("name the teams that the notice is for")
+        )
+        raise InvalidInput(
+            message, code="unknown_team" if missing else "required", pointer="/teams"
+        )
+
+    return chosen
 
 
 def locked(campaign: Campaign) -> Campaign:

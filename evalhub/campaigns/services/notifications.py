@@ -447,7 +447,7 @@ def notify_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -
 
 
 def notify_posted(notice: CampaignNotice) -> None:
-    """Notify all teams of a notice."""
+    """Notify the teams that a notice is for, which are all accepted ones unless some were chosen."""
     campaign = notice.campaign
     path = f"campaigns/{campaign.slug}/notices/"
     fields: dict[str, Any] = {
@@ -455,7 +455,9 @@ def notify_posted(notice: CampaignNotice) -> None:
         "text": notice.text,
         "about": {"notice": str(notice.pk)},
     }
-    notify(Event.NOTICE_POSTED, campaign, accepted(campaign), organisers=True, path=path, **fields)
+    to_chosen = notice.audience == CampaignNotice.Audience.CHOSEN
+    teams = list(notice.teams.all()) if to_chosen else accepted(campaign)
+    notify(Event.NOTICE_POSTED, campaign, teams, organisers=True, path=path, **fields)
 
 
 def accepted(campaign: Campaign) -> list[Participation]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from evalhub.campaigns.services.campaigns import is_organiser, locked
+from evalhub.campaigns.services.campaigns import check_organiser, is_organiser, locked
 from evalhub.campaigns.services.entries import end_entries, results_stay
 from evalhub.campaigns.services.notifications import notify_team
 from evalhub.campaigns.services.pseudonyms import (
@@ -44,6 +45,9 @@ _ORGANISERS_DECIDE = {
     _State.DECLINED: (_State.REQUESTED,),
     _State.REMOVED: (_State.ACCEPTED,),
 }
+# What organisers decide, and about how many teams at once.
+DECISIONS = [(str(state), str(state.label)) for state in _ORGANISERS_DECIDE]
+MAX_AT_ONCE = 500
 _OWNERS_DECIDE = {
     _State.REQUESTED: (_State.DECLINED,),
     _State.WITHDRAWN: (_State.REQUESTED, _State.ACCEPTED),
@@ -210,6 +214,81 @@ def change_state(
                 reason=reason or f"team {target}",
                 origin=origin,
             )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of a team that organisers decided about; `code` and `detail` say why it stays."""
+
+    team: str
+    state: str
+    changed: bool
+    code: str = ""
+    detail: str = ""
+
+
+def decide_teams(
+    *,
+    campaign: Campaign,
+    state: str,
+    user: User,
+    teams: Sequence[str] = (),
+    all_requested: bool = False,
+    reason: str = "",
+    origin: Origin = SYSTEM,
+) -> list[Decision]:
+    """Accept, decline or remove many teams in one transaction. Return what became of each.
+
+    The teams are those with these short names, or with `all_requested` those that wait for a
+    decision. One that is in the state already stays as it is, and so does one that cannot come to
+    it, which its decision says; the others change.
+    Raise NotAllowed for anybody but organisers, InvalidInput to remove teams without a reason.
+    """
+    check_organiser(campaign, user)
+    if state == _State.REMOVED and not reason:
+        raise InvalidInput(
+            "say why: the entries of removed teams are disqualified",
+            code="required",
+            pointer="/reason",
+        )
+
+    which = Q(state=_State.REQUESTED) if all_requested else Q(team__slug__in=teams)
+    with transaction.atomic():
+        # All rows first and in one order, so that two requests never wait for each other.
+        rows = campaign.participations.filter(which).select_related("team", "campaign__team")
+        by_slug = {
+            participation.team.slug: participation
+            for participation in rows.select_for_update(of=("self",)).order_by("pk")
+        }
+
+        decisions = []
+        for slug in by_slug if all_requested else dict.fromkeys(teams):
+            participation = by_slug.get(slug)
+            if participation is None:
+                message = f"no team {slug[:64]!r} asks to take part in campaign {campaign}"
+                decisions.append(Decision(slug, "", False, "not_found", message))
+                continue
+
+            if participation.state == state:
+                decisions.append(Decision(slug, state, False))
+                continue
+
+            try:
+                change_state(
+                    participation=participation,
+                    state=state,
+                    user=user,
+                    reason=reason,
+                    origin=origin,
+                )
+            except Conflict as refusal:
+                decisions.append(
+                    Decision(slug, participation.state, False, refusal.code, str(refusal))
+                )
+            else:
+                decisions.append(Decision(slug, state, True))
+
+    return decisions
 
 
 def _phase_with_results(participation: Participation) -> Phase | None:

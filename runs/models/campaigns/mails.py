@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from runs.models.accounts.accounts import User
-from runs.models.campaigns.campaigns import Campaign, Phase
+from runs.models.campaigns.campaigns import Campaign, Participation, Phase
 from runs.models.text import check_line, check_text
 
 
@@ -70,17 +70,21 @@ class Mail(models.Model):
 
 
 class CampaignNotice(models.Model):
-    """What organisers tell the teams, or everybody."""
+    """What organisers write to the accepted teams, to teams that they choose, or to everybody."""
 
     class Audience(models.TextChoices):
         TEAMS = "teams"
         PUBLIC = "public"
+        CHOSEN = "chosen"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="notices")
     title = models.CharField(max_length=200, validators=[check_line, MinLengthValidator(1)])
     text = models.TextField(max_length=20_000, validators=[check_text])
     audience = models.CharField(max_length=6, choices=Audience.choices, default=Audience.TEAMS)
+    teams = models.ManyToManyField(
+        Participation, related_name="+", blank=True, help_text="that were chosen"
+    )
     posted_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     posted_at = models.DateTimeField(default=timezone.now, editable=False)
 
