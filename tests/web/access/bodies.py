@@ -87,6 +87,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("campaign-config", "PUT"): lambda: {"campaign": {"name": "Renamed"}},
     ("agreements", "POST"): lambda: {"title": "More", "text": "Be kind."},
     ("agreement-sign", "POST"): lambda: {"typed_name": "P. Articipant"},
+    ("participations", "PATCH"): lambda: {"state": "accepted", "teams": ["nobody"]},
     ("participation", "PATCH"): lambda: {"state": "removed"},
     ("phases", "POST"): lambda: {
         "slug": "new",
