@@ -28,6 +28,7 @@ from metrics.models import (
     StoredCurves,
 )
 from metrics.services.answer_store import forget_all
+from metrics.services.boards import ranked_evaluations
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
 from metrics.services.comparisons import workload
@@ -292,6 +293,17 @@ def test_exchanged_evaluations_are_made_again(api: APIClient) -> None:
     }
     assert api.get(f"/api/v1/comparisons/{stored.pk}/").status_code == 404
     assert list(find_faults()) == []
+
+
+def test_a_remembered_roster_shows_no_exchanged_evaluation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ranked_evaluations, "is_isolated", lambda: True)
+    right = board()
+    exchange_runs()
+    assert board() == {}
+    evaluate_all()
+    assert board() == right
 
 
 def test_exchanged_evaluations_are_made_again_by_fsck() -> None:

@@ -323,7 +323,7 @@ def _rows(
     requested yet.
     """
     related = Evaluation.objects.select_related("run__team", "run__system")
-    evaluations = related.only(*_SHOWN).in_bulk([place.pk for place in page])
+    evaluations = related.only(*_SHOWN).with_files().in_bulk([place.pk for place in page])
     for evaluation in evaluations.values():
         evaluation.qrels = board.qrels
 
@@ -333,7 +333,8 @@ def _rows(
     runs_without_evaluation = run_rows.in_bulk([run for run, _, key in others if not key])
     stale = [key for _, state, key in others if key and state == STALE]
     valued = [*(place.pk for place in page), *stale]
-    check_files(Evaluation, ((pk, evaluations[pk].same_files) for pk in stale))
+    # The roster is remembered by revision, which a database that was altered does not change.
+    check_files(Evaluation, ((pk, evaluations[pk].same_files) for pk in valued))
 
     # Judged@10, too: evaluations of an earlier release have not stored it.
     measures = list(dict.fromkeys([*board.query.measures, JUDGED]))
