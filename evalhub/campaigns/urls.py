@@ -22,6 +22,7 @@ from evalhub.campaigns.pages.public import (
 )
 from evalhub.campaigns.pages.setup import AgreementsPage, NewCampaignPage, PhasePage, SettingsPage
 from evalhub.campaigns.pages.team import TeamDeskPage
+from evalhub.campaigns.pages.topic_statistics import TopicStatisticsPage
 from evalhub.campaigns.pages.trail import TrailPage
 
 _CAMPAIGN = "campaigns/<slug:campaign>/"
@@ -64,6 +65,11 @@ urlpatterns: list[URLPattern] = [
     path(_CAMPAIGN + "desk/copy/", CopyPage.as_view(), name="campaign-copy-page"),
     path(_CAMPAIGN + "desk/new-phase/", PhasePage.as_view(), name="campaign-new-phase-page"),
     path(_CAMPAIGN + "desk/phases/<slug:phase>/", PhasePage.as_view(), name="campaign-phase-page"),
+    path(
+        _CAMPAIGN + "desk/phases/<slug:phase>/topics/",
+        TopicStatisticsPage.as_view(),
+        name="campaign-topics-page",
+    ),
     path(_CAMPAIGN + "acts/<slug:act>/", ActPage.as_view(), name="campaign-act-page"),
     path(_CAMPAIGN + "team/", TeamDeskPage.as_view(), name="campaign-team-page"),
     path(_CAMPAIGN + "team/<slug:phase>/", EnterPage.as_view(), name="campaign-enter-page"),

@@ -148,12 +148,36 @@ def cancel_release(args: argparse.Namespace) -> int:
 
 
 def packet(args: argparse.Namespace) -> int:
-    """Write the results of a team in a phase into a zip file."""
-    with commands.hub_of(args) as hub:
-        content = hub.campaign(args.campaign).phase(args.phase).packet(args.team)
+    """Write the results of a team in a phase, or of all teams, into a zip file."""
+    if args.all and args.team:
+        raise WrongOption("name a --team, or give --all: one of the two")
 
-    team = f"-{args.team}" if args.team else ""
+    with commands.hub_of(args) as hub:
+        phase = hub.campaign(args.campaign).phase(args.phase)
+        content = phase.packets() if args.all else phase.packet(args.team)
+
+    team = f"-{args.team}" if args.team else "-packets" if args.all else ""
     path = Path(args.to or f"{args.campaign}-{args.phase}{team}.zip")
+    path.write_bytes(content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    show(args, [{"file": str(path), "size": len(content), "sha256": sha256}])
+    return DONE
+
+
+def topics(args: argparse.Namespace) -> int:
+    """List the figures of a phase's entries on each topic."""
+    with commands.hub_of(args) as hub:
+        phase = hub.campaign(args.campaign).phase(args.phase)
+        show(args, phase.topics(reference=args.reference).rows(), hub)
+    return DONE
+
+
+def entries_file(args: argparse.Namespace) -> int:
+    """Write the entries of a phase into a CSV file, with answers, parameters and times."""
+    with commands.hub_of(args) as hub:
+        content = hub.campaign(args.campaign).phase(args.phase).entries_file()
+
+    path = Path(args.to or f"{args.campaign}-{args.phase}-entries.csv")
     path.write_bytes(content)
     sha256 = hashlib.sha256(content).hexdigest()
     show(args, [{"file": str(path), "size": len(content), "sha256": sha256}])
@@ -339,7 +363,23 @@ def _add_releases(add_action: Any, add_actions: Any) -> None:
     action.add_argument("campaign")
     action.add_argument("phase")
     action.add_argument("--team", help="for organisers")
+    action.add_argument("--all", action="store_true", help="of all teams, for organisers")
     action.add_argument("--to", metavar="FILE", help="default: CAMPAIGN-PHASE.zip")
+
+    action = add_action("topics", topics, "lowest to highest values by topic, for organisers")
+    action.add_argument("campaign")
+    action.add_argument("phase")
+    action.add_argument(
+        "--reference",
+        choices=("all", "best_of_team"),
+        default="all",
+        help="all runs that compete and were on time, or the best one of each team",
+    )
+
+    action = add_action("entries-file", entries_file, "all entries of a phase as CSV, with answers")
+    action.add_argument("campaign")
+    action.add_argument("phase")
+    action.add_argument("--to", metavar="FILE", help="default: CAMPAIGN-PHASE-entries.csv")
 
 
 def _add_notices(add_action: Any) -> None:

@@ -27,6 +27,7 @@ _RELEASE_FIELDS = (
     "audience", "state", "planned_at", "done_at", "waits_for", "qrels", "with_run_files", "entries",
     "note", "id",
 )  # fmt: skip
+_FIGURES = ("n", "min", "median", "median_upper", "max", "mean")
 _ALLOWANCE_FIELDS = ("slots_left", "attempts_left_today", "attempts_left", "resets_at")
 
 
@@ -116,6 +117,20 @@ class Entries(Listed):
 
     def rows(self) -> list[dict[str, Any]]:
         return [row for entry in self.raw["results"] for row in Entry(entry).rows()]
+
+
+class TopicStatistics(Answer):
+    """Figures of a phase's entries: a row for each type of run, measure and topic."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for runs in self.raw["sets"]:
+            for measure, figures in runs["by_topic"].items():
+                for index, topic in enumerate(self.raw["topics"]):
+                    row = {"run_type": runs["run_type"], "measure": measure, "topic": topic}
+                    rows.append(row | {name: figures[name][index] for name in _FIGURES})
+
+        return rows
 
 
 class Phase:
@@ -322,6 +337,18 @@ class Phase:
         """Return the results of the caller's team as a zip file, or for organisers those of a `team`."""
         query = f"?team={quote(team)}" if team else ""
         return self._hub.download(f"{self.path}packet/{query}")
+
+    def packets(self) -> bytes:
+        """Return the packets of all teams with entries in one zip file, for organisers."""
+        return self._hub.download(f"{self.path}packets/")
+
+    def entries_file(self) -> bytes:
+        """Return the entries that the caller sees as CSV, with answers, parameters and times."""
+        return self._hub.download(f"{self.path}entries/?format=csv")
+
+    def topics(self, **parameters: Any) -> TopicStatistics:
+        """Return the figures of its entries on each topic, for organisers; by `reference`."""
+        return TopicStatistics(self._hub.read(f"{self.path}topics/", parameters))
 
     def results(self, team: str | None = None, **parameters: Any) -> Answer:
         """Return values of the caller's team, or for organisers a `team`, with the reference set."""

@@ -41,6 +41,8 @@ AFTERWARDS = {
         "release now",
         "release list",
         "packet",
+        "entries-file",
+        "topics",
         "snapshot make",
         "snapshot list",
         "snapshot pull",
@@ -236,6 +238,19 @@ def configure(evh: Callable[..., Any], file: Path) -> None:
     assert evh("olga", "config", status=2)[1]
 
 
+def take_out(evh: Callable[..., Any], folder: Path) -> None:
+    """All packets, values by topic, and all entries with their answers."""
+    every = folder / "all.zip"
+    (row,), _ = evh("olga", "packet", "cup", "task", "--all", "--to", str(every))
+    assert (row["size"], zipfile.is_zipfile(every)) == (every.stat().st_size, True)
+    assert evh("olga", "packet", "cup", "task", "--all", "--team", "apples", status=2)[1]
+    figures, _ = evh("olga", "topics", "cup", "task")
+    assert {(row["measure"], row["n"]) for row in figures} == {("nDCG@10", 1)}
+    entries = folder / "entries.csv"
+    assert evh("olga", "entries-file", "cup", "task", "--to", str(entries))[0][0]["size"]
+    assert "answer:stages" in entries.read_text()
+
+
 def test_the_commands_of_a_participant_write_what_their_schema_says(
     hubs: dict[str, Hub], clock: Clock, evh_as: Commands, tmp_path: Path  # noqa: F811
 ) -> None:  # fmt: skip
@@ -318,6 +333,7 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     (row,), _ = evh("ann", "packet", "cup", "task", "--to", str(file))
     assert zipfile.is_zipfile(file)
     assert row["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    take_out(evh, tmp_path)
     assert ann.phase("task").results().team == "apples"
     (made,), citation = evh("olga", "snapshot make", "cup", "task", "--label", "official results")
     assert made["code"] in citation

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict, cast
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404, QueryDict
+from django.http import Http404, QueryDict, StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
@@ -23,6 +25,7 @@ from evalhub.campaigns.api.inputs import (
     ReasonSerializer,
     StoredEntrySerializer,
 )
+from evalhub.campaigns.exports.entry_table import entries_csv
 from evalhub.campaigns.questions.lookup import (
     entries_of,
     organised_phase,
@@ -43,12 +46,14 @@ from evalhub.campaigns.services.entries import (
     publish_entry,
     withdraw_entry,
 )
+from metrics.questions.parameters import query_of
 from metrics.services.queue.queueing import queue_submitted, try_damaged_again
 from metrics.services.queue.status import statuses
 from runs.api.answers import CheckedRun, checked_run
 from runs.api.collections.collections import either, upload_fields
 from runs.errors import InvalidInput, NotAllowed
 from runs.models import Campaign, Collection, Entry, Participation, Phase, Run, Scope, User
+from runs.parameters import choice_in
 from runs.services import clock
 from runs.web import idempotency
 from runs.web.json_bodies import JSONParser
@@ -149,7 +154,8 @@ def _entry_request(request: Request, phase: Phase, fields: dict[str, Any]) -> En
 
 
 class EntryList(AnswerList[Entry]):
-    """The entries of a phase that the caller sees: organisers see all, members those of their team.
+    """The entries of a phase that the caller sees: organisers see all, members those of their team. With `format=csv` all
+    of them come as a file, with answers, parameters, costs and times.
 
     POST enters a run: a file, or as JSON a run that the team has in the collection already.
     """
@@ -165,6 +171,30 @@ class EntryList(AnswerList[Entry]):
             return Entry.objects.none()
         phase = visible_phase(self.request, self.kwargs["campaign"], self.kwargs["phase"])
         return entries_of(self.request.user).filter(phase=phase).order_by("number")
+
+    @extend_schema(
+        responses={
+            (200, "application/json"): SHAPES["entry"],
+            (200, "text/csv"): OpenApiTypes.STR,
+        },
+        parameters=[OpenApiParameter("format", enum=("json", "csv"), description="default: json")],
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        if choice_in(query_of(request), "format", ("json", "csv")) != "csv":
+            return super().get(request, *args, **kwargs)
+
+        phase = visible_phase(request, kwargs["campaign"], kwargs["phase"])
+
+        def evaluation_states(entries: Sequence[Entry]) -> dict[str, str]:
+            states = statuses([entry.run for entry in entries], request.user)
+            return {run: state.state for run, state in states.items()}
+
+        name = f"{phase.campaign.slug}-{phase.slug}-entries.csv"
+        return StreamingHttpResponse(
+            entries_csv(self.get_queryset(), phase.form, evaluation_states),
+            content_type="text/csv; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []

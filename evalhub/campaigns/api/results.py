@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from evalhub.campaigns.api.boards import ExcludedTopic, excluded_topics
-from evalhub.campaigns.exports.packet import make_packet
+from evalhub.campaigns.exports.all_packets import new_packet
 from evalhub.campaigns.questions.results import results_in
-from evalhub.campaigns.services.packets import check_evaluated, keep_packet, kept_packet
+from evalhub.campaigns.services.packets import kept_packet
 from evalhub.campaigns.services.reference_sets import ALL, REFERENCES, ReferenceSet
 from evalhub.campaigns.services.results import OwnEntry, OwnResults, read_own_results
 from evalhub.campaigns.services.versions import edition_of
@@ -125,27 +125,8 @@ class PacketView(APIView):
         edition = edition_of(question.phase, question.active, sees_all=question.sees_all)
         packet = kept_packet(edition, question.participation)
         if packet is None:
-            check_evaluated(edition.phase, edition.qrels)
             begin_drawing()
-
-            def read() -> OwnResults:
-                return read_own_results(
-                    phase=edition.phase,
-                    participation=question.participation,
-                    qrels=edition.qrels,
-                    sees_all=edition.whole,
-                    as_of=edition.as_of,
-                    names_at=edition.as_of,
-                )
-
-            fresh = make_packet(edition, read_in_snapshot(read))
-            packet = keep_packet(
-                edition,
-                question.participation,
-                name=fresh.name,
-                content=fresh.content,
-                sha256=fresh.sha256,
-            )
+            packet = new_packet(edition, question.participation)
 
         response = HttpResponse(bytes(packet.content), content_type="application/zip")
         response["Content-Disposition"] = f'attachment; filename="{packet.name}"'
@@ -207,12 +188,12 @@ def _reference_answer(reference_set: ReferenceSet) -> ReferenceAnswer:
         runs=len(reference_set.rows),
         withheld=reference_set.withheld,
         by_topic={
-            name: _figures_answer(figures) for name, figures in reference_set.by_topic.items()
+            name: figures_answer(figures) for name, figures in reference_set.by_topic.items()
         },
     )
 
 
-def _figures_answer(figures: TopicFigures) -> Figures:
+def figures_answer(figures: TopicFigures) -> Figures:
     return Figures(
         min=numbers(figures.low.tolist()),
         q1=numbers(figures.q1.tolist()),

@@ -10,6 +10,7 @@ from evalhub.campaigns.api import (
     configuration,
     entries,
     notices,
+    phase_files,
     phases,
     releases,
     results,
@@ -82,6 +83,8 @@ urlpatterns: list[URLPattern] = [
         results.PacketView.as_view(),
         name="packet",
     ),
+    path(_PHASE + "packets/", phase_files.PacketsView.as_view(), name="packets"),
+    path(_PHASE + "topics/", phase_files.TopicStatisticsView.as_view(), name="phase-topics"),
     path(
         _PHASE + "results/",
         results.ResultsView.as_view(),

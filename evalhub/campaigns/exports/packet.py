@@ -71,18 +71,23 @@ def make_packet(edition: Edition, results: OwnResults) -> Packet:
 def zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
     """Return a zip file; its bytes depend only on the files, their order, and this time."""
     buffer = io.BytesIO()
-    moment = max(at, _EARLIEST).astimezone(UTC)
-
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in files.items():
-            info = zipfile.ZipInfo(name, moment.timetuple()[:6])
+            info = member_of(name, at)
             info.compress_type = zipfile.ZIP_DEFLATED
-            # Unix, and a file that its owner may write.
-            info.create_system = 3
-            info.external_attr = 0o100644 << 16
             archive.writestr(info, content, compresslevel=9)
 
     return buffer.getvalue()
+
+
+def member_of(name: str, at: datetime) -> zipfile.ZipInfo:
+    """Return the entry of a zip file for a file of this name and time."""
+    info = zipfile.ZipInfo(name, max(at, _EARLIEST).astimezone(UTC).timetuple()[:6])
+    # Unix, and a file that its owner may write.
+    info.create_system = 3
+    info.external_attr = 0o100644 << 16
+
+    return info
 
 
 def _packet_files(edition: Edition, results: OwnResults) -> dict[str, bytes]:

@@ -8,13 +8,17 @@ from datetime import datetime
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
-from evalhub.campaigns.questions.lookup import own_participation, visible_phase
+from evalhub.campaigns.questions.lookup import (
+    organised_phase,
+    own_participation,
+    visible_phase,
+)
 from evalhub.campaigns.services.campaigns import check_organiser
 from evalhub.campaigns.services.versions import latest_release
 from metrics.services.boards.board_question import active_qrels
 from runs.errors import Blind
 from runs.models import Participation, Phase, Qrels, can_see_scores, sees_own_results
-from runs.web.access import note_reading
+from runs.web.access import note_reading, sees_scores
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,19 @@ class ResultsRequest:
     sees_all: bool
     qrels: Qrels
     as_of: datetime | None
+
+
+def organised_values(request: HttpRequest | Request, campaign: str, slug: str) -> Phase:
+    """Return a phase that the user organises, with values that the user is about to read.
+
+    Raise NotAllowed if the user may only see the phase, Blind for organisers of the campaign who
+    may not see values of its collection.
+    """
+    phase = organised_phase(request, campaign, slug)
+    if not sees_scores(request, phase.collection):
+        raise Blind
+
+    return phase
 
 
 def results_in(

@@ -59,6 +59,7 @@ UNREADY = {
     ("manage-withdrawn-page", "POST"): 404,
     ("metrics", "GET"): 404,
     ("my-runs-page", "POST"): 404,
+    ("packets", "GET"): 404,
     ("participant", "DELETE"): 400,
     ("phase-extend", "DELETE"): 400,
     ("readyz", "GET"): 503,
