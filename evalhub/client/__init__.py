@@ -43,6 +43,7 @@ from .errors import (
     Conflict,
     EvalHubError,
     EvaluationFailed,
+    NoEvaluation,
     NotAllowed,
     NotAuthenticated,
     NotFound,
@@ -51,6 +52,7 @@ from .errors import (
     Throttled,
     TimedOut,
     Unavailable,
+    UploadWarning,
 )
 from .experiments import Experiment
 from .hub import Hub, connect
@@ -96,6 +98,7 @@ __all__ = [
     "Importance",
     "Listed",
     "Means",
+    "NoEvaluation",
     "NotAllowed",
     "NotAuthenticated",
     "NotFound",
@@ -114,6 +117,7 @@ __all__ = [
     "TimedOut",
     "Topic",
     "Unavailable",
+    "UploadWarning",
     "Values",
     "Verdict",
     "__version__",

@@ -92,9 +92,10 @@ def whoami(args: argparse.Namespace) -> int:
 
 def open_page(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        page = hub.collection(args.name).page
-        if run_id_in(args.name) or args.collection:
-            page = hub.run(args.name, args.collection).page
+        slug, (name,) = commands.names_of(args, hub, single=True)
+        page = hub.collection(name).page
+        if run_id_in(name) or slug:
+            page = hub.run(name, slug).page
 
     sys.stdout.write(f"{page}\n")
     webbrowser.open(page)

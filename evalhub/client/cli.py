@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import shlex
 import sys
+import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from . import (
@@ -15,12 +18,13 @@ from . import (
     collection_commands,
     commands,
     completion,
+    convert_commands,
     experiment_commands,
     gate_commands,
     prediction_commands,
     study_commands,
 )
-from .errors import EvalHubError, suggestion
+from .errors import EvalHubError, UploadWarning, suggestion
 from .gate import TESTS
 from .output import FORMATS
 from .statuses import INTERRUPTED, status_of
@@ -29,7 +33,40 @@ from .version import VERSION
 _EPILOG = """exit status: 0 done; 1 an error of the server or network, after all tries; 2 wrong options;
 3 not logged in or not allowed; 4 not there, or blind; 5 a file was refused; 6 the quota is used up; 7 an evaluation
 failed; 8 timed out while waiting; 9 a conflict, such as a tag that is taken; 10 gate: worse; 11 gate: undecided,
-with --undecided fail; 130 interrupted"""
+with --undecided fail; 12 nothing to wait for: no active judgements, or no worker; 130 interrupted"""
+_USAGE = "evh COMMAND [ACTION] [COLLECTION] [RUN or FILE]... [OPTIONS]"
+_EXAMPLES = """a first session:
+  evh login --url https://hub.example
+  evh collections create robust04 --topics topics.tsv --qrels qrels.txt -m AP
+  evh submit robust04 bm25.run --wait
+  evh leaderboard robust04
+  evh compare robust04 bm25 dense -m AP
+
+"""
+# Commands with actions about one collection; without an action they list.
+_NOUNS = ("topics", "documents", "qrels", "sessions")
+_FORMS = {"*": "[{}]...", "+": "{}...", "?": "[{}]"}
+_EXAMPLE_OF = {
+    "collections": "evh collections create robust04 --topics topics.tsv --qrels qrels.txt -m AP",
+    "topics": "evh topics upload robust04 topics.tsv",
+    "qrels": "evh qrels upload robust04 qrels.txt --note 'pool of 2004'",
+    "documents": "evh documents upload robust04 corpus.jsonl",
+    "sessions": "evh sessions submit trec14 sessions.jsonl --wait",
+    "submit": "evh submit robust04 bm25.run.gz dense.json --wait",
+    "convert": "evh convert qrels test.tsv --to qrels.txt",
+    "status": "evh status robust04",
+    "wait": "evh wait robust04 bm25 dense",
+    "values": "evh values robust04 bm25 -m AP --per-topic",
+    "leaderboard": "evh leaderboard robust04 -m AP -m nDCG@10",
+    "compare": "evh compare robust04 bm25 dense -m AP",
+    "diff": "evh diff robust04 bm25 dense -m AP",
+    "gate": "evh gate robust04 bm25 --baseline label:main --rule 'nDCG@10 no-worse-than 0.01'",
+    "label": "evh label robust04 main bm25",
+    "pull": "evh pull robust04 --to robust04/",
+    "open": "evh open robust04 bm25",
+    "api": "evh api GET collections/robust04/runs/",
+}
+_VALUED = ("--url", "--profile", "--token-file", "--format")
 # Advice for errors, by their code.
 _ADVICE = {
     "not_authenticated": " Run evh login.",
@@ -42,9 +79,13 @@ _RUN = "id, address, tag or team/tag"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests similar commands, options and choices."""
+    """A parser that suggests similar commands, options and choices.
+
+    `commands` are the parsers of its commands or actions.
+    """
 
     def __init__(self, **options: Any) -> None:
+        self.commands: dict[str, Parser] = {}
         # Abbreviated, `--token` would be --token-file, and a token taken as its value.
         super().__init__(**options, allow_abbrev=False)
 
@@ -59,13 +100,15 @@ class Parser(argparse.ArgumentParser):
         options = [option for action in self._actions for option in action.option_strings]
         is_option = unknown[0].startswith("-")
         hint = suggestion(unknown[0].partition("=")[0], options) if is_option else ""
+        if not is_option and "--collection" in options:
+            hint = f"; of a run that is named by tag, write the collection first: {_USAGE}"
         self.error(f"unknown arguments: {' '.join(unknown)}{hint}")
 
 
 def _common(default: Any = None) -> Parser:
     """Return the options of every command, with a default.
 
-    Those of an action must not reset the ones before it, as in `evh -q topics C list`.
+    Those of an action must not reset the ones before it, as in `evh -q topics list C`.
     """
     options: dict[str, Any] = {"default": default} if default else {}
     common = Parser(add_help=False)
@@ -93,19 +136,33 @@ def _common(default: Any = None) -> Parser:
 
 def parser() -> Parser:
     """Return the parser of all commands; each sets its `function` and its own `parser`."""
-    common = _common()
     top = Parser(
-        prog="evh", description="Submit runs to EvalHub and read what came of them.", epilog=_EPILOG
+        prog="evh",
+        usage=_USAGE,
+        description="Submit runs to EvalHub and read what came of them.",
+        epilog=_EXAMPLES + _EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[_common()],
     )
+    common = _common(argparse.SUPPRESS)
     top.add_argument("--version", action="version", version=f"evalhub-client {VERSION}")
-    subparsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    subparsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND", prog="evh")
 
     def add(
         name: str, function: Any, help: str, *, measures: bool = False, in_collection: bool = False
     ) -> Parser:
         description = f"{help[0].upper()}{help[1:]}."
-        command = subparsers.add_parser(name, help=help, description=description, parents=[common])
+        example = _EXAMPLE_OF.get(name, "")
+        command = subparsers.add_parser(
+            name,
+            help=help,
+            description=description,
+            epilog=f"example: {example}" if example else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            parents=[common],
+        )
         command.set_defaults(function=function, parser=command)
+        top.commands[name] = command
         if measures:
             _add_measures(command)
         if in_collection:
@@ -117,15 +174,35 @@ def parser() -> Parser:
     _add_accounts(add)
     _add_collections(add)
     _add_judgements(add)
-    _add_sessions(add)
     _add_runs(add)
+    convert_commands.add_commands(add, _add_actions)
     _add_results(add)
     _add_gate(add)
     experiment_commands.add_commands(add, _add_actions, _RUN)
     study_commands.add_commands(add, _RUN)
+    _add_sessions(add)
     campaign_commands.add_commands(add, _add_actions)
+    _add_tools(add)
+    _set_usage(top, "evh")
+    top.usage = _USAGE
 
     return top
+
+
+def _set_usage(parser: Parser, name: str) -> None:
+    """Let the usage of each command name its arguments, which come before the options."""
+    for action in parser._actions:
+        if not action.option_strings and not action.choices:
+            action.metavar = action.metavar or action.dest.upper()
+
+    arguments = [
+        _FORMS.get(str(action.nargs), "{}").format(action.metavar)
+        for action in parser._actions
+        if not action.option_strings and action.metavar
+    ]
+    parser.usage = " ".join([name, *arguments, "[OPTIONS]"])
+    for command_name, command in parser.commands.items():
+        _set_usage(command, f"{name} {command_name}")
 
 
 def _add_measures(command: argparse.ArgumentParser) -> None:
@@ -133,8 +210,8 @@ def _add_measures(command: argparse.ArgumentParser) -> None:
     command.add_argument("-m", "--measure", action="append", default=[], help=help_text)
 
 
-def _add_actions(command: Parser, function: Any) -> Any:
-    """Return the function that adds actions to a command.
+def _add_actions(command: Parser, function: Any, *, in_collection: bool = False) -> Any:
+    """Return the function that adds actions to a command; `in_collection` about a collection.
 
     Without an action the command calls `function`; if that is None, it needs an action.
     """
@@ -144,8 +221,14 @@ def _add_actions(command: Parser, function: Any) -> Any:
     subparsers = command.add_subparsers(metavar="ACTION", required=function is None)
 
     def add_action(name: str, function: Any, help: str) -> Parser:
-        action = subparsers.add_parser(name, help=help, parents=[_common(argparse.SUPPRESS)])
+        description = f"{help[0].upper()}{help[1:]}."
+        action = subparsers.add_parser(
+            name, help=help, description=description, parents=[_common(argparse.SUPPRESS)]
+        )
         action.set_defaults(function=function, parser=action)
+        command.commands[name] = action
+        if in_collection:
+            action.add_argument("collection", metavar="COLLECTION")
         return action
 
     return add_action
@@ -165,6 +248,8 @@ def _add_accounts(add: Any) -> None:
     command.add_argument("--revoke", action="store_true", help="revoke it, too")
     add("whoami", account_commands.whoami, "say whose token it is and what it may do")
 
+
+def _add_tools(add: Any) -> None:
     command = add("api", account_commands.api, "send any request")
     command.add_argument("method")
     command.add_argument("path", help="below /api/v1/")
@@ -187,7 +272,12 @@ def _add_accounts(add: Any) -> None:
         "open the page of a collection or run",
         in_collection=True,
     )
-    command.add_argument("name", help="a collection, an id of a run, or its tag with -c")
+    command.add_argument(
+        "runs",
+        nargs="+",
+        metavar="[COLLECTION] RUN",
+        help="a collection, an id of a run, or a collection and a tag",
+    )
 
     command = add(
         "mcp",
@@ -249,6 +339,9 @@ def _add_collections(add: Any) -> None:
     command.add_argument(
         "--qrels", metavar="FILE", help="its judgements, as qrels upload takes them"
     )
+    command.add_argument(
+        "--scale", type=int, metavar="N", help="multiply every level: 10 makes 0.7 the level 7"
+    )
     command.add_argument("--daily-submissions", type=int, metavar="N", help="of each team")
     command.add_argument(
         "--documents", type=int, metavar="N", help="size of the document collection"
@@ -260,8 +353,7 @@ def _add_collections(add: Any) -> None:
         collection_commands.list_topics,
         "list, upload or download topics; which are difficult",
     )
-    command.add_argument("collection")
-    add_action = _add_actions(command, collection_commands.list_topics)
+    add_action = _add_actions(command, None, in_collection=True)
     add_action("list", collection_commands.list_topics, "list them")
     study_commands.add_topics(add_action)
 
@@ -280,8 +372,7 @@ def _add_collections(add: Any) -> None:
     command.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
 
     command = add("documents", None, "upload or delete the titles of documents")
-    command.add_argument("collection")
-    add_action = _add_actions(command, None)
+    add_action = _add_actions(command, None, in_collection=True)
     command = add_action(
         "upload", collection_commands.upload_documents, "replace the titles by those of a file"
     )
@@ -294,14 +385,13 @@ def _add_judgements(add: Any) -> None:
     command = add(
         "qrels", collection_commands.list_qrels, "list, upload, activate or download judgements"
     )
-    command.add_argument("collection")
-    add_action = _add_actions(command, collection_commands.list_qrels)
+    add_action = _add_actions(command, None, in_collection=True)
     add_action("list", collection_commands.list_qrels, "list the versions")
 
     command = add_action(
         "upload", collection_commands.upload_qrels, "upload a version, and activate it"
     )
-    command.add_argument("file")
+    command.add_argument("file", help="judgements of BEIR, of NTCIR and in JSON are converted")
     command.add_argument("--keep-active", action="store_true", help="do not activate it")
     command.add_argument("--note", default="")
     command.add_argument(
@@ -309,6 +399,9 @@ def _add_judgements(add: Any) -> None:
     )
     command.add_argument(
         "--iteration", choices=("subtopic", "round", "ignore"), help="what the second column means"
+    )
+    command.add_argument(
+        "--scale", type=int, metavar="N", help="multiply every level: 10 makes 0.7 the level 7"
     )
     command.add_argument("--dry-run", action="store_true", help="only check the file")
 
@@ -330,8 +423,7 @@ def _add_sessions(add: Any) -> None:
         collection_commands.list_sessions,
         "session sets: list, submit, values, leaderboard",
     )
-    command.add_argument("collection")
-    add_action = _add_actions(command, collection_commands.list_sessions)
+    add_action = _add_actions(command, None, in_collection=True)
     add_action("list", collection_commands.list_sessions, "list the session sets and their states")
 
     command = add_action("submit", collection_commands.submit_sessions, "submit a session log")
@@ -383,7 +475,12 @@ def _add_runs(add: Any) -> None:
         "collection",
         help="with --from mteb the folder; with --from st left out where one is configured",
     )
-    command.add_argument("files", nargs="*", metavar="FILE")
+    command.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="files or folders; runs of MS MARCO and in JSON are converted",
+    )
     command.add_argument("--from", dest="library", choices=("mteb", "st"), help="FILE holds predictions of MTEB or of"
                       " sentence-transformers")  # fmt: skip
     command.add_argument(
@@ -434,14 +531,16 @@ def _add_runs(add: Any) -> None:
     for name, function, help_text in (
         ("status", commands.status, "the states of runs, or of all of a collection"),
         ("watch", commands.watch, "follow the states until no run is on its way"),
-        ("wait", commands.wait, "wait silently; the exit status tells"),
+        ("wait", commands.wait, "wait for evaluations; the exit status tells"),
     ):
         command = add(name, function, help_text, in_collection=True)
         if name == "wait":
-            command.add_argument("runs", nargs="+", metavar="RUN", help=_RUN)
+            command.add_argument("runs", nargs="+", metavar="[COLLECTION] RUN", help=_RUN)
             command.add_argument("--timeout", type=float, default=600.0, help="seconds to wait")
         else:
-            command.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}, or a collection")
+            command.add_argument(
+                "runs", nargs="*", metavar="[COLLECTION] RUN", help=f"{_RUN}; default: all"
+            )
             command.add_argument("--team", help="runs of this team only")
         if name == "watch":
             command.add_argument(
@@ -460,7 +559,7 @@ def _add_results(add: Any) -> None:
         measures=True,
         in_collection=True,
     )
-    command.add_argument("run", metavar="RUN", help=_RUN)
+    command.add_argument("runs", nargs="+", metavar="[COLLECTION] RUN", help=_RUN)
     command.add_argument("--per-topic", action="store_true")
 
     command = add(
@@ -559,9 +658,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
     try:
-        args, unknown = parser().parse_known_args(arguments)
-        if unknown:
-            args.parser.refuse(unknown)
+        args = _parse(arguments)
     except SystemExit as system_exit:
         return int(system_exit.code or 0)
 
@@ -569,7 +666,10 @@ def run(arguments: list[str]) -> int:
     logging.getLogger("evalhub_client").setLevel(logging.INFO if args.verbose else logging.WARNING)
 
     try:
-        status: int = args.function(args)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UploadWarning)
+            warnings.showwarning = _show_warning
+            status: int = args.function(args)
     except EvalHubError as error:
         code = getattr(error, "code", "")
         advice = _ADVICE.get(code, "")
@@ -591,3 +691,79 @@ def run(arguments: list[str]) -> int:
         return status_of(EvalHubError())
 
     return status
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], *place: Any, **more: Any
+) -> None:
+    """Write a warning as a line for a person, without the place in the code."""
+    sys.stderr.write(f"evh: {message}\n")
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    """Return the options and arguments of a command, in any order of the two."""
+    top = parser()
+    arguments = _with_action(top, arguments)
+    args, unknown = top.parse_known_args(arguments)
+    if unknown and not any(text.startswith("-") for text in unknown):
+        # argparse ends an argument with several values at the first option.
+        args, unknown = top.parse_known_args(_options_last(arguments, unknown))
+    if unknown:
+        args.parser.refuse(unknown)
+    return args
+
+
+def _options_last(arguments: list[str], late: list[str]) -> list[str]:
+    """Return the arguments with the late ones before the first option of the command."""
+    rest = list(arguments)
+    for text in reversed(late):
+        rest.reverse()
+        rest.remove(text)
+        rest.reverse()
+
+    command = _places(arguments)[0]
+    first = next(
+        (place for place in range(command, len(rest)) if rest[place].startswith("-")), len(rest)
+    )
+    return [*rest[:first], *late, *rest[first:]]
+
+
+def _places(arguments: list[str]) -> list[int]:
+    """Return the places of the command and of what follows it before other options than common."""
+    places, skips = [], False
+    for place, text in enumerate(arguments):
+        if skips or text.startswith("-"):
+            skips = not skips and text in _VALUED
+        else:
+            places.append(place)
+    return places
+
+
+def _with_action(top: Parser, arguments: list[str]) -> list[str]:
+    """Return the arguments of `evh qrels C` with the action `list`.
+
+    Exit with the right line where an action follows its collection: `evh qrels upload C FILE`.
+    """
+    places = _places(arguments)
+    if len(places) < 2 or arguments[places[0]] not in _NOUNS:
+        return arguments
+
+    noun, first = arguments[places[0]], arguments[places[1]]
+    command = top.commands[noun]
+    if first in command.commands:
+        return arguments
+    if len(places) == 2 and "list" in command.commands:
+        return [*arguments[: places[1]], "list", *arguments[places[1] :]]
+
+    if len(places) > 2:
+        second = arguments[places[2]]
+        similar = get_close_matches(second, list(command.commands), 1)
+        if similar:
+            right = list(arguments)
+            right[places[1]], right[places[2]] = similar[0], first
+            hint = "" if second in command.commands else f"; did you mean {similar[0]!r}?"
+            command.error(
+                f"the action comes before the collection: {shlex.join(['evh', *right])}{hint}"
+            )
+
+    return arguments

@@ -22,9 +22,10 @@ from .rules import Rule
 from .runs import Run, find_run
 from .sending import Call, Connection, parameters_of
 from .sessions import Sessions
-from .sources import read_file
+from .sources import Source, read_file, read_qrels
 from .studies import CollectionStudies, as_list
 from .submitting import lineage_of, submit_run
+from .upload_warnings import warn, warn_of_report
 from .verdicts import Verdict
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -363,13 +364,22 @@ class Collection(CollectionStudies):
         note: str = "",
         keyed_by: str | None = None,
         iteration: str | None = None,
+        scale: int | None = None,
         dry_run: bool = False,
     ) -> Answer:
         """Upload a version of the judgements from a path, bytes or a file; `dry_run` only checks it.
 
         The second column is an iteration, or with `keyed_by="query"` the number of a session's
-        query; `iteration` says what it means: subtopic, round or ignore.
+        query; `iteration` says what it means: subtopic, round or ignore. Judgements of BEIR, of
+        NTCIR and in JSON are converted. `scale`, a whole number, multiplies every level, for levels
+        with decimals: none is rounded.
         """
+        file = read_qrels(source, scale)
+        if file.note:
+            warn(file.note)
+        if scale:
+            note = "; ".join(filter(None, (note, f"levels times {scale}")))
+
         form = {
             "activate": activate,
             "note": note,
@@ -377,7 +387,7 @@ class Collection(CollectionStudies):
             "iteration": iteration,
             "dry_run": dry_run,
         }
-        return self._upload("POST", "qrels/", source, form)
+        return self._upload("POST", "qrels/", file, form)
 
     def upload_topics(
         self, source: Any, *, format: str | None = None, dry_run: bool = False
@@ -432,14 +442,17 @@ class Collection(CollectionStudies):
             name: str(value).lower() if isinstance(value, bool) else value
             for name, value in form.items()
         }
+        file = source if isinstance(source, Source) else read_file(source)
         call = Call(
             method,
             self.path + address,
             fields={name: value for name, value in fields.items() if value},
-            files={"file": read_file(source)},
+            files={"file": file},
             key=uuid.uuid4().hex if method == "POST" else "",
         )
-        return Answer(self._hub.send(call).json())
+        answer = Answer(self._hub.send(call).json())
+        warn_of_report(file.name, answer.raw)
+        return answer
 
 
 class Qrels:

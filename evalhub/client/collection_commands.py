@@ -12,7 +12,7 @@ from typing import Any
 
 from . import commands, ir_datasets
 from .answers import Answer
-from .commands import metadata_in, say, show
+from .commands import metadata_in, say, say_teams, show
 from .errors import Blind, EvalHubError, NotFound
 from .runs import Run
 from .statuses import DONE
@@ -57,24 +57,20 @@ def create_collection(args: argparse.Namespace) -> int:
         fields["team"] = args.team or hub.config.team
         fields = {name: value for name, value in fields.items() if value}
         collection = hub.create_collection(args.collection, name=args.name or "", **fields)
-        warnings: list[dict[str, str]] = []
         try:
             if args.topics:
-                answer = collection.upload_topics(Path(args.topics)).raw
-                warnings += answer["warnings"].get("warnings", [])
+                collection.upload_topics(Path(args.topics))
             if args.qrels:
-                answer = collection.upload_qrels(Path(args.qrels)).raw
-                warnings += answer["warnings"].get("warnings", [])
+                collection.upload_qrels(Path(args.qrels), scale=args.scale)
         except (EvalHubError, OSError):
             say(
                 f"Collection {args.collection} was created, but not filled: correct the file and"
-                f" upload it with evh topics {args.collection} upload or evh qrels"
-                f" {args.collection} upload."
+                f" upload it with evh topics upload {args.collection} FILE or evh qrels upload"
+                f" {args.collection} FILE."
             )
             raise
 
         show(args, collection.info().rows(), hub, upright=True)
-        _say_warnings(warnings)
         say(collection.page)
 
     return DONE
@@ -88,7 +84,7 @@ def list_qrels(args: argparse.Namespace) -> int:
 
 
 def upload_qrels(args: argparse.Namespace) -> int:
-    names = ("note", "keyed_by", "iteration", "dry_run")
+    names = ("note", "keyed_by", "iteration", "scale", "dry_run")
     options = {name: getattr(args, name) for name in names}
     options["activate"] = not args.keep_active
     with commands.hub_of(args) as hub:
@@ -96,10 +92,8 @@ def upload_qrels(args: argparse.Namespace) -> int:
         if args.dry_run:
             row = {name: answer[name] for name in ("sha256", "iteration", "counts")}
             show(args, [{"file": args.file, **row}], hub)
-            _say_warnings(answer["warnings"])
         else:
             show(args, [{name: answer[name] for name in _QRELS_FIELDS}], hub)
-            _say_warnings(answer["warnings"].get("warnings", []))
 
     return DONE
 
@@ -139,7 +133,6 @@ def upload_topics(args: argparse.Namespace) -> int:
         ).raw
         row = {"file": args.file, "format": answer["format"], "topics": answer["topics"]}
         show(args, [row], hub)
-        _say_warnings(answer["warnings"].get("warnings", []))
 
     return DONE
 
@@ -156,7 +149,6 @@ def upload_documents(args: argparse.Namespace) -> int:
         answer = collection.upload_documents(Path(args.file), dry_run=args.dry_run).raw
         row = {"file": args.file, **{name: answer[name] for name in ("documents", "titled")}}
         show(args, [row], hub)
-        _say_warnings(answer["warnings"].get("warnings", []))
 
     return DONE
 
@@ -188,9 +180,12 @@ def submit_sessions(args: argparse.Namespace) -> int:
             show(args, [row], hub)
             return DONE
 
-        if args.wait:
-            answer.wait(args.timeout)
-        show(args, answer.rows(), hub)
+        try:
+            if args.wait:
+                answer.wait(args.timeout)
+        finally:
+            show(args, answer.rows(), hub)
+            say_teams(args, [answer])
 
     return DONE
 
@@ -287,8 +282,3 @@ def _write(to: str, content: bytes) -> None:
     else:
         Path(to).write_bytes(content)
         say(f"{len(content):,} bytes are in {to}.")
-
-
-def _say_warnings(warnings: list[dict[str, Any]]) -> None:
-    for warning in warnings:
-        say(f"{warning['code']}: {warning['message']}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from .errors import (
     BadSource,
     EvalHubError,
     EvaluationFailed,
+    NoEvaluation,
     NotFound,
     TimedOut,
     Unavailable,
@@ -26,10 +29,20 @@ from .hub import Hub
 from .metadata import gather_metadata
 from .output import check_format, format_rows
 from .progress import Table, progress
-from .runs import ON_THE_WAY, Run, refresh_states, run_id_in, wait_for
-from .statuses import DONE, LATE, NOT_EVALUATED, REFUSED, worst_of
+from .runs import (
+    ON_THE_WAY,
+    Run,
+    Submission,
+    is_stopped,
+    no_evaluation,
+    refresh_states,
+    run_id_in,
+    wait_for,
+)
+from .statuses import DONE, NOT_EVALUATED, REFUSED, status_of, worst_of
 
 _JUDGED = "Judged@10"
+_SLUG = re.compile(r"[A-Za-z0-9._-]+")
 _NOT_EVALUATED = ("failed", "cancelled")
 # The means of more runs are read from the leaderboard, in a few requests.
 _MAX_SINGLE_READS = 3
@@ -109,7 +122,7 @@ def submit(args: argparse.Namespace) -> int:
         collection = hub.collection(args.collection)
         options = submit_options(args)
         if args.follow:
-            for name in ("tag", "known", "dry_run", "system"):
+            for name in ("tag", "known", "dry_run", "system", "drop_identical"):
                 if getattr(args, name):
                     raise WrongOption(
                         f"--follow submits files as they appear; leave --{name.replace('_', '-')} "
@@ -118,11 +131,14 @@ def submit(args: argparse.Namespace) -> int:
             return _follow(args, hub, collection, options)
 
         files = files_of(args.files)
-        for name in ("tag", "known", "label", "system"):
+        for name in ("tag", "known", "label", "system", "drop_identical"):
             if getattr(args, name) and len(files) > 1:
-                raise WrongOption(f"--{name} is of one run, and these are {len(files)} files")
+                raise WrongOption(
+                    f"--{name.replace('_', '-')} is of one run, and these are {len(files)} files"
+                )
 
         single = {"tag": args.tag, "known": args.known, "system": args.system, "label": args.label}
+        single["drop_identical"] = args.drop_identical
         if args.dry_run:
             if len(files) > 1:
                 check_files(files)
@@ -153,9 +169,9 @@ def wait_and_report(
     if waits:
         try:
             wait_for(hub, runs, args.timeout)
-        except TimedOut as error:
+        except (TimedOut, NoEvaluation) as error:
             say(f"evh: {error}")
-            late = LATE
+            late = status_of(error)
 
     if waits and not late:
         _label(args, hub, runs)
@@ -216,8 +232,10 @@ def _report(
         rows.append({**row, "id": run.id, "page": run.page})
 
     show(args, rows, hub)
-    if runs and not getattr(args, "team", None) and not args.quiet:
-        say(f"Submitted for team {', '.join(sorted({run.raw['team'] for run in runs}))}.")
+    say_teams(args, runs)
+    for run in runs:
+        if run.state in _NOT_EVALUATED and means:
+            say(f"evh: {EvaluationFailed(run)}")
 
     for path, error in errors.items():
         text = str(error)
@@ -238,6 +256,13 @@ def _report(
     return NOT_EVALUATED if any(run.state in _NOT_EVALUATED for run in runs) else DONE
 
 
+def say_teams(args: argparse.Namespace, submissions: Sequence[Submission]) -> None:
+    """Say to which team the server gave runs or session sets, where no option names it."""
+    if submissions and not args.team and not args.quiet:
+        teams = sorted({submission.raw["team"] for submission in submissions})
+        say(f"Submitted for team {', '.join(teams)}.")
+
+
 def _summaries(hub: Hub, runs: list[Run]) -> dict[str, dict[str, Any]]:
     """Return the means of evaluated runs by id, with their coverage.
 
@@ -255,14 +280,34 @@ def _summaries(hub: Hub, runs: list[Run]) -> dict[str, dict[str, Any]]:
 
         return summaries
 
+    cautions: dict[str, None] = {}
     for run in evaluated:
         run_means: Means = run.means()
+        cautions |= dict.fromkeys(_cautions_of(run_means))
         if run_means.coverage["answered"] < run_means.coverage["judged"]:
             say(str(run.coverage(*run_means)).partition("\n")[0])
         judged = run.means(_JUDGED)[_JUDGED]
+        if judged == 0:
+            say(
+                f"{run.tag}: nothing is judged of its first 10 documents of any topic, so that its "
+                "values measure nothing; are its ids those of the judgements?"
+            )
         summaries[run.id] = _summary(dict(run_means), run_means.coverage, judged)
 
+    for caution in cautions:
+        say(caution)
     return summaries
+
+
+def _cautions_of(answer: Any) -> list[str]:
+    """Return the cautions of an answer; older servers send none."""
+    cautions = answer.raw.get("cautions", [])
+    return [f"{caution['code']}: {caution['message']}" for caution in cautions]
+
+
+def _say_cautions(answer: Any) -> None:
+    for caution in _cautions_of(answer):
+        say(caution)
 
 
 def _summary(
@@ -291,16 +336,17 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, options: dict[s
                 batch = collection.submit_all([path], **options, journal=args.journal, timeout=0.0)
             except BadSource as error:
                 row = {"tag": str(path), "state": "refused", "id": "", "error": str(error)}
+                submitted_runs: list[Run] = []
             else:
                 # The quota is used up, or the server is away: no other file would be taken either.
                 for reason in batch.unsent.values():
                     raise reason
 
-                (row,) = batch.rows()
+                (row,), submitted_runs = batch.rows(), list(batch.runs)
                 if args.wait and args.label:
                     try:
                         wait_for(hub, batch.runs, args.timeout)
-                    except TimedOut as error:
+                    except (TimedOut, NoEvaluation) as error:
                         # The label stays where it is, and the next file is waited for.
                         say(f"evh: {error}")
                         batch.runs.clear()
@@ -310,21 +356,40 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, options: dict[s
 
             sys.stdout.write(f"{row['state']}\t{row['tag']}\t{row['id'] or row['error']}\n")
             sys.stdout.flush()
+            say_teams(args, submitted_runs)
 
         time.sleep(_INTERVAL)
+
+
+def names_of(args: argparse.Namespace, hub: Hub, *, single: bool = False) -> tuple[str, list[str]]:
+    """Return the collection and the names of runs of a command: [COLLECTION] RUN...
+
+    The first of several names is the collection, unless -c or the configuration name it, or it can
+    only be a run. A command with a `single` run takes two names whatever is configured.
+    """
+    names: list[str] = args.runs
+    slug = args.collection
+    is_known = bool(slug or (hub.config.collection and not single))
+    if not is_known and len(names) > 1 and _SLUG.fullmatch(names[0]) and not run_id_in(names[0]):
+        slug, *names = names
+
+    if single and len(names) != 1:
+        raise WrongOption(f"one run is named after its collection, not {' '.join(args.runs)}")
+    return slug, names
 
 
 def _runs_of(args: argparse.Namespace, hub: Hub) -> list[Run]:
     """Return the named runs, or all of a collection; a single name may be that of a collection."""
     filters = {"team": args.team} if args.team else {}
-    if not args.runs:
-        slug = args.collection or hub.config.collection
+    slug, names = names_of(args, hub)
+    if not names:
+        slug = slug or hub.config.collection
         if not slug:
             raise WrongOption("name runs, or a collection")
         return hub.collection(slug).runs(**filters)
 
-    name = args.runs[0]
-    if len(args.runs) == 1 and not args.collection and not run_id_in(name) and "/" not in name:
+    name = names[0]
+    if len(names) == 1 and not slug and not run_id_in(name) and "/" not in name:
         if hub.config.collection:
             try:
                 return [hub.run(name)]
@@ -332,7 +397,7 @@ def _runs_of(args: argparse.Namespace, hub: Hub) -> list[Run]:
                 pass
         return hub.collection(name).runs(**filters)
 
-    return [hub.run(name, args.collection) for name in args.runs]
+    return [hub.run(name, slug) for name in names]
 
 
 def status(args: argparse.Namespace) -> int:
@@ -345,7 +410,7 @@ def watch(args: argparse.Namespace) -> int:
     """Show states until no run is on its way: a table on a terminal, otherwise lines."""
     with hub_of(args) as hub:
         runs, table = _runs_of(args, hub), Table()
-        deadline = time.monotonic() + args.timeout
+        start = time.monotonic()
         while True:
             counts: dict[str, int] = {}
             for run in runs:
@@ -364,7 +429,10 @@ def watch(args: argparse.Namespace) -> int:
                 show(args, [row for run in runs for row in run.rows()], hub)
                 return NOT_EVALUATED if any(run.state in _NOT_EVALUATED for run in runs) else DONE
 
-            if time.monotonic() >= deadline:
+            waited = time.monotonic() - start
+            if all(is_stopped(run, waited) for run in waiting):
+                raise no_evaluation(waiting)
+            if waited >= args.timeout:
                 raise TimedOut(waiting, args.timeout)
 
             time.sleep(_INTERVAL)
@@ -373,7 +441,8 @@ def watch(args: argparse.Namespace) -> int:
 
 def wait(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
-        runs = [hub.run(name, args.collection) for name in args.runs]
+        slug, names = names_of(args, hub)
+        runs = [hub.run(name, slug) for name in names]
         wait_for(hub, runs, args.timeout)
 
         for run in runs:
@@ -385,7 +454,9 @@ def wait(args: argparse.Namespace) -> int:
 
 def values(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
-        run_values = hub.run(args.run, args.collection).values(*args.measure)
+        slug, (name,) = names_of(args, hub, single=True)
+        run_values = hub.run(name, slug).values(*args.measure)
+        _say_cautions(run_values)
         rows = run_values.rows() if args.per_topic else Means(run_values.raw).rows()
         show(args, rows, hub)
     return DONE
@@ -404,6 +475,7 @@ def leaderboard(args: argparse.Namespace) -> int:
         collection = hub.collection(args.collection)
         board = collection.leaderboard(*args.measure, rows=args.limit, **parameters)
         show(args, board.rows(), hub)
+        _say_cautions(board)
         if board.provisional:
             say("Some runs are still to be evaluated; ranks may change.")
 

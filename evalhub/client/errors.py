@@ -9,13 +9,17 @@ EvalHubError
 ├── Unavailable         no connection, or a server that answered with an error until the last try
 ├── EvaluationFailed    a run whose evaluation failed: `.run`, with code and reason
 ├── TimedOut            waiting ended before `.run` was evaluated, or one of `.runs`; these go on
+├── NoEvaluation        nothing evaluates `.runs` now: no judgements are active, no worker is alive
 ├── BadSignature        a webhook that was not signed with this secret, or not just now
 └── BadSource, BadConfig, BadRule, Ambiguous   what was given cannot be used; nothing was sent
+
+UploadWarning           a warning of Python: what the server says about a file that it has taken, and
+                        what the client has done to a file before it was sent
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from typing import Any
@@ -84,6 +88,28 @@ class TimedOut(EvalHubError):
             message or f"not evaluated after {seconds:g} s: {names}{more}; the evaluation goes on"
         )
         self.runs, self.run = runs, runs[0] if runs else None
+
+
+class NoEvaluation(EvalHubError):
+    """Nothing evaluates `runs` now, so that nobody waits for them; `code` says why.
+
+    They are stored, and evaluated as soon as the cause is gone.
+    """
+
+    def __init__(self, runs: Sequence[Any], code: str, reason: str) -> None:
+        tags = list(dict.fromkeys(run.tag for run in runs))
+        names = ", ".join(tags[:MAX_LISTED])
+        more = f" and {len(tags) - MAX_LISTED} more" if len(tags) > MAX_LISTED else ""
+        verb = "is" if len(tags) == 1 else "are"
+        super().__init__(f"{names}{more} {verb} not evaluated now: {code}: {reason}")
+        self.runs, self.run, self.code = runs, runs[0], code
+
+
+class UploadWarning(UserWarning):
+    """Something about a file that was taken, such as topics that nobody judged.
+
+    It is a warning of Python: `warnings.filterwarnings("ignore", category=UploadWarning)`.
+    """
 
 
 class Refused(EvalHubError):

@@ -83,7 +83,10 @@ def evaluate_gate(
     """
     candidate = run if isinstance(run, Run) else collection.run(run)
     if baseline is None and any(rule.kind != AT_LEAST for rule in question.rules):
-        raise BadRule("every rule but at-least needs a baseline; name one, such as label:main")
+        raise BadRule(
+            "every rule but at-least needs a baseline, such as a label or the run before: evh gate "
+            f"{collection.slug} {candidate.tag} --baseline label:main, or --baseline previous"
+        )
 
     reference, notes = None, []
     try:

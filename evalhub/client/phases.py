@@ -15,6 +15,7 @@ from .metadata import Metadata, metadata_of
 from .runs import Run, run_id_in
 from .sending import Call, Connection, parameters_of
 from .sources import read_source
+from .upload_warnings import warn, warn_of_report
 
 _PHASE_FIELDS = (
     "phase", "name", "kind", "collection", "state", "opens_at", "closes_at", "late_closes_at", "zone"
@@ -271,6 +272,8 @@ class Phase:
             return Entry(self._hub.send(call).json())
 
         file = read_source(source, tag)
+        if file.note:
+            warn(file.note)
         fields |= {"tag": file.tag, "metadata": metadata_of(metadata), "dry_run": dry_run or None}
 
         form = {
@@ -279,6 +282,7 @@ class Phase:
         }
         call = Call("POST", path, fields=parameters_of(form), files={"file": file}, key=key)
         body = self._hub.send(call).json()
+        warn_of_report(file.name, body)
 
         return Check(body) if dry_run else Entry(body)
 

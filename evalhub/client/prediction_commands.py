@@ -19,10 +19,8 @@ def submit(args: argparse.Namespace) -> int:
         with commands.hub_of(args) as hub:
             return _submit_predictions(args, hub, commands.submit_options(args))
 
-    if args.collections or args.drop_identical:
-        raise WrongOption(
-            "--collections and --drop-identical are for predictions, with --from mteb or --from st"
-        )
+    if args.collections:
+        raise WrongOption("--collections is for predictions, with --from mteb")
 
     if not args.files:
         raise WrongOption("name the files or folders to submit: evh submit C FILE...")

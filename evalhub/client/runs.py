@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from .answers import RETRIEVED, Answer, Coverage, Curves, Listed, Means, Values
 from .display import Chart
-from .errors import Ambiguous, EvaluationFailed, NotFound, TimedOut, seconds_of
+from .errors import Ambiguous, EvaluationFailed, NoEvaluation, NotFound, TimedOut, seconds_of
 from .sending import Call, Connection
 from .sources import read_as_it_is
 
@@ -21,8 +21,11 @@ ON_THE_WAY = ("queued", "evaluating")
 _FIRST_PAUSE, _MAX_PAUSE, _GROWTH = 0.05, 5.0, 1.5
 # Runs that one request asks for.
 _IDS_PER_REQUEST = 200
-# Seconds until a missing worker is reported.
-_WARN_AFTER = 10.0
+# Seconds until it is said what is waited for, and between two times that it is said.
+_SAY_AFTER, _SAY_EVERY = 10.0, 60.0
+# Seconds for which a worker may be missing, as where the service starts again.
+_WORKER_AWAY = 10.0
+_NO_QRELS, _NO_WORKER = "no_active_qrels", "no_worker_alive"
 _log = logging.getLogger("evalhub_client")
 
 # The class of the method's own object: `Run.wait` returns a Run.
@@ -235,29 +238,25 @@ def refresh_states(hub: Connection, submissions: Sequence[Submission]) -> float:
 
 
 def wait_for(hub: Connection, runs: Sequence[Submission], timeout: float) -> None:
-    """Read the states of runs until none is on its way; raise TimedOut with those that still are.
+    """Read the states of runs until none is on its way.
 
-    The first pauses are short, as most evaluations take a fraction of a second; later ones are as
-    long as the server says.
+    Raise TimedOut with those that still are, and NoEvaluation where nothing evaluates them: without
+    active judgements at once, without a worker after some seconds. The first pauses are short, as
+    most evaluations take a fraction of a second; later ones are as long as the server says. Once a
+    minute it is logged what is waited for.
     """
-    start, pause, warned = time.monotonic(), _FIRST_PAUSE, False
+    start, pause, say_after = time.monotonic(), _FIRST_PAUSE, _SAY_AFTER
     waiting = [run for run in runs if run.state in ON_THE_WAY]
+    stopped: list[Submission] = []
     while waiting:
         hint = refresh_states(hub, waiting)
-        waiting = [run for run in waiting if run.state in ON_THE_WAY]
         waited = time.monotonic() - start
-
-        without_worker = [
-            run
-            for run in waiting
-            if (run.raw["status"]["queue"] or {}).get("waits_for") == "no_worker_alive"
-        ]
-        if without_worker and waited > _WARN_AFTER and not warned:
-            _log.warning(
-                "no worker is alive to evaluate %s; tell the operator. Still waiting.",
-                without_worker[0].tag,
-            )
-            warned = True
+        waiting = [run for run in waiting if run.state in ON_THE_WAY]
+        stopped += [run for run in waiting if is_stopped(run, waited)]
+        waiting = [run for run in waiting if run not in stopped]
+        if waiting and waited >= say_after:
+            say_after = waited + _SAY_EVERY
+            _log.warning("waiting for %s (%.0f s)", _describe(waiting), waited)
 
         # The server's least hint is one second: the run may be evaluated much earlier.
         delay = hint if hint > 1 else pause
@@ -266,6 +265,46 @@ def wait_for(hub: Connection, runs: Sequence[Submission], timeout: float) -> Non
             raise TimedOut(waiting, timeout)
         if waiting:
             time.sleep(delay)
+
+    if stopped:
+        raise no_evaluation(stopped)
+
+
+def is_stopped(run: Submission, waited: float) -> bool:
+    """Return whether nothing evaluates a run that is on its way, after waiting for some seconds."""
+    status = run.raw["status"]
+    if run.state != "queued":
+        return False
+    if status["code"] == _NO_QRELS:
+        return True
+    return (status["queue"] or {}).get("waits_for") == _NO_WORKER and waited >= _WORKER_AWAY
+
+
+def no_evaluation(runs: Sequence[Submission]) -> NoEvaluation:
+    """Return the error for runs that nothing evaluates, with the server's reason."""
+    status = runs[0].raw["status"]
+    if status["code"] == _NO_QRELS:
+        reason = f"{status['reason']}; runs are evaluated once it has some"
+        return NoEvaluation(runs, _NO_QRELS, reason)
+
+    reason = "no worker is alive; tell the operator. Runs stay in the queue"
+    return NoEvaluation(runs, _NO_WORKER, reason)
+
+
+def _describe(waiting: Sequence[Submission]) -> str:
+    """Say in which state the first of some runs is, and how many others are waited for."""
+    first = waiting[0]
+    queue = first.raw["status"]["queue"] or {}
+    state = f"{first.tag}: {first.state}"
+    if queue.get("position"):
+        state += f", number {queue['position']:,} in the queue"
+    if queue.get("waits_for") == "retry":
+        state += ", to be tried again"
+    if queue.get("waits_for") == _NO_WORKER:
+        state += ", no worker is alive"
+
+    others = len(waiting) - 1
+    return f"{state}; and {others:,} more" if others else state
 
 
 def find_run(hub: Connection, collection: str, name: str, team: str | None = None) -> Run:

@@ -12,6 +12,7 @@ from .metadata import Metadata, metadata_of
 from .runs import Submission, run_id_in
 from .sending import Call, Connection
 from .sources import read_file
+from .upload_warnings import warn_of_report
 
 
 class SessionSet(Submission):
@@ -85,7 +86,7 @@ class Sessions:
         `source` is a path, bytes or a file. `format` is recognised; `judged_by` is topic, session,
         query or own.
         """
-        values = metadata_of(metadata)
+        file, values = read_file(source), metadata_of(metadata)
         fields = {
             "tag": tag,
             "team": team or self._hub.config.team,
@@ -100,11 +101,12 @@ class Sessions:
             "POST",
             self.path,
             fields={name: str(value) for name, value in fields.items() if value},
-            files={"file": read_file(source)},
+            files={"file": file},
             key=key or uuid.uuid4().hex,
         )
 
         body = self._hub.send(call).json()
+        warn_of_report(file.name, body)
         return Check(body) if dry_run else SessionSet(self._hub, body)
 
     def all(self, **filters: Any) -> list[SessionSet]:

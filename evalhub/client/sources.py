@@ -10,27 +10,37 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import json
 import math
 import os
 import re
+import shutil
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
+from .converting import (
+    JSON,
+    MSMARCO,
+    TRIPLES,
+    QrelsConverter,
+    RunConverter,
+    form_of_run,
+    is_foreign_qrels,
+    looks_like_qrels,
+)
 from .errors import BadSource
 
 # Tags that programs write into every run, in lower case: they name no run.
 GENERIC = frozenset(
     ("pyterrier", "anserini", "pyserini", "faiss", "run", "test", "standard", "q0", "0", "ranx")
 )
-# Files of ranx; only the second kind is read with ranx itself.
-_RANX = (".json", ".lz4", ".parquet")
-_ENDINGS = (".gz", ".zst", ".run", ".res", ".txt", ".trec", *_RANX)
+# Files of ranx, which are read with ranx or pandas.
+_RANX = (".lz4", ".parquet")
+_ENDINGS = (".gz", ".zst", ".run", ".res", ".txt", ".trec", ".tsv", ".json", ".jsonl", *_RANX)
 _GZIP = b"\x1f\x8b"
 # A file begins with a frame of content, or as files of pzstd with a skippable one.
 _ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes((first,)) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)))
@@ -50,7 +60,8 @@ class Source:
     `tag` names the run: the tag of its user, the one in the file, or the name of the file if that tag
     is a generic one. `sha256` is that of the decompressed bytes, "" if unknown. `identical` has the
     topics that retrieve a document with the id of the topic, but not for a run that came as a file;
-    `dropped` says whether these documents were left out.
+    `dropped` says whether these documents were left out. `note` says what was recognised and done
+    where the file was converted.
     """
 
     name: str
@@ -59,6 +70,7 @@ class Source:
     sha256: str
     identical: tuple[str, ...] = ()
     dropped: bool = False
+    note: str = ""
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -97,22 +109,138 @@ def read_source(run: Any, tag: str | None = None, *, drop_identical: bool = Fals
         else:
             run = path
 
-    is_file = isinstance(run, bytes | bytearray | memoryview | Path) or hasattr(run, "read")
-    if is_file and drop_identical:
-        raise BadSource(
-            "drop_identical is for results that are a dictionary, a table or rows, not for a run "
-            "file"
-        )
-
     if isinstance(run, Path):
         with run.open("rb") as file:
-            return _copy(file, run.name, tag)
+            return _read_run(file, str(run), tag, drop_identical)
 
-    if is_file:
+    if isinstance(run, bytes | bytearray | memoryview) or hasattr(run, "read"):
         body = run if hasattr(run, "read") else io.BytesIO(run)
-        return _copy(body, Path(str(getattr(run, "name", "run"))).name, tag)
+        return _read_run(body, str(getattr(run, "name", "run")), tag, drop_identical)
 
     return _write_results(run, tag, ranx_name, drop_identical)
+
+
+def _read_run(file: IO[bytes], name: str, tag: str | None, drop_identical: bool) -> Source:
+    """Return the run in an open file, converted if it has another form than six columns."""
+    short_name = Path(name).name
+    file, start = _start_of(file)
+    form = form_of_run(start)
+    if looks_like_qrels(start):
+        raise BadSource(
+            f"{name} looks like judgements, not like a run; upload it with evh qrels upload "
+            f"COLLECTION {name}. If these are scores of a run: {_convert_triples(name)}"
+        )
+    if form == TRIPLES:
+        raise BadSource(
+            f"{name} has three columns, and its third does not begin with rank 1; if it is a "
+            f"score: {_convert_triples(name)}"
+        )
+
+    if form in (JSON, MSMARCO):
+        converter = RunConverter(
+            name, form, tag or tag_of_name(short_name), True, drop_identical=drop_identical
+        )
+        source = _copy_converted(converter, file, short_name)
+        identical = tuple(converter.identical)
+        return replace(source, identical=identical, dropped=drop_identical)
+
+    if drop_identical:
+        raise BadSource(
+            "drop_identical is for results that are a dictionary, a table, rows or a JSON file, "
+            "not for a run file"
+        )
+    return _copy(file, short_name, tag)
+
+
+def _convert_triples(name: str) -> str:
+    """Return the line that converts a run of three columns."""
+    return f"evh convert run {name} --from triples --to {tag_of_name(Path(name).name)}.run"
+
+
+def read_qrels(file: Any, scale: int | None = None) -> Source:
+    """Return the file of judgements, converted if it has another form than TREC's four columns.
+
+    `file` is a path, bytes or an open file; `scale` multiplies every level. Raise BadSource for
+    anything else, and for a level that is not a whole number then.
+    """
+    name = str(file) if isinstance(file, str | os.PathLike) else getattr(file, "name", "qrels")
+    with _opened(file) as body:
+        body, start = _start_of(body)
+        if scale is None and not is_foreign_qrels(start):
+            return _copy(body, Path(str(name)).name, None)
+
+        is_json = form_of_run(start) == JSON
+        converter = QrelsConverter(str(name), scale, is_json)
+        return _copy_converted(converter, body, Path(str(name)).name)
+
+
+def convert(converter: RunConverter | QrelsConverter, file: Path) -> Iterator[str]:
+    """Yield the lines of a file, which may be compressed with gzip, as `converter` makes them."""
+    with file.open("rb") as body:
+        yield from _lines_in(converter, body)
+
+
+def _lines_in(converter: RunConverter | QrelsConverter, file: IO[bytes]) -> Iterator[str]:
+    is_gzip = file.read(len(_GZIP)) == _GZIP
+    file.seek(0)
+    try:
+        yield from converter.lines(
+            cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_gzip else file
+        )
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadSource(f"{converter.name} is not a whole gzip file: {error}") from error
+
+
+def _copy_converted(converter: RunConverter | QrelsConverter, file: IO[bytes], name: str) -> Source:
+    tag = getattr(converter, "tag", None)
+    lines = io.BufferedReader(_Lines(_lines_in(converter, file)), _CHUNK)
+    source = _copy(lines, name, tag)
+    return replace(source, note=converter.note())
+
+
+class _Lines(io.RawIOBase):
+    """Lines of text as a file of bytes."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines, self._rest = lines, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            line = next(self._lines, None)
+            if line is None:
+                return 0
+            self._rest = line.encode()
+
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+
+def _start_of(file: IO[bytes]) -> tuple[IO[bytes], bytes]:
+    """Return a file at its beginning that can be read again, and its first bytes, decompressed."""
+    seekable = getattr(file, "seekable", None)
+    if seekable is None or not seekable() or file.tell():
+        # What is left of a pipe, or of a file that was read in part.
+        copy = cast(IO[bytes], tempfile.TemporaryFile(prefix="evh-"))  # noqa: SIM115
+        shutil.copyfileobj(file, copy, _CHUNK)
+        copy.seek(0)
+        file = copy
+
+    start = file.read(_MIN_COMPRESSED)
+    file.seek(0)
+    if start.startswith(_ZSTD):
+        return file, b""
+    if start.startswith(_GZIP):
+        # A damaged file is refused when it is read completely.
+        start = b""
+        with suppress(OSError, EOFError, zlib.error):
+            start = gzip.GzipFile(fileobj=file).read(_MIN_COMPRESSED)
+        file.seek(0)
+
+    return file, start
 
 
 def _write_results(
@@ -145,12 +273,6 @@ def _write_results(
 
 def _read_ranx(path: Path) -> Any:
     """Return the run in a file that ranx has written; one in Parquet is a table of pandas."""
-    if path.suffix.lower() == ".json":
-        try:
-            return json.loads(path.read_bytes())
-        except ValueError as error:
-            raise BadSource(f"{path} is not the JSON of a run: {error}") from error
-
     library = "pandas" if path.suffix.lower() == ".parquet" else "ranx"
     try:
         if library == "pandas":
@@ -177,21 +299,26 @@ def read_file(file: Any) -> Source:
 
     Raise BadSource for anything else.
     """
-    is_path = isinstance(file, str | os.PathLike)
-    if not is_path and not isinstance(file, bytes | bytearray | memoryview):
-        if not hasattr(file, "read"):
-            raise BadSource(
-                f"a {type(file).__name__} is not a file; give a path, bytes or an open file"
-            )
-        return read_source(file)
+    with _opened(file) as body:
+        return _copy(body, Path(str(getattr(body, "name", "run"))).name, None)
 
-    if not is_path:
-        return read_source(file)
-    if not Path(file).is_file():
-        raise BadSource(f"{file}: there is no such file")
 
-    with Path(file).open("rb") as opened:
-        return read_source(opened)
+@contextmanager
+def _opened(file: Any) -> Iterator[IO[bytes]]:
+    """Open a path, bytes or an open file; raise BadSource for anything else."""
+    if isinstance(file, str | os.PathLike):
+        if not Path(file).is_file():
+            raise BadSource(f"{file}: there is no such file")
+        with Path(file).open("rb") as opened:
+            yield opened
+    elif isinstance(file, bytes | bytearray | memoryview):
+        yield io.BytesIO(file)
+    elif hasattr(file, "read"):
+        yield file
+    else:
+        raise BadSource(
+            f"a {type(file).__name__} is not a file; give a path, bytes or an open file"
+        )
 
 
 def read_as_it_is(file: Any, name: str | None = None) -> Source:
@@ -293,14 +420,15 @@ def tag_of_file(path: Path) -> str:
 def is_run(path: Path) -> bool:
     """Return whether a file may be a run, by its first line that is not a comment.
 
-    Such a line has five columns or more, with a rank or a score in its place. The server checks the
-    other lines, and files that are compressed by zstandard.
+    Such a line has five columns or more, with a rank or a score in its place, or it is one of a
+    form that is converted. The server checks the other lines, and files that are compressed by
+    zstandard.
     """
     if path.suffix.lower() in _RANX:
         return True
 
     start = _read_start(path)
-    if start.startswith(_ZSTD):
+    if start.startswith(_ZSTD) or form_of_run(start) in (JSON, MSMARCO):
         return True
 
     for line in start.splitlines():
@@ -309,6 +437,11 @@ def is_run(path: Path) -> bool:
             return len(columns) >= 5 and any(_NUMBER.fullmatch(column) for column in columns[3:5])
 
     return False
+
+
+def form_of_file(path: Path) -> str:
+    """Return the form of a run in a file, as `form_of_run`; raise BadSource if it cannot be read."""
+    return form_of_run(_read_start(path))
 
 
 def _read_start(path: Path) -> bytes:

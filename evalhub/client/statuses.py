@@ -14,6 +14,7 @@ from .errors import (
     Conflict,
     EvalHubError,
     EvaluationFailed,
+    NoEvaluation,
     NotAllowed,
     NotAuthenticated,
     NotFound,
@@ -26,7 +27,8 @@ from .errors import (
 from .output import BadFormat
 
 DONE, FAILED, WRONG, UNKNOWN, MISSING, REFUSED, LIMITED, NOT_EVALUATED, LATE, CONFLICT = range(10)
-INTERRUPTED = 130
+# 10 and 11 are those of the gate.
+NOTHING_COMES, INTERRUPTED = 12, 130
 
 # The first class that an error is an instance of decides.
 _STATUSES: tuple[tuple[type[EvalHubError], int], ...] = (
@@ -44,6 +46,7 @@ _STATUSES: tuple[tuple[type[EvalHubError], int], ...] = (
     (QuotaExceeded, LIMITED),
     (EvaluationFailed, NOT_EVALUATED),
     (TimedOut, LATE),
+    (NoEvaluation, NOTHING_COMES),
     (Conflict, CONFLICT),
     (Throttled, FAILED),
     (Refused, WRONG),

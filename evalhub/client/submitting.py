@@ -13,6 +13,7 @@ from .errors import Conflict, NotAllowed, NotFound, QuotaExceeded
 from .runs import Run
 from .sending import Call
 from .sources import Source, read_file, read_source
+from .upload_warnings import warn, warn_of_report
 
 if TYPE_CHECKING:
     from .collection import Collection
@@ -45,7 +46,7 @@ def submit_run(
     """
     hub = collection._hub
     source = read_source(run, tag, drop_identical=drop_identical)
-    fields = _note_identical(collection, fields, source)
+    fields = _warn_of_source(collection, fields, source)
     files = {"file": source}
     if known is not None:
         files["known"] = read_file(known)
@@ -83,10 +84,14 @@ def submit_run(
             _log.warning("%s Waiting for it.", error)
             time.sleep(error.wait + _AFTER_MIDNIGHT)
         else:
+            answer = response.json()
+            # Whoever names a tag knows that it replaces the one in the file.
+            warn_of_report(source.name, answer, without=("tag_differs",) if tag else ())
+            warn_of_report("known documents", answer, field="known_warnings")
             if fields.get("dry_run"):
-                return Check(response.json())
+                return Check(answer)
 
-            submission = Run(hub, response.json())
+            submission = Run(hub, answer)
             submission.existed = response.status_code == _EXISTING
             return submission
 
@@ -115,13 +120,17 @@ def _form(tag: str | None, team: str | None, fields: dict[str, Any]) -> dict[str
     return form
 
 
-def _note_identical(
+def _warn_of_source(
     collection: Collection, fields: dict[str, Any], source: Source
 ) -> dict[str, Any]:
     """Return the fields with the number of dropped documents that had the id of their topic.
 
-    Warn of such documents that were not dropped, and of relevant ones that were.
+    Warn of such documents that were not dropped, of relevant ones that were, and where the file was
+    converted.
     """
+    if source.note:
+        warn(source.note)
+
     if source.dropped:
         _warn_of_dropped(collection, source.identical)
         number = len(source.identical)
@@ -130,13 +139,11 @@ def _note_identical(
 
     if source.identical:
         number = len(source.identical)
-        _log.warning(
-            "%d %s the document of %s own id, such as %s: BEIR leaves these documents out of its "
-            "values, and so does submit(..., drop_identical=True)",
-            number,
-            "topic retrieves" if number == 1 else "topics retrieve",
-            "its" if number == 1 else "their",
-            source.identical[0],
+        topics, their = ("topic retrieves", "its") if number == 1 else ("topics retrieve", "their")
+        warn(
+            f"{source.name}: {number:,} {topics} the document of {their} own id, such as "
+            f"{source.identical[0]}: BEIR leaves these documents out of its values, and so does "
+            "submit(..., drop_identical=True), on the command line --drop-identical"
         )
 
     return fields
@@ -164,10 +171,8 @@ def _warn_of_dropped(collection: Collection, topics: tuple[str, ...]) -> None:
         if topic == document and topic in dropped and int(level) > 0
     }
     if relevant:
-        _log.warning(
-            "drop_identical left out %d relevant %s, such as that of topic %s: without them each "
-            "value is lower than what was retrieved deserves",
-            len(relevant),
-            "document" if len(relevant) == 1 else "documents",
-            min(relevant),
+        documents, them = ("document", "it") if len(relevant) == 1 else ("documents", "them")
+        warn(
+            f"drop_identical left out {len(relevant):,} relevant {documents}, such as that of topic "
+            f"{min(relevant)}: without {them} each value is lower than what was retrieved deserves"
         )

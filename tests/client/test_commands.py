@@ -87,6 +87,32 @@ def test_a_refusal_names_what_may_be_meant(evh: Any, arguments: tuple[str, ...],
     assert says in err
 
 
+def test_the_order_of_arguments(evh: Any, tmp_path: Path) -> None:
+    """Options may come anywhere, and another order is refused with the right line."""
+    run = tmp_path / "bm25.run"
+    run.write_text("1 Q0 a 1 1.0 bm25\n")
+
+    def server(request: httpx.Request) -> httpx.Response:
+        rows: list[Any] = []
+        check = {"tag": "t", "lines": 1, "topics": 1, "documents": 1, "warnings": {"counts": {}}}
+        body = check if request.method == "POST" else {"count": 0, "next": None, "results": rows}
+        return httpx.Response(200, json=body)
+
+    for line in (
+        ("submit", "c", "--dry-run", str(run)),
+        ("--quiet", "submit", "--tag", "t", "c", "--dry-run", str(run)),
+        ("-q", "submit", "c", str(run), "--tag", str(run), "--dry-run"),
+    ):
+        assert evh(server, *line)[0] == 0, line
+    for line in (("qrels", "c"), ("-q", "qrels", "list", "c"), ("topics", "c", "--format", "json")):
+        assert evh(server, *line)[0] == 0, line
+
+    status, out, err = evh(None, "qrels", "c", "upload", "my file", "--note", "x")
+    assert (status, out) == (2, "")
+    assert "evh qrels upload c 'my file' --note x" in err
+    assert evh(None, "values", "c", "a", "b")[0] == 2
+
+
 def test_a_collection_has_to_be_named_or_configured(evh: Any, tmp_path: Path) -> None:
     for command in ("leaderboard", "pull", "status"):
         status, out, err = evh(None, command)

@@ -190,21 +190,21 @@ def write_files(tmp_path: Path) -> None:
 
 def upload_judgements(evh: Any) -> None:
     """Versions of judgements, and a collection that is filled as it is made."""
-    evh("qrels upload --dry-run", "qrels", "told", "upload", "qrels", "--dry-run")
+    evh("qrels upload --dry-run", "qrels", "upload", "told", "qrels", "--dry-run")
     filled = ("--topics", "topics", "--qrels", "qrels")
     (row,) = evh("collections create", "collections", "create", "filled", *filled)
     assert (row["topics"], row["active_qrels"]) == (2, 1)
-    evh("qrels upload", "qrels", "told", "upload", "qrels", "--note", "first")
-    evh("qrels activate", "qrels", "told", "activate", "1")
+    evh("qrels upload", "qrels", "upload", "told", "qrels", "--note", "first")
+    evh("qrels activate", "qrels", "activate", "told", "1")
     assert [row["note"] for row in evh("qrels", "qrels", "told")] == ["first"]
 
 
 def read_sessions(evh: Any) -> None:
     """Session sets and their leaderboard."""
-    evh("sessions submit --dry-run", "sessions", "told", "submit", "log", "--dry-run")
-    evh("sessions submit", "sessions", "told", "submit", "log", "--tag", "log", "--wait")
+    evh("sessions submit --dry-run", "sessions", "submit", "told", "log", "--dry-run")
+    evh("sessions submit", "sessions", "submit", "told", "log", "--tag", "log", "--wait")
     evh("sessions", "sessions", "told")
-    evh("sessions values", "sessions", "told", "values", "log")
+    evh("sessions values", "sessions", "values", "told", "log")
     evh(
         "sessions values --per-session",
         "sessions",
@@ -215,7 +215,7 @@ def read_sessions(evh: Any) -> None:
         "--system",
         "A",
     )
-    evh("sessions leaderboard", "sessions", "told", "leaderboard", "-m", "nsDCG@3")
+    evh("sessions leaderboard", "sessions", "leaderboard", "told", "-m", "nsDCG@3")
 
 
 def label_gate_and_import(evh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,11 +283,11 @@ def explain(evh: Any, config: Config) -> None:
         "before": 0.9,
         "after": 1.2,
     }
-    topics = evh("topics difficulty", "topics", "told", "difficulty", "-m", "AP", "--sort", "topic")
+    topics = evh("topics difficulty", "topics", "difficulty", "told", "-m", "AP", "--sort", "topic")
     assert [(row["topic_id"], row["title"], row["best"]) for row in topics] == [
         ("1", "cats", 1.0), ("2", "dogs", 1.0), ("3", "", 1.0),
     ]  # fmt: skip
-    on_two = evh("topics show", "topics", "told", "show", "2", "-m", "AP")
+    on_two = evh("topics show", "topics", "show", "told", "2", "-m", "AP")
     assert [(row["rank"], row["value"]) for row in on_two] == [
         (1, 1.0),
         (1, 1.0),
@@ -347,9 +347,9 @@ def test_every_command_writes_what_its_schema_says(
     assert "told" in {row["slug"] for row in evh("collections", "collections")}
     assert evh("collections show", "collections", "show", "told")[0]["documents"] == 1000
     upload_judgements(evh)
-    evh("topics upload", "topics", "told", "upload", "topics")
-    assert evh("topics", "topics", "told", "list")[1] == {"topic_id": "2", "title": "dogs"}
-    uploaded = evh("documents upload", "documents", "told", "upload", "titles.tsv")
+    evh("topics upload", "topics", "upload", "told", "topics")
+    assert evh("topics", "topics", "list", "told")[1] == {"topic_id": "2", "title": "dogs"}
+    uploaded = evh("documents upload", "documents", "upload", "told", "titles.tsv")
     assert uploaded == [{"file": "titles.tsv", "documents": 1, "titled": 1}]
     dry = evh("submit --dry-run", "submit", "told", "runs", "--dry-run", status=5)
     assert [row["tag"] for row in dry if row["error"]] == [None]
@@ -396,9 +396,9 @@ def test_every_command_writes_what_its_schema_says(
     assert [one["tag"] for one in json.loads(Path("pulled/manifest.json").read_text())["runs"]] == [
         "bm25"
     ]
-    assert cli.run(["topics", "told", "upload", "pulled/topics.jsonl"]) == 0
+    assert cli.run(["topics", "upload", "told", "pulled/topics.jsonl"]) == 0
     capsys.readouterr()
-    assert cli.run(["qrels", "told", "pull"]) == 0
+    assert cli.run(["qrels", "pull", "told"]) == 0
     assert capsys.readouterr().out == QRELS
 
 

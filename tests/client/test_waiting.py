@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from evalhub.client import Hub, QuotaExceeded, metadata, progress
+from evalhub.client import Hub, QuotaExceeded, UploadWarning, metadata, progress
 from evalhub.client.metadata import command_line, gather_metadata
 from tests.client.conftest import Clock, problem, raw_run
 from tests.client.test_batches import FakeServer
@@ -308,3 +309,82 @@ def test_metadata_is_sent_with_the_run(
     assert evh(server, "submit", "c", str(path), "--meta", "k1")[0] == 2
     with pytest.raises(ValueError, match="'auto'"):
         hub_of(server).collection("c").submit(path, metadata="all")  # type: ignore[call-overload]
+
+
+def states_of(
+    status: dict[str, Any], created: dict[str, Any] | None = None
+) -> Callable[[httpx.Request], httpx.Response]:
+    """A server of one run: it is taken as `created`, and its state is `status` from then on."""
+
+    def server(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            return httpx.Response(202, json={**raw_run("bm25"), **(created or {})})
+        if "id" in request.url.params:
+            row = {**RUNS[0]["status"], **status, "id": RUNS[0]["id"]}
+            return httpx.Response(200, json={"runs": [row], "missing": []})
+        return httpx.Response(200, json={"count": 1, "next": None, "results": [raw_run("bm25")]})
+
+    return server
+
+
+NO_QRELS = {"code": "no_active_qrels", "reason": "the collection has no active judgements yet"}
+NO_WORKER = {"queue": {"position": 1, "seconds": 9.0, "waits_for": "no_worker_alive"}}
+
+
+@pytest.mark.parametrize("command", ["submit", "wait", "watch"])
+@pytest.mark.parametrize(("status", "says"), [(NO_QRELS, "no active judgements yet"), (NO_WORKER, "no worker")])  # fmt: skip
+def test_nobody_waits_for_what_does_not_come(
+    evh: Any, clock: Clock, tmp_path: Path, command: str, status: dict[str, Any], says: str
+) -> None:
+    (tmp_path / "bm25.run").write_text("1 Q0 a 1 1.0 bm25\n")
+    more = (str(tmp_path / "bm25.run"), "--wait") if command == "submit" else ("bm25",)
+    found, _, err = evh(states_of(status), command, "c", *more, "--timeout", "3600")
+    assert (found, says in err) == (12, True), err
+    # A worker may be away while the service starts again.
+    assert sum(clock.slept) <= (0 if status is NO_QRELS else 20)
+
+
+def test_what_is_waited_for_is_said_once_a_minute(evh: Any, clock: Clock) -> None:
+    queue = {"position": 3, "seconds": 9.0, "waits_for": "worker"}
+    found, _, err = evh(states_of({"queue": queue}), "wait", "c", "bm25", "--timeout", "200")
+    lines = [line for line in err.splitlines() if line.startswith("evh: waiting for")]
+    assert (found, len(lines)) == (8, 4)
+    assert all("bm25: queued, number 3 in the queue (" in line for line in lines)
+
+
+REPORT = {
+    "warnings": [
+        {"line": 0, "code": "no_topic_matches", "message": "none of the file's 2 topics", "count": 2,
+         "lines": []},
+        {"line": 2, "code": "extra_columns", "message": "columns are ignored", "count": 1200,
+         "lines": [2, 3, 4, 5]},
+        {"line": 1, "code": "tag_differs", "message": "replaced", "count": 1, "lines": [1]},
+    ],
+    "counts": {"no_topic_matches": 2, "extra_columns": 1200, "tag_differs": 1},
+}  # fmt: skip
+SAID = [
+    "no_topic_matches: none of the file's 2 topics",
+    "extra_columns: columns are ignored (lines 2, 3, 4 and 1,197 more)",
+]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_warnings_of_an_upload_are_said(evh: Any, tmp_path: Path, dry_run: bool) -> None:
+    (tmp_path / "bm25.run").write_text("1 Q0 a 1 1.0 bm25\n")
+    counts = {"lines": 1, "topics": 1, "documents": 1}
+    server = states_of({}, {"warnings": REPORT, **counts})
+    options = ("--tag", "bm25", *(["--dry-run"] if dry_run else []))
+    status, _, err = evh(server, "submit", "c", str(tmp_path / "bm25.run"), *options)
+    assert (status, err.splitlines()[:2]) == (0, [f"evh: bm25.run: {text}" for text in SAID])
+
+
+def test_warnings_are_those_of_python_and_can_be_filtered(hub_of: Callable[..., Hub]) -> None:
+    collection = hub_of(states_of({}, {"warnings": REPORT})).collection("c")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UploadWarning)
+        collection.submit({"1": {"a": 1.0}}, tag="x")
+        warnings.simplefilter("ignore", UploadWarning)
+        collection.submit({"1": {"a": 1.0}}, tag="x")
+    assert [str(entry.message) for entry in caught] == [f"x.run: {text}" for text in SAID]
+    # The place is the call of the user, not a line of the client.
+    assert {entry.filename for entry in caught} == {__file__}

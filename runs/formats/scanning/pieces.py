@@ -19,7 +19,16 @@ from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
 from runs.formats.scanning.ahead import THREADS, ahead
-from runs.formats.scanning.columns import LABEL, NUMBER, TOPIC, Columns, Layout, read_floats
+from runs.formats.scanning.columns import (
+    LABEL,
+    NUMBER,
+    QRELS,
+    RUN,
+    TOPIC,
+    Columns,
+    Layout,
+    read_floats,
+)
 from runs.formats.scanning.memory import keep_freed_memory
 from runs.formats.scanning.notes import (
     BAD_NUMBER,
@@ -46,6 +55,9 @@ _HEADER_LINES = 10_000
 _ROWS_AT_ONCE = 200_000
 _DECODED_AT_ONCE = 1024 * 1024
 _CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+# Commands of the client for files of another form, by the columns of what is read.
+_CONVERSIONS = {RUN.columns: "evh convert run", QRELS.columns: "evh convert qrels"}
+_NTCIR_LEVEL, _FRACTION = re.compile(rb"L\d+"), re.compile(rb"-?\d*\.\d+")
 # Problems of a line that has all of its columns.
 _LINE_PROBLEMS = CONTROL | LONG_LINE | LONG_ID
 # Held while judgements, or a run with interleaved topics, are read completely. That takes up to a
@@ -235,7 +247,7 @@ class PieceReader:
         notes = columns.notes
         is_short = notes & FEW != 0
         message = f"a line needs {self.layout.columns} columns separated by spaces or tabs"
-        self._add_explained(columns, is_short, "too_few_columns", message, _explain_few)
+        self._add_explained(columns, is_short, "too_few_columns", message, self._explain_few)
         bad_number = ~is_short & ~np.isfinite(columns.number)
         self.add_numbers(columns, np.flatnonzero(bad_number), number, code)
         valid: Flags = self.check_text(columns) & ~is_short & ~bad_number
@@ -265,6 +277,25 @@ class PieceReader:
 
         return valid
 
+    def _explain_few(self, line: bytes) -> str:
+        return self._conversion(line) or _explain_few(line)
+
+    def _conversion(self, line: bytes) -> str:
+        """Name the command that converts a file with such a line, or return ""."""
+        command, texts = _CONVERSIONS.get(self.layout.columns, ""), line.split()
+        is_run, what = self.layout.columns == RUN.columns, ""
+        if line.lstrip().startswith((b"{", b"[{")):
+            what = "JSON is converted by {}"
+        elif len(texts) == 3:
+            source = "MS MARCO" if is_run else "BEIR"
+            what = f"three columns, as of {source}, are converted by {{}}"
+        elif not is_run and len(texts) == 4 and _NTCIR_LEVEL.fullmatch(texts[3]):
+            what = "levels of NTCIR are converted by {}"
+        elif not is_run and len(texts) == 4 and _FRACTION.fullmatch(texts[3]):
+            what = "levels with decimals are made whole by {} --scale 10"
+
+        return f"; {what.format(f'{command} FILE')}" if command and what else ""
+
     def _add_explained(
         self,
         columns: Columns,
@@ -288,6 +319,7 @@ class PieceReader:
             quoted = text[:40].decode(errors="replace")
             header = text.lower() in (b"score", b"sim", b"relevance", b"rel", b"label")
             hint = "; this looks like a header line: remove it" if header else ""
+            hint = self._conversion(_line_at(columns, row)) or hint
             self.report.problem(int(columns.line[row]), code, f"{quoted!r} is not {number}{hint}")
 
         self.count_rest(code, len(rows))

@@ -32,7 +32,7 @@ from runs.services.storage.files import (
     storing,
     upload_limits,
 )
-from runs.services.storage.reports import report_as_json
+from runs.services.storage.reports import list_topics, report_as_json
 from runs.services.webhooks.events import qrels_activated
 
 # The judgements that were read last, by file and way of reading, the latest at the end. Judgements
@@ -87,11 +87,18 @@ def _read(
         )
 
     base = summary.judgements.recall_base
-    without_relevant = int(np.count_nonzero(base.sum_where(base.level > 0) == 0))
-    if without_relevant:
-        units = "queries" if keyed_by == Qrels.KeyedBy.QUERY else "topics"
-        message = f"{units} with nothing relevant: measures are 0 there for every run, or undefined"
-        summary.report.warning(0, NOTHING_RELEVANT, message, without_relevant)
+    without_relevant = np.flatnonzero(base.sum_where(base.level > 0) == 0)
+    if count := len(without_relevant):
+        topic_ids = summary.judgements.topic_ids
+        units = ("query", "queries") if keyed_by == Qrels.KeyedBy.QUERY else ("topic", "topics")
+        listed = list_topics([
+            topic_ids[topic].decode(errors="replace") for topic in without_relevant.tolist()
+        ])  # fmt: skip
+        message = (
+            f"{count:,} {units[count > 1]} with nothing relevant ({listed}): measures are 0 there "
+            "for every run, or undefined"
+        )
+        summary.report.warning(0, NOTHING_RELEVANT, message, count)
 
     return summary
 
