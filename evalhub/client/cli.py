@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -706,26 +706,27 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     arguments = _with_action(top, arguments)
     args, unknown = top.parse_known_args(arguments)
     if unknown and not any(text.startswith("-") for text in unknown):
-        # argparse ends an argument with several values at the first option.
-        args, unknown = top.parse_known_args(_options_last(arguments, unknown))
+        # argparse ends an argument with several values at the first option: join the values.
+        for line in _joined(arguments, unknown):
+            joined, rest = top.parse_known_args(line)
+            if not rest:
+                return joined
+
     if unknown:
         args.parser.refuse(unknown)
     return args
 
 
-def _options_last(arguments: list[str], late: list[str]) -> list[str]:
-    """Return the arguments with the late ones before the first option of the command."""
-    rest = list(arguments)
+def _joined(arguments: list[str], late: list[str]) -> Iterator[list[str]]:
+    """Yield the arguments with the late ones before each option, from the last one on."""
+    rest = arguments[::-1]
     for text in reversed(late):
-        rest.reverse()
         rest.remove(text)
-        rest.reverse()
+    rest.reverse()
 
-    command = _places(arguments)[0]
-    first = next(
-        (place for place in range(command, len(rest)) if rest[place].startswith("-")), len(rest)
-    )
-    return [*rest[:first], *late, *rest[first:]]
+    for place in range(len(rest) - 1, _places(arguments)[0], -1):
+        if rest[place].startswith("-"):
+            yield [*rest[:place], *late, *rest[place:]]
 
 
 def _places(arguments: list[str]) -> list[int]:

@@ -28,6 +28,7 @@ _NTCIR = re.compile(r"L\d{1,4}")
 _WHITE_SPACE = re.compile(r"\s")
 # The first key of an object, and the first character of its value.
 _FIRST_VALUE = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*(.)', re.DOTALL)
+_JSON_START = re.compile(rb'\s*(\{\s*(["}]|\Z)|\[\s*([{\]]|\Z))')
 _JSON_SPACE = re.compile(r"[ \t\r\n]*")
 _TOPICS = ("query-id", "query_id", "qid", "q_id", "topic", "topic_id", "query")
 _DOCUMENTS = ("corpus-id", "corpus_id", "docno", "doc_id", "docid", "document", "pid")
@@ -93,8 +94,7 @@ def looks_like_qrels(start: bytes) -> bool:
 
 
 def _is_json(start: bytes) -> bool:
-    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return text.startswith((b'{"', b"{ ", b"{\n", b"{\r", b"{}", b"[{", b"[\n", b"[ ", b"[\r"))
+    return _JSON_START.match(start.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
 def _lines_of(start: bytes) -> Iterator[list[str]]:

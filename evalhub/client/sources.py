@@ -414,7 +414,11 @@ def tag_of_file(path: Path) -> str:
     """Return the tag that a file gives its run; raise BadSource for a file that cannot be read."""
     if path.suffix.lower() in _RANX:
         return tag_of_name(path.name)
-    return _choose_tag(_first_tag(_read_start(path)), path.name)
+
+    start = _read_start(path)
+    return (
+        tag_of_name(path.name) if form_of_run(start) else _choose_tag(_first_tag(start), path.name)
+    )
 
 
 def is_run(path: Path) -> bool:

@@ -285,7 +285,7 @@ def test_predictions_of_libraries_are_submitted(evh: Any, tmp_path: Path) -> Non
         of_st,
         of_mteb[:-2],
         ("submit", "c"),
-        ("submit", "c", "f.run", "--drop-identical"),
+        ("submit", "c", "f.run", "--collections", "map.toml"),
     ):
         assert evh(server, *wrong)[0] == 2
     assert len(sent) == 2

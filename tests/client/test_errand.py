@@ -208,8 +208,8 @@ def read_sessions(evh: Any) -> None:
     evh(
         "sessions values --per-session",
         "sessions",
-        "told",
         "values",
+        "told",
         "log",
         "--per-session",
         "--system",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from beir.retrieval.evaluation import EvaluateRetrieval
 from beir.retrieval.search.dense import DenseRetrievalExactSearch
+from evalhub_client import UploadWarning
 
 K = [1, 3, 10]
 MEASURES = {"NDCG": "nDCG", "MAP": "AP", "Recall": "R", "P": "P"}
@@ -67,7 +68,7 @@ def test_without_identical_ids_the_numbers_are_those_of_beir(
     assert dropped.metadata == {"dropped_identical": len(QUERIES)}
     assert named(dropped.means) == theirs(results)
     own = f"{len(QUERIES)} topics retrieve the document of their own id"
-    with pytest.warns(evh.UploadWarning, match=own):
+    with pytest.warns(UploadWarning, match=own):
         kept = collection.submit(results, tag="kept").wait(60)
     assert named(kept.means) == theirs(results, ignore_identical_ids=False)
     assert kept.means("nDCG@10")["nDCG@10"] < dropped.means("nDCG@10")["nDCG@10"]

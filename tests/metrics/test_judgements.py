@@ -102,6 +102,8 @@ def test_topics_with_nothing_relevant_are_counted_and_cautioned_about(
     assert answer["counts"] == {"nothing_relevant": 2}
     answer = upload(api, "collections/small/qrels/", text).json()
     assert answer["warnings"]["counts"] == {"nothing_relevant": 2}
+    (warning,) = answer["warnings"]["warnings"]
+    assert warning["message"].startswith("2 topics with nothing relevant (4, 5): ")
     assert "5 (2 with nothing relevant)" in text_of(api.get("/collections/small/").content.decode())
 
     # What is not 0 there, or has no value, needs no caution.
@@ -118,4 +120,4 @@ def test_queries_of_sessions_with_nothing_relevant_are_counted(
     answer = upload(api, "collections/small/qrels/", text, keyed_by="query", activate="false")
     (warning,) = answer.json()["warnings"]["warnings"]
     assert (warning["code"], warning["count"]) == ("nothing_relevant", 1)
-    assert warning["message"].startswith("queries with nothing relevant")
+    assert warning["message"].startswith("1 query with nothing relevant (s1:2): ")
