@@ -137,7 +137,7 @@ def test_files_of_ranx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read_source(path)
     for text in ("{", '{"1": [3]}'):
         path.write_text(text)
-        with pytest.raises(BadSource, match="not JSON|a record has a topic"):
+        with pytest.raises(BadSource, match=r"not JSON|a record has a topic"):
             read_source(path)
     packed = tmp_path / "dense.lz4"
     packed.write_bytes(b"x")
