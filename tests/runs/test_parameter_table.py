@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from runs.errors import InvalidFile
 from runs.formats.parameter_table import read_table, write_table
-from runs.models import AuditEvent, Membership, Run, Team, User
+from runs.models import AuditEvent, Collection, Membership, Run, Team, User
 from tests.conftest import GOOD, client_of
 
 ADDRESS = "/api/v1/collections/small/parameters/csv/"
@@ -102,6 +102,18 @@ def test_all_runs_are_changed_in_one_transaction(api: APIClient) -> None:
     )
     assert upload(api, downloaded.replace("12", "12.0")).json()["changed"] == 0
     assert api.get(f"{ADDRESS}?filter=tag:two").content.decode().count("\r\n") == 2
+
+
+@pytest.mark.usefixtures("two")
+def test_a_download_has_the_runs_that_the_reader_sees(bob: User) -> None:
+    rows = "alice,one,1,BM25\r\nalice,two,1,BM25\r\n"
+    visitor = APIClient()
+    assert visitor.get(ADDRESS).content.decode() == f"team,tag,k1,model\r\n{rows}"
+    assert client_of(bob).get(ADDRESS).content.decode() == f"team,tag,k1,model\r\n{rows}"
+    assert visitor.get(f"{ADDRESS}?filter=tag:two").content.decode().count("\r\n") == 2
+
+    Collection.objects.update(visibility=Collection.Visibility.TEAM)
+    assert visitor.get(ADDRESS).status_code == 404
 
 
 @pytest.mark.usefixtures("two")

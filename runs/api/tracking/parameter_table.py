@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from metrics.services.boards.conditions import visible_board
 from metrics.services.boards.matching import matching_runs
 from runs.api.collections.collections import upload_fields
 from runs.api.tracking.edits import EditedRuns, edited_run
@@ -50,7 +51,7 @@ class ParameterTableSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 class ParameterTable(APIView):
-    """Parameters and costs of the runs that the caller may change, as CSV."""
+    """Parameters and costs as CSV: those of visible runs to read, of own ones to change."""
 
     scopes = {"POST": Scope.SUBMIT}
     problems = (403,)
@@ -62,13 +63,13 @@ class ParameterTable(APIView):
         responses={(200, "text/csv"): OpenApiTypes.STR},
         parameters=[
             OpenApiParameter(
-                "filter", description="those of them that a filter of the leaderboard selects"
+                "filter", description="the runs that a filter of the leaderboard selects"
             )
         ],
     )
     def get(self, request: Request, collection: str) -> HttpResponse:
         visible = visible_collection(request, collection)
-        runs = changeable_runs(request, visible, text_of(request.query_params).get("filter", ""))
+        runs = readable_runs(request, visible, text_of(request.query_params).get("filter", ""))
         disposition = f'attachment; filename="{visible.slug}-parameters.csv"'
         return HttpResponse(
             table_of(runs),
@@ -110,6 +111,14 @@ def content_of(file: Any) -> bytes:
     return content
 
 
+def readable_runs(request: Request, collection: Collection, filter_text: str) -> list[Run]:
+    """Return the runs that the reader sees and a filter selects, as on the page of parameters."""
+    note_filter(request, collection, filter_text)
+    visible = visible_board(collection, request.user).runs
+
+    return _rows(matching_runs(collection, filter_text, request.user, visible))
+
+
 def changeable_runs(
     request: Request, collection: Collection, filter_text: str, ids: list[UUID] | None = None
 ) -> list[Run]:
@@ -119,7 +128,11 @@ def changeable_runs(
     if ids is not None:
         own = own.filter(pk__in=ids)
 
-    runs = list(own.select_related("team").order_by("created_at", "pk")[: MAX_ROWS + 1])
+    return _rows(own)
+
+
+def _rows(selected: QuerySet[Run]) -> list[Run]:
+    runs = list(selected.select_related("team").order_by("created_at", "pk")[: MAX_ROWS + 1])
     if len(runs) > MAX_ROWS:
         message = f"more than {MAX_ROWS:,} runs; select fewer with filter"
         raise InvalidInput(message, code="too_many_runs", pointer="filter")
