@@ -32,6 +32,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   demo             create a simulated collection, print its leaderboard, serve it
   create_admin     create an administrator and a token
   create_user      create an ordinary user and a token
+  invite           make a link with which people create an account
   create_token     create a token for a user
   change_user      change a name, address, mark or password; delete_user and delete_collection delete
   migrate          bring the database up to date (serve does this automatically)

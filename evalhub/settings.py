@@ -125,6 +125,12 @@ EVALHUB_URL = env.str("EVALHUB_URL", default="").rstrip("/")
 EVALHUB_PUBLISHER = env.str("EVALHUB_PUBLISHER", default="")
 EVALHUB_MAIL_URL = env.str("EVALHUB_MAIL_URL", default="")
 DEFAULT_FROM_EMAIL = env.str("EVALHUB_MAIL_FROM", default="")
+EVALHUB_REGISTRATION = env.bool("EVALHUB_REGISTRATION", default=False)
+EVALHUB_REGISTRATION_DOMAINS = [
+    domain.strip().lower().lstrip("@")
+    for domain in env.list("EVALHUB_REGISTRATION_DOMAINS", default=[])
+    if domain.strip()
+]
 EVALHUB_WEBHOOKS = env.bool("EVALHUB_WEBHOOKS", default=False)
 EVALHUB_WEBHOOK_ALLOW = env.networks("EVALHUB_WEBHOOK_ALLOW")
 EVALHUB_WEBHOOK_PORTS = env.ports("EVALHUB_WEBHOOK_PORTS", default=(443, 8443))
@@ -138,6 +144,8 @@ EMAIL_HOST_PASSWORD = _MAIL.password
 EMAIL_USE_TLS = _MAIL.use_starttls
 EMAIL_USE_SSL = _MAIL.use_tls
 EMAIL_TIMEOUT = 15
+# Seconds that a link of a forgotten password works.
+PASSWORD_RESET_TIMEOUT = 2 * 3600
 
 if EVALHUB_SECRET_KEY and len(EVALHUB_SECRET_KEY) < 32:
     raise ImproperlyConfigured("EVALHUB_SECRET_KEY needs at least 32 characters")
@@ -149,6 +157,11 @@ if EVALHUB_REDIS_URL and not EVALHUB_REDIS_URL.startswith(("redis://", "rediss:/
     raise ImproperlyConfigured("EVALHUB_REDIS_URL must begin with redis://, rediss:// or unix://")
 if EVALHUB_URL and not EVALHUB_URL.startswith(("https://", "http://")):
     raise ImproperlyConfigured("EVALHUB_URL must begin with https:// or http://")
+if EVALHUB_REGISTRATION and not (EVALHUB_MAIL_URL and EVALHUB_URL):
+    raise ImproperlyConfigured(
+        "EVALHUB_REGISTRATION needs EVALHUB_MAIL_URL and EVALHUB_URL: a link in a mail confirms "
+        "each address"
+    )
 if EVALHUB_METRICS_TOKEN and len(EVALHUB_METRICS_TOKEN) < 16:
     raise ImproperlyConfigured("EVALHUB_METRICS_TOKEN needs at least 16 characters")
 if EVALHUB_LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):

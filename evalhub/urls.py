@@ -8,6 +8,8 @@ from evalhub import problems, schema
 from evalhub.example_collection import ExampleCollection
 from evalhub.operating.probes import PROBES
 from evalhub.version_view import VersionView
+from runs.services.accounts.invitation_links import mail_has_links
+from runs.services.accounts.registration import takes_registrations
 from runs.web.views import check_parameters, reads
 
 admin.site.site_header = admin.site.site_title = "EvalHub administration"
@@ -30,7 +32,12 @@ urlpatterns = [
         check_parameters(
             reads("next", fields=("next", "username", "password"))(
                 LoginView.as_view(
-                    template_name="evalhub/login.html", http_method_names=["get", "head", "post"]
+                    template_name="evalhub/login.html",
+                    http_method_names=["get", "head", "post"],
+                    extra_context={
+                        "sends_mail": mail_has_links,
+                        "takes_registrations": takes_registrations,
+                    },
                 )
             )
         ),

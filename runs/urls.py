@@ -5,7 +5,14 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from runs.pages.accounts.account import AccountPage
-from runs.pages.accounts.joining import first_account_page, join_page
+from runs.pages.accounts.inviting import InvitePage
+from runs.pages.accounts.joining import (
+    first_account_page,
+    forgotten_password_page,
+    join_page,
+    new_password_page,
+    register_page,
+)
 from runs.pages.accounts.teams import TeamPage, TeamsPage
 from runs.pages.accounts.tokens import TokensPage
 from runs.pages.collections.collections import NewCollectionPage
@@ -103,6 +110,10 @@ urlpatterns: list[URLPattern] = [
     ),
     path("first-account/", first_account_page, name="first-account-page"),
     path("join/", join_page, name="join-page"),
+    path("register/", register_page, name="register-page"),
+    path("forgotten-password/", forgotten_password_page, name="forgotten-password-page"),
+    path("new-password/", new_password_page, name="new-password-page"),
+    path("invite/", InvitePage.as_view(), name="invite-page"),
     path("teams/", TeamsPage.as_view(), name="teams-page"),
     path("teams/<slug:team>/", TeamPage.as_view(), name="team-page"),
     path("account/", AccountPage.as_view(), name="account-page"),

@@ -15,11 +15,12 @@ from runs.services.audit.trail import SYSTEM, record
 
 
 def create_account(
-    name: str, *, scopes: Iterable[str], administrator: bool = False
+    name: str, *, scopes: Iterable[str], email: str = "", administrator: bool = False
 ) -> tuple[str, str]:
-    """Create a user with a personal team. Return the password and a token with these scopes.
+    """Create a user with a personal team, who gets mail at the address.
 
-    Raise CommandError if the name is taken, or is not a user name.
+    Return the password and a token with these scopes. Raise CommandError if the name is taken, or
+    if it or the address is invalid.
     """
     if User.objects.filter(username=name).exists():
         raise CommandError(
@@ -31,10 +32,17 @@ def create_account(
     except ValidationError as error:
         raise CommandError(f"{name!r} cannot be a user name: {' '.join(error.messages)}") from error
 
+    try:
+        User._meta.get_field("email").clean(email, None)
+    except ValidationError as error:
+        raise CommandError(
+            f"{email!r} is not a mail address: {' '.join(error.messages)}"
+        ) from error
+
     password = secrets.token_urlsafe(12)
     create = User.objects.create_superuser if administrator else User.objects.create_user
     with transaction.atomic():
-        user = create(name, password=password)
+        user = create(name, email, password=password)
         record(SYSTEM, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": administrator})
         _, token = issue_token(user=user, name="first token", scopes=scopes)
 

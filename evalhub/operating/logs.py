@@ -19,6 +19,8 @@ _VALID_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
 _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
 # The secret of a share link, if its address is logged before the middleware removes it.
 _SHARE = re.compile(r"(/s/+[^/\s]{1,40}/+)[^\s\"']+")
+# Codes of invitations, and tokens of links in mails.
+_CODE = re.compile(r"(code=[0-9a-f]+-|confirm=)[A-Za-z0-9:_-]{24,}")
 # PostgreSQL quotes the whole row that it refuses.
 _ROW = re.compile(r"(DETAIL: +).*")
 # Set by each request and each task, and not reset after it: Django logs some answers when all
@@ -81,7 +83,8 @@ def hide_secrets(text: str) -> str:
 
 
 def _without_tokens(text: str) -> str:
-    return _SHARE.sub(r"\1[hidden]", _TOKEN.sub("evh_[hidden]", text))
+    without_codes = _CODE.sub(r"\1[hidden]", _TOKEN.sub("evh_[hidden]", text))
+    return _SHARE.sub(r"\1[hidden]", without_codes)
 
 
 class LineFormatter(logging.Formatter):

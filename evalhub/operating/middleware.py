@@ -241,12 +241,16 @@ class SecretOfShareLink:
         return self.get_response(request)
 
 
-# The addresses to which passwords are sent.
+# The addresses to which passwords are sent, and which send mail to people without a session.
 _PASSWORDS = (
     settings.LOGIN_URL,
     "/account/",
     "/first-account/",
     "/join/",
+    "/join-campaign/",
+    "/register/",
+    "/forgotten-password/",
+    "/new-password/",
     "/admin/login/",
     "/admin/password_change/",
 )

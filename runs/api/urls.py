@@ -4,7 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from runs.api import webhooks
-from runs.api.accounts import accounts
+from runs.api.accounts import account_invitations, accounts
 from runs.api.audit import trail as audit
 from runs.api.collections import collections as views
 from runs.api.submissions import my_runs, states, submissions
@@ -152,6 +152,16 @@ urlpatterns = [
     ),
     path("invitations/", accounts.InvitationList.as_view(), name="invitations"),
     path("invitations/<slug:team>/", accounts.InvitationDetail.as_view(), name="invitation"),
+    path(
+        "account-invitations/",
+        account_invitations.AccountInvitationList.as_view(),
+        name="account-invitations",
+    ),
+    path(
+        "account-invitations/<slug:account_link>/",
+        account_invitations.AccountInvitationDetail.as_view(),
+        name="account-invitation",
+    ),
     path("tokens/", accounts.TokenList.as_view(), name="tokens"),
     path("tokens/<slug:key>/", accounts.TokenDetail.as_view(), name="token"),
     path("teams/<slug:team>/webhooks/", webhooks.TeamWebhookList.as_view(), name="team-webhooks"),

@@ -109,7 +109,7 @@ def mail_answer(mail: Mail) -> OutboxMail:
     return OutboxMail(
         id=mail.pk,
         event=mail.event,
-        to=mail.recipient.username,
+        to=mail.recipient.username if mail.recipient else "",
         subject=mail.subject,
         text=mail.text,
         state=mail.state,

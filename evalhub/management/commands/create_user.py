@@ -11,7 +11,7 @@ from evalhub.management import command
 from evalhub.management.account_files import create_accounts, read_accounts
 from evalhub.management.accounts import create_account
 from evalhub.operating.checks import OWN_CHECKS
-from runs.models import DEFAULT_SCOPES
+from runs.models import ALL_SCOPES, DEFAULT_SCOPES
 
 
 class Command(command.Command):
@@ -23,6 +23,14 @@ class Command(command.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="?")
+        parser.add_argument("--email", default="", help="an address for mail")
+        parser.add_argument(
+            "--scope",
+            action="append",
+            choices=ALL_SCOPES,
+            help="scope of the token; can be given several times; default: read and submit. With "
+            "manage the user can change the address with it",
+        )
         parser.add_argument(
             "--from",
             dest="file",
@@ -45,11 +53,15 @@ class Command(command.Command):
         if (name is None) == (path is None):
             raise CommandError("give a name, or a file with --from: one of the two")
 
+        if path is not None and (options["email"] or options["scope"]):
+            raise CommandError("--email and --scope are of a name; the file of --from has addresses")
+
         if path is not None:
             self._create_all(path, options["to"] or Path(f"{path}.secrets.csv"), options["dry_run"])
             return
 
-        password, token = create_account(name, scopes=DEFAULT_SCOPES)
+        scopes = list(dict.fromkeys(options["scope"] or DEFAULT_SCOPES))
+        password, token = create_account(name, scopes=scopes, email=options["email"])
         self.stdout.write(f"user:     {name}\npassword: {password}\ntoken:    {token}")
 
     def _create_all(self, path: Path, secrets_file: Path, dry_run: bool) -> None:

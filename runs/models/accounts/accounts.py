@@ -172,26 +172,45 @@ class Invitation(models.Model):
 
 
 class InvitationLink(models.Model):
-    """An address by which users join a team until it expires; only its SHA-256 is stored.
+    """An address by which people join until it expires; only its SHA-256 is stored.
 
-    With a participation they take part with the team in that campaign, too.
+    A link of a team makes them members; with a participation they take part with the team in that
+    campaign, too. A link of a campaign lets each of them register a team there, or join the one
+    with `team_name`, which the first of them registers. A link with neither creates an account.
     """
 
-    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="links")
+    team = models.ForeignKey(Team, null=True, on_delete=models.CASCADE, related_name="links")
     key = models.CharField(max_length=8, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
-    created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    created_by = models.ForeignKey(
+        User,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="null: somebody who registered with a mail address",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField()
     participation = models.ForeignKey(
         "runs.Participation", null=True, on_delete=models.CASCADE, related_name="links"
     )
+    campaign = models.ForeignKey(
+        "runs.Campaign", null=True, on_delete=models.CASCADE, related_name="links"
+    )
+    team_name = models.CharField(
+        max_length=150, blank=True, default="", db_default="", validators=[check_line]
+    )
+    email = models.EmailField(
+        blank=True, default="", db_default="", help_text="to which the link was mailed"
+    )
+    max_uses = models.PositiveIntegerField(null=True, help_text="null: any number of people")
+    uses = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         ordering = ("-created_at", "-id")
 
     def __str__(self) -> str:
-        return f"link {self.key} to {self.team}"
+        return f"link {self.key} to {self.team or self.campaign or 'an account'}"
 
 
 class Scope(models.TextChoices):

@@ -17,7 +17,8 @@ from runs.models.text import check_line, check_text
 class Mail(models.Model):
     """One event for one person, written in the transaction of the event. Its id is that of the message, so that one
     which is sent twice is known by it. The address is the person's when it is sent, and is not
-    kept, unless it is one that the person is to confirm; that mail is of no campaign.
+    kept, unless it is one that the person is to confirm, or of somebody without an account; that mail
+    is of no campaign, and its text, which has a secret, is removed when it was sent.
 
     `state` changes only by compare-and-set updates (runs/services/mail/outbox.py).
     """
@@ -35,9 +36,15 @@ class Mail(models.Model):
         Campaign, null=True, on_delete=models.CASCADE, related_name="mails"
     )
     event = models.CharField(max_length=30)
-    recipient = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails")
+    recipient = models.ForeignKey(
+        User,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="mails",
+        help_text="null: somebody without an account",
+    )
     address = models.EmailField(
-        blank=True, default="", db_default="", help_text="one that is to be confirmed"
+        blank=True, default="", db_default="", help_text="one that is not of an account yet"
     )
     subject = models.CharField(max_length=300)
     text = models.TextField()

@@ -15,23 +15,33 @@ from runs.services.audit.trail import SYSTEM, Origin, changed, record
 
 
 def create_account(
-    *, username: str, password: str, administrator: bool = False, origin: Origin = SYSTEM
+    *,
+    username: str,
+    password: str,
+    email: str = "",
+    administrator: bool = False,
+    origin: Origin = SYSTEM,
 ) -> User:
-    """Return a new user with a personal team. Raise InvalidInput for a name or a password that is
-    not permitted, Conflict if the name is taken."""
+    """Return a new user with a personal team; mail goes to the address at once.
+
+    Raise InvalidInput for a name, a password or an address that is not permitted, Conflict if the
+    name is taken.
+    """
     username = User.normalize_username(username.strip())
     pointer = "/username"
     try:
         User._meta.get_field("username").clean(username, None)
         pointer = "/password"
-        validate_password(password, User(username=username))
+        validate_password(password, User(username=username, email=email))
+        pointer = "/email"
+        User._meta.get_field("email").clean(email, None)
     except ValidationError as error:
         raise InvalidInput(" ".join(error.messages), pointer=pointer) from error
 
     create = User.objects.create_superuser if administrator else User.objects.create_user
     try:
         with transaction.atomic():
-            user = create(username, password=password)
+            user = create(username, email, password=password)
             record(
                 origin, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": administrator}
             )

@@ -16,6 +16,7 @@ from django.utils import timezone
 from runs.errors import Conflict, InvalidInput, LimitReached
 from runs.models import AuditEvent, Mail, User
 from runs.services.audit.trail import SYSTEM, Origin, record
+from runs.services.mail.outbox import write_mail
 
 EVENT = "address.confirm"
 # Mails to addresses that a person enters, in a day.
@@ -61,7 +62,7 @@ def ask_address(*, user: User, email: str, origin: Origin = SYSTEM) -> bool:
             )
 
         subject = "Confirm your address for mail of EvalHub"
-        Mail.objects.create(
+        write_mail(
             event=EVENT,
             recipient=user,
             address=email,

@@ -73,7 +73,7 @@ def send_due() -> int:
     try:
         while accepted < AT_ONCE and (claimed := claim_next()):
             mail = Mail.objects.select_related("recipient").get(pk=claimed.pk)
-            if not (address_of(mail) and mail.recipient.is_active):
+            if not address_of(mail):
                 settle_without_address(claimed)
                 continue
 
@@ -89,7 +89,10 @@ def send_due() -> int:
 
 
 def address_of(mail: Mail) -> str:
-    return mail.address or mail.recipient.email
+    """Return where a mail goes; empty for an account that is disabled or has no address."""
+    if mail.recipient and not mail.recipient.is_active:
+        return ""
+    return mail.address or (mail.recipient.email if mail.recipient else "")
 
 
 def message_of(mail: Mail) -> EmailMessage:
