@@ -11,6 +11,7 @@ from evalhub.campaigns.pages.configuration import ConfigurationPage
 from evalhub.campaigns.pages.copying import CopyPage
 from evalhub.campaigns.pages.desk import EntriesPage, OverviewPage, TeamsPage
 from evalhub.campaigns.pages.entering import EnterPage, EntryPage, OwnEntryPage
+from evalhub.campaigns.pages.links import LinksPage, join_campaign_page
 from evalhub.campaigns.pages.new_snapshot import MakeSnapshotPage
 from evalhub.campaigns.pages.notices import NoticesPage
 from evalhub.campaigns.pages.public import (
@@ -48,6 +49,7 @@ register_converter(SnapshotFormConverter, "snapshot_form")
 
 urlpatterns: list[URLPattern] = [
     path("campaigns/", campaigns_page, name="campaigns-page"),
+    path("join-campaign/", join_campaign_page, name="join-campaign-page"),
     path("new-campaign/", NewCampaignPage.as_view(), name="new-campaign-page"),
     path(_CAMPAIGN, campaign_page, name="campaign-page"),
     path(_CAMPAIGN + "leaderboard/", leaderboard_page, name="campaign-leaderboard-page"),
@@ -55,6 +57,7 @@ urlpatterns: list[URLPattern] = [
     path(_CAMPAIGN + "cite/", cite_page, name="campaign-cite-page"),
     path(_CAMPAIGN + "desk/", OverviewPage.as_view(), name="campaign-desk-page"),
     path(_CAMPAIGN + "desk/teams/", TeamsPage.as_view(), name="campaign-teams-page"),
+    path(_CAMPAIGN + "desk/invitations/", LinksPage.as_view(), name="campaign-links-page"),
     path(_CAMPAIGN + "desk/entries/", EntriesPage.as_view(), name="campaign-entries-page"),
     path(_CAMPAIGN + "desk/enter/", OwnEntryPage.as_view(), name="campaign-own-entry-page"),
     path(_CAMPAIGN + "desk/agreements/", AgreementsPage.as_view(), name="campaign-agreements-page"),

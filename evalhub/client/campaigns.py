@@ -226,6 +226,24 @@ class Campaign:
         params = {"reason": reason} if reason else {}
         self._hub.send(Call("DELETE", f"{self.path}teams/{team}/members/{username}/", params))
 
+    def links(self) -> Listed:
+        """Return the open invitation links of the campaign, newest first, for organisers."""
+        return Listed(self._hub.pages(f"{self.path}links/"))
+
+    def create_link(
+        self, *, team_name: str = "", days: int = 7, max_uses: int | None = None
+    ) -> Answer:
+        """Make a link by which people take part, also without an account; its `url` is shown once.
+
+        With `team_name` all who open it are in one team; otherwise each registers one.
+        """
+        body = {"team_name": team_name, "days": days, "max_uses": max_uses}
+        return Answer(self._hub.send(Call("POST", f"{self.path}links/", json=body)).json())
+
+    def revoke_link(self, key: str) -> None:
+        """Revoke an invitation link of the campaign."""
+        self._hub.send(Call("DELETE", f"{self.path}links/{quote(key, safe='')}/"))
+
     def snapshots(self) -> Listed:
         """Return the snapshots of its results that the caller sees, newest first."""
         return Listed(self._hub.pages(f"{self.path}snapshots/"))

@@ -16,6 +16,7 @@ from .statuses import CONFLICT, DONE
 
 _DRAFT_FIELDS = ("slug", "name", "team", "state", "registration")
 _AUDIENCES = ("teams", "public", "without_entries", "without_address")
+_LINK_FIELDS = ("url", "key", "team_name", "expires_at", "max_uses")
 _SNAPSHOT_FIELDS = (
     "number", "phase", "label", "code", "created_at", "archive_bytes", "withdrawn_at", "doi", "page"
 )  # fmt: skip
@@ -60,6 +61,28 @@ def decide(args: argparse.Namespace) -> int:
             say(f"{decisions.raw['changed']} {args.state}{refusals}.")
 
     return CONFLICT if refused else DONE
+
+
+def list_links(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        show(args, hub.campaign(args.campaign).links().rows(), hub)
+    return DONE
+
+
+def create_link(args: argparse.Namespace) -> int:
+    """Make a link by which people take part, and print its address, which is shown once."""
+    with commands.hub_of(args) as hub:
+        campaign = hub.campaign(args.campaign)
+        link = campaign.create_link(team_name=args.team, days=args.days, max_uses=args.people)
+        show(args, [{name: link.raw[name] for name in _LINK_FIELDS}], hub)
+    return DONE
+
+
+def revoke_link(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        hub.campaign(args.campaign).revoke_link(args.key)
+    say(f"Link {args.key} is revoked.")
+    return DONE
 
 
 def get_config(args: argparse.Namespace) -> int:
@@ -265,6 +288,24 @@ def add_commands(add_action: Any, add_actions: Any) -> None:
     for option, state in (("accept", "accepted"), ("decline", "declined"), ("remove", "removed")):
         states.add_argument(f"--{option}", dest="state", action="store_const", const=state)
     action.add_argument("--reason", default="", help="of a removal: required")
+
+    command = add_action(
+        "link", list_links, "links by which people take part: list, create, revoke"
+    )
+    add_link_action = add_actions(command, None)
+    add_link_action("list", list_links, "list the open ones").add_argument("campaign")
+
+    action = add_link_action("create", create_link, "make one; its address is shown once")
+    action.add_argument("campaign")
+    action.add_argument(
+        "--team", default="", metavar="NAME", help="one team for all; default: each registers one"
+    )
+    action.add_argument("--days", type=int, default=7, help="until it expires; default: 7")
+    action.add_argument("--people", type=int, help="how many can use it; default: any number")
+
+    action = add_link_action("revoke", revoke_link, "revoke one")
+    action.add_argument("campaign")
+    action.add_argument("key")
 
     command = add_action("config", get_config, "a campaign as a file: get and put it")
     add_config_action = add_actions(command, None)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from evalhub.campaigns.exports.snapshot_files import sealed
@@ -29,6 +30,7 @@ from runs.models import (
     Experiment,
     ExperimentRun,
     Invitation,
+    InvitationLink,
     Membership,
     Note,
     Participation,
@@ -224,6 +226,8 @@ def make_campaign(people: People, slug: str, run: str, *, alone: bool = True) ->
         "entry": str(entry.pk),
         "snapshot": make_snapshot(cup, phase),
         "ending": "json",
+        "campaign_link": make_link(campaign=cup),
+        "account_link": make_link(created_by=people.users["staff"]),
         "release": str(
             Release.objects.get_or_create(phase=phase, audience=Release.Audience.TEAMS)[0].pk
         ),
@@ -240,6 +244,13 @@ def make_snapshot(campaign: Campaign, phase: Phase) -> str:
     return keep_snapshot(**found, manifest=manifest, archive=lambda _: b"archive", user=user)[
         0
     ].code
+
+
+def make_link(**fields: Any) -> str:
+    """The key of an invitation link with these fields, which nobody can open."""
+    key = f"{len(fields)}{'camp' if 'campaign' in fields else 'acct'}"
+    defaults = {"expires_at": timezone.now() + timedelta(days=1), **fields}
+    return str(InvitationLink.objects.get_or_create(key=key, defaults=defaults)[0].key)
 
 
 def make_artifact(people: People, run: str) -> str:

@@ -14,6 +14,7 @@ from evalhub.campaigns.pages.desk_pages import DeskPage
 from evalhub.campaigns.pages.phase_counts import PhaseCounts, phase_counts, with_problem
 from evalhub.campaigns.pages.phase_words import local_time, time_line
 from evalhub.campaigns.services.checks import topics_without_relevant
+from evalhub.campaigns.services.notifications import unreachable_teams
 from evalhub.campaigns.services.phase_times import PhaseState
 from metrics.services.queue.status import statuses
 from runs.models import (
@@ -63,6 +64,10 @@ class OverviewPage(DeskPage):
             "lanes": lanes,
             "place": place,
             "waiting": waiting,
+            "unreachable": unreachable_teams(campaign),
+            "teams": campaign.participations.filter(
+                state__in=(_STATE.REQUESTED, _STATE.ACCEPTED)
+            ).count(),
             "steps": _steps(campaign, phases, waiting),
         }
 

@@ -22,6 +22,7 @@ from runs.web.permissions import Access
 TABS = {
     "campaign-desk-page": "Overview",
     "campaign-teams-page": "Teams",
+    "campaign-links-page": "Invitations",
     "campaign-entries-page": "Entries",
     "campaign-notices-page": "Notices and mail",
     "campaign-agreements-page": "Agreements",

@@ -13,11 +13,12 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from runs.models import (
     Campaign,
+    CampaignMember,
     CampaignNotice,
     Entry,
     Extension,
@@ -462,6 +463,15 @@ def notify_posted(notice: CampaignNotice) -> None:
 
 def accepted(campaign: Campaign) -> list[Participation]:
     return list(campaign.participations.filter(state=_ACCEPTED))
+
+
+def unreachable_teams(campaign: Campaign) -> list[Participation]:
+    """Return the teams in which no active member has a mail address, by name."""
+    reached = CampaignMember.objects.filter(
+        participation=OuterRef("pk"), left_at=None, user__is_active=True
+    ).exclude(user__email="")
+    states = (Participation.State.REQUESTED, _ACCEPTED)
+    return list(campaign.participations.filter(~Exists(reached), state__in=states).order_by("name"))
 
 
 def time_text(at: datetime) -> str:

@@ -63,12 +63,13 @@ def register_team(
     affiliation: str = "",
     agreements: Iterable[str] = (),
     typed_name: str = "",
+    invited: bool = False,
     origin: Origin = SYSTEM,
 ) -> Participation:
     """Register a team, by an owner who becomes its first member. Return the participation.
 
     The owner signs the agreements that these digests name. The team is accepted at once where
-    registration is open.
+    registration is open, and if a link of the organisers invited its owner.
     Raise Conflict if registration is closed, or if the team or the person is in the campaign
     already; InvalidInput for an unknown agreement, or one that is signed without a name.
     """
@@ -80,7 +81,7 @@ def register_team(
 
     with transaction.atomic():
         campaign, now = locked(campaign), clock.database_now()
-        if refusal := why_no_registrations(campaign, now):
+        if refusal := why_no_registrations(campaign, now, invited=invited):
             raise Conflict(refusal, code="registration_closed")
         if not Team.objects.led_by(user).filter(pk=team.pk).exists():
             raise NotAllowed(f"only owners of team {team} can register it")
@@ -89,7 +90,7 @@ def register_team(
                 f"team {team} is registered already", code="already_registered", pointer="/team"
             )
 
-        accepted = campaign.registration == Campaign.Registration.OPEN
+        accepted = invited or campaign.registration == Campaign.Registration.OPEN
         participation = Participation.objects.create(
             campaign=campaign,
             team=team,
@@ -116,16 +117,17 @@ def register_team(
     return participation
 
 
-def why_no_registrations(campaign: Campaign, now: datetime) -> str:
+def why_no_registrations(campaign: Campaign, now: datetime, *, invited: bool = False) -> str:
     """Return why no team can register now, or an empty text.
+
+    Whoever is invited by a link can do it also where registration is closed to all others.
 
     A team that could enter nothing any more would only see the results of the others when they are
     released to participants.
     """
     closes = campaign.registration_closes_at
-    if (
-        campaign.state != Campaign.State.PUBLISHED
-        or campaign.registration == Campaign.Registration.CLOSED
+    if campaign.state != Campaign.State.PUBLISHED or (
+        campaign.registration == Campaign.Registration.CLOSED and not invited
     ):
         return f"campaign {campaign} takes no registrations"
     if closes and now >= closes:

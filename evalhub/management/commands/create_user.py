@@ -54,7 +54,9 @@ class Command(command.Command):
             raise CommandError("give a name, or a file with --from: one of the two")
 
         if path is not None and (options["email"] or options["scope"]):
-            raise CommandError("--email and --scope are of a name; the file of --from has addresses")
+            raise CommandError(
+                "--email and --scope are of a name; the file of --from has addresses"
+            )
 
         if path is not None:
             self._create_all(path, options["to"] or Path(f"{path}.secrets.csv"), options["dry_run"])

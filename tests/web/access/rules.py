@@ -66,6 +66,8 @@ THINGS = {
     "participant": Thing(_SEEN_BY_BOTH, NOBODY, PARTICIPANT),
     "entry": Thing(_SEEN_BY_BOTH, ORGANISERS, PARTICIPANT),
     "snapshot": Thing(ALL, ORGANISERS),
+    "campaign_link": _ORGANISED,
+    "account_link": Thing(frozenset({"staff"}), frozenset({"staff"})),
 }
 # Parts of an address that name no object with readers of its own.
 PLAIN = {
@@ -97,7 +99,16 @@ GROUPS = {
 }
 UNKNOWN_TO_OTHERS = {Access.INVITED, Access.ADMINISTRATORS}
 # The only forms that are sent without an account.
-OPEN_FORMS = {"login", "logout", "first-account-page", "join-page"}
+OPEN_FORMS = {
+    "login",
+    "logout",
+    "first-account-page",
+    "join-page",
+    "join-campaign-page",
+    "register-page",
+    "forgotten-password-page",
+    "new-password-page",
+}
 # What a page of a share link shows needs the secret of the link; nobody has it here.
 SECRET_LINKS = {"open-share", "shared-page", "shared-file", "shared-chart"}
 # What is withdrawn is there for its team.

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0054_document_titles'),
+        ('runs', '0055_notices_to_chosen_teams'),
     ]
 
     operations = [
