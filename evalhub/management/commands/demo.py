@@ -1,15 +1,30 @@
-"""evalhub demo: submit simulated and textbook collections over REST, print results and serve them."""
+"""evalhub demo: load a lab's leaderboard and two campaigns, and serve them."""
 
 from __future__ import annotations
 
 import secrets
+import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TextIO
 
 import httpx
 from django.conf import settings
 from django.core.management import CommandError, CommandParser, call_command
+from django.urls import reverse
 
+from evalhub.example.campaigns import (
+    FIRST,
+    PARTICIPANT,
+    SECOND,
+    load_first_round,
+    load_second_round,
+    release_first_round,
+)
+from evalhub.example.collection import read_corpus
+from evalhub.example.loading import LAB_SLUG, Loader, load_lab
+from evalhub.example.runs import LAB
 from evalhub.management import command
 from evalhub.management.commands.serve import (
     add_server_arguments,
@@ -18,7 +33,7 @@ from evalhub.management.commands.serve import (
     make_supervisor,
 )
 from evalhub.operating.checks import OWN_CHECKS
-from evalhub.operating.examples import Example, examples
+from evalhub.operating.examples import examples
 from evalhub.operating.simulation import (
     LABELS,
     MEASURES,
@@ -27,23 +42,33 @@ from evalhub.operating.simulation import (
     simulate_collection,
 )
 from evalhub.serving.supervisor import AlreadyServed, exclusive
-from runs.models import ALL_SCOPES, ApiToken, User
+from metrics.models import EVALUATIONS, SubmissionEvaluation
+from runs.models import ALL_SCOPES, ApiToken, Run, Snapshot, Team, User
+from runs.services.accounts.teams import create_team
 from runs.services.accounts.tokens import issue_token
 
-_SIMULATED, _TEXTBOOK = "simulated", "textbook"
+_NAME, _TEAM = "demo", "sea-lab"
 _START_SECONDS, _EVALUATE_SECONDS = 60.0, 120.0
+# The textbook's collection is older than the others, which lists put first.
+_TEXTBOOK_DAYS = 200
+# Rows of the printed leaderboard.
+_PRINTED = 5
+_STATE = SubmissionEvaluation.State
 
 
 class Command(command.Command):
-    help = (
-        "Fill the data folder with a simulated collection, print its leaderboard, and serve the "
-        "site."
-    )
+    help = "Load a lab's leaderboard and two campaigns into the data folder, and serve the site."
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_server_arguments(parser)
         parser.add_argument("--no-serve", action="store_true", help="exit after the printout")
+        parser.add_argument(
+            "--examples",
+            action="store_true",
+            help="also load the collections that the documentation quotes: a simulated one, and "
+            "the data of published numbers",
+        )
 
     def handle(self, **options: Any) -> None:
         try:
@@ -54,157 +79,183 @@ class Command(command.Command):
 
     def _run(self, options: dict[str, Any]) -> None:
         check_address(options["bind"])
-        self._say(f"preparing the database in {settings.EVALHUB_DATA}")
-        call_command("migrate", verbosity=0)
-        begin(self.stderr.write)
-        user = User.objects.filter(username="demo").first() or User.objects.create_user("demo")
-        # A new token; those of earlier demonstrations are revoked.
-        ApiToken.objects.filter(user=user).delete()
-        token = issue_token(user=user, name="demo", scopes=ALL_SCOPES)[1]
-        password = secrets.token_urlsafe(12)
-        user.set_password(password)
-        user.save(update_fields=["password"])
-        supervisor = make_supervisor(options)
-        self._say("starting the web server and the worker")
-        supervisor.start()
+        site = f"http://{options['bind']}"
+        with _Progress(self.stdout) as progress:
+            progress.say(f"preparing the database in {settings.EVALHUB_DATA}")
+            call_command("migrate", verbosity=0)
+            begin(self.stderr.write)
+            user, password = _account(_NAME), secrets.token_urlsafe(9)
+            # A new token; those of earlier demonstrations are revoked.
+            ApiToken.objects.filter(user=user).delete()
+            token = issue_token(user=user, name=_NAME, scopes=ALL_SCOPES)[1]
+
+            progress.say("starting the web server and the worker")
+            supervisor = make_supervisor(options)
+            supervisor.start()
 
         try:
-            url = f"http://{options['bind']}"
-            headers = {"Authorization": f"Bearer {token}"}
-            with httpx.Client(base_url=f"{url}/api/v1/", headers=headers, timeout=30) as http:
-                self._fill(http)
-                self._print_results(http)
+            with _Progress(self.stdout) as progress:
+                _load(user, site, progress.say, with_examples=options["examples"])
+                for account in (user, _account(PARTICIPANT)):
+                    account.set_password(password)
+                    account.save(update_fields=["password"])
 
-            if options["no_serve"]:
-                return
+                progress.say("waiting for the web server")
+                _wait_for_server(site)
 
-            self.stdout.write(
-                f"\nThe site: {url}/    the API: {url}/api/v1/docs/    Ctrl-C ends it"
-            )
-            self.stdout.write(f"Log in with the name demo and the password {password}")
-            self.stdout.write(f"A token to try the API with: {token}")
+            self.stdout.write(_welcome(site, password, token))
+            self.stdout.write(_read_leaderboard(site))
             self.stdout.flush()
-            supervisor.wait()
+
+            if not options["no_serve"]:
+                supervisor.wait()
         finally:
             supervisor.stop()
 
-    def _fill(self, http: httpx.Client) -> None:
-        _wait_for_server(http)
-        self._say("uploading the simulated collection: 50 topics, judgements of 4 levels")
-        simulated = simulate_collection()
-        _create_collection(
-            http, _SIMULATED, "Simulated collection", "Simulated data: no real systems."
+
+class _Progress:
+    """A line for each step, and a dot for each second that it takes."""
+
+    def __init__(self, output: Any) -> None:
+        self._output: TextIO = output
+        self._lock = threading.Lock()
+        self._line_open = False
+        self._over = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> _Progress:
+        self._ticker.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._ticker.join()
+        self._write("\n")
+
+    def say(self, text: str) -> None:
+        with self._lock:
+            self._write(f"\ndemo: {text} " if self._line_open else f"demo: {text} ")
+            self._line_open = True
+
+    def _tick(self) -> None:
+        while not self._over.wait(1):
+            with self._lock:
+                if self._line_open:
+                    self._write(".")
+
+    def _write(self, text: str) -> None:
+        # The wrapper of Django ends every text with a new line unless it is told what else.
+        self._output.write(text, ending="")  # type: ignore[call-arg]
+        self._output.flush()
+
+
+def _account(name: str) -> User:
+    return User.objects.filter(username=name).first() or User.objects.create_user(name)
+
+
+def _load(user: User, site: str, say: Callable[[str], object], *, with_examples: bool) -> None:
+    """Load what is missing. An earlier start that was interrupted is completed."""
+    team = Team.objects.filter(slug=_TEAM).first()
+    lab = Loader(team=team or create_team(owner=user, slug=_TEAM, name="Sea lab"), user=user)
+    own = Loader(team=user.personal_team, user=user)
+
+    # The snapshot is what is stored last.
+    if not Snapshot.objects.filter(campaign__slug=FIRST).exists():
+        say("reading the 209 documents")
+        corpus = read_corpus()
+        say(f"a lab: ranking 30 topics with {len(LAB)} systems")
+        load_lab(lab, corpus)
+        say("a campaign that is over: 7 teams, 13 entries")
+        load_first_round(lab, corpus)
+        say("two topics of a textbook")
+        _load_textbook(own)
+
+    say("a campaign that is open")
+    load_second_round(lab)
+    if with_examples:
+        say("the collections of the documentation")
+        _load_examples(own)
+
+    _wait_for_evaluations(say)
+    say("releasing the results of the campaign")
+    release_first_round(lab, site)
+
+
+def _load_textbook(loader: Loader) -> None:
+    collection = loader.create(
+        "textbook",
+        name="Textbook example",
+        description="Two queries of Modern Information Retrieval, chapter 4.",
+        level_labels=LABELS,
+        measures=MEASURES,
+    )
+    loader.add_qrels(collection, TEXTBOOK_QRELS)
+    loader.add_run(collection, "textbook", TEXTBOOK_RUN, days=_TEXTBOOK_DAYS)
+
+
+def _load_examples(loader: Loader) -> None:
+    simulated = simulate_collection()
+    collection = loader.create(
+        "simulated",
+        name="Simulated collection",
+        description="Simulated data: no real systems.",
+        simulated=True,
+        level_labels=LABELS,
+        measures=MEASURES,
+    )
+    loader.add_topics(collection, simulated.topics)
+    loader.add_documents(collection, simulated.documents)
+    loader.add_qrels(collection, simulated.qrels)
+    for tag, run in simulated.runs.items():
+        loader.add_run(collection, tag, run)
+    loader.add_sessions(collection, "sessions", simulated.sessions)
+
+    for example in examples():
+        collection = loader.create(
+            example.slug,
+            name=f"Example {example.name}",
+            description=f"The example {example.name} of docs/sources.md.",
+            documents=example.documents,
+            level_labels={},
+            measures=MEASURES,
         )
-        _send(
-            http.put(
-                f"collections/{_SIMULATED}/topics/",
-                files={"file": ("topics.jsonl", simulated.topics)},
+        for qrels in example.qrels:
+            loader.add_qrels(collection, qrels)
+        for tag, run in example.runs.items():
+            loader.add_run(collection, tag, run)
+        if example.sessions:
+            loader.add_sessions(collection, example.name, example.sessions)
+
+
+def _wait_for_evaluations(say: Callable[[str], object]) -> None:
+    """Wait until nothing is queued. Raise CommandError after some time without progress."""
+    before, deadline = -1, 0.0
+    while waiting := sum(
+        kind._default_manager.filter(state__in=(_STATE.QUEUED, _STATE.EVALUATING)).count()
+        for kind in EVALUATIONS.values()
+    ):
+        if waiting != before:
+            say(f"evaluating: {waiting} to go")
+            before, deadline = waiting, time.monotonic() + _EVALUATE_SECONDS
+        if time.monotonic() > deadline:
+            raise CommandError(
+                f"{waiting} evaluations are not done after {_EVALUATE_SECONDS:.0f} s; the log of "
+                "the worker is above"
             )
-        )
 
-        _send(
-            http.put(
-                f"collections/{_SIMULATED}/documents/",
-                files={"file": ("documents.tsv", simulated.documents)},
-            )
-        )
-
-        _send(
-            http.post(
-                f"collections/{_SIMULATED}/qrels/", files={"file": ("qrels", simulated.qrels)}
-            )
-        )
-
-        for number, (tag, run) in enumerate(simulated.runs.items(), 1):
-            self._say(f"submitting run {number} of {len(simulated.runs)}: {tag}")
-            _send(http.post(f"collections/{_SIMULATED}/runs/", files={"file": (tag, run)}))
-
-        self._say("uploading a session log: 8 searchers, 8 topics, 2 systems in a Latin square")
-        log = {"file": ("sessions.jsonl", simulated.sessions)}
-        _send(http.post(f"collections/{_SIMULATED}/sessions/", files=log, data={"tag": "sessions"}))
-        self._say("uploading the textbook example: 2 topics, 1 run")
-        _create_collection(
-            http,
-            _TEXTBOOK,
-            "Textbook example",
-            "Two queries of Modern Information Retrieval, chapter 4.",
-        )
-
-        _send(
-            http.post(f"collections/{_TEXTBOOK}/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)})
-        )
-        _send(http.post(f"collections/{_TEXTBOOK}/runs/", files={"file": ("run", TEXTBOOK_RUN)}))
-        all_examples = examples()
-        self._say(f"uploading {len(all_examples)} examples of docs/sources.md")
-        for example in all_examples:
-            _upload(http, example)
-
-        expected = {_SIMULATED: len(simulated.runs), _TEXTBOOK: 1}
-        expected |= {example.slug: len(example.runs) for example in all_examples if example.runs}
-        for collection, runs in expected.items():
-            self._wait_for_evaluations(http, collection, runs)
-
-        for collection in (
-            _SIMULATED,
-            *(example.slug for example in all_examples if example.sessions),
-        ):
-            self._wait_for_sessions(http, collection)
-
-    def _wait_for_evaluations(self, http: httpx.Client, collection: str, runs: int) -> None:
-        deadline, evaluated = time.monotonic() + _EVALUATE_SECONDS, -1
-        while time.monotonic() < deadline:
-            board = _send(http.get(f"collections/{collection}/leaderboard/", params={"limit": 1}))
-            if board["ranked"] != evaluated:
-                evaluated = board["ranked"]
-                self._say(f"evaluated {evaluated} of {runs} runs of {collection}")
-
-            if evaluated >= runs:
-                return
-
-            time.sleep(0.1)
-
-        raise CommandError(
-            f"{collection}: not evaluated after {_EVALUATE_SECONDS:.0f} s: {board['states']}"
-        )
-
-    def _wait_for_sessions(self, http: httpx.Client, collection: str) -> None:
-        deadline = time.monotonic() + _EVALUATE_SECONDS
-        while time.monotonic() < deadline:
-            path = f"collections/{collection}/session-leaderboard/"
-            states = _send(http.get(path, params={"limit": 1}))["states"]
-            if states.keys() == {"evaluated"}:
-                self._say(f"evaluated the session log of {collection}")
-                return
-
-            time.sleep(0.1)
-
-        raise CommandError(
-            f"{collection}: the session log is not evaluated after {_EVALUATE_SECONDS:.0f} s: "
-            f"{states}"
-        )
-
-    def _print_results(self, http: httpx.Client) -> None:
-        path = f"collections/{_SIMULATED}"
-        statistics = {"statistics": "intervals,tiers"}
-        board = _send(http.get(f"{path}/leaderboard/", params=statistics))
-        self.stdout.write(f"\n{_board_text(board)}")
-
-        comparison = _send(http.get(f"{path}/comparison/", params={"measure": "nDCG@10"}))
-        self.stdout.write(f"\n{_comparison_text(comparison)}")
-
-        sessions = _send(http.get(f"{path}/session-comparison/", params={"measure": "nsDCG"}))
-        self.stdout.write(f"\n{_sessions_text(sessions)}")
-
-    def _say(self, text: str) -> None:
-        self.stdout.write(f"demo: {text}")
-        self.stdout.flush()
+        time.sleep(0.3)
 
 
-def _wait_for_server(http: httpx.Client) -> None:
+def _wait_for_server(site: str) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         try:
-            if http.get("measures/").status_code == httpx.codes.OK:
+            if httpx.get(f"{site}/api/v1/measures/").status_code == httpx.codes.OK:
                 return
         except httpx.TransportError:
             time.sleep(0.1)
@@ -214,105 +265,50 @@ def _wait_for_server(http: httpx.Client) -> None:
     )
 
 
-def _create_collection(
-    http: httpx.Client, slug: str, name: str, description: str, **options: Any
-) -> None:
-    fields = {
-        "slug": slug,
-        "name": name,
-        "description": description,
-        "simulated": slug == _SIMULATED,
-        "level_labels": LABELS,
-        "measures": MEASURES,
-        **options,
-    }
-    if http.get(f"collections/{slug}/").status_code == httpx.codes.NOT_FOUND:
-        _send(http.post("collections/", json=fields))
+def _welcome(site: str, password: str, token: str) -> str:
+    lab = reverse("collection-page", args=[LAB_SLUG])
+    ids = dict(Run.objects.filter(collection__slug=LAB_SLUG).values_list("tag", "pk"))
+    runs = f"runs={ids['fusion']}&runs={ids['bm25-long']}"
+    pages = [
+        ("The leaderboard of a lab, and how it got there", f"{lab}?chart=over-time"),
+        ("Two of its systems, topic by topic, document by document", f"{lab}comparison/?{runs}"),
+        ("A campaign after its release", reverse("campaign-page", args=[FIRST])),
+    ]
+    entering = reverse("campaign-page", args=[SECOND])
 
-
-def _upload(http: httpx.Client, example: Example) -> None:
-    path = f"collections/{example.slug}"
-    description = f"The example {example.name} of docs/sources.md."
-    _create_collection(
-        http,
-        example.slug,
-        f"Example {example.name}",
-        description,
-        documents=example.documents,
-        level_labels={},
+    return "\n".join(
+        [
+            "",
+            f"EvalHub: {site}/    (Ctrl-C ends it)",
+            f"Log in as  {_NAME}  (organises everything) or  {PARTICIPANT}  (of the team Dogger, "
+            f"which can enter runs at {entering})",
+            f"Password   {password}",
+            "",
+            "Three things to look at:",
+            *(f"  {number}. {text}:\n     {site}{path}" for number, (text, path) in enumerate(pages, 1)),
+            "",
+            f"A token to try the API with: {token}    {site}/api/v1/docs/",
+            "",
+        ]
     )
 
-    for number, qrels in enumerate(example.qrels, 1):
-        _send(http.post(f"{path}/qrels/", files={"file": (f"qrels-{number}", qrels)}))
 
-    for tag, run in example.runs.items():
-        _send(http.post(f"{path}/runs/", files={"file": (tag, run)}))
-
-    if example.sessions:
-        log = {"file": ("sessions.jsonl", example.sessions)}
-        _send(http.post(f"{path}/sessions/", files=log, data={"tag": example.name}))
-
-
-def _send(response: httpx.Response) -> Any:
-    """Return the JSON of a response. Raise CommandError for an error."""
-    if response.is_error:
-        raise CommandError(
-            f"{response.request.method} {response.request.url}: {response.status_code} "
-            f"{response.text[:500]}"
-        )
-    return response.json()
-
-
-def _board_text(board: dict[str, Any]) -> str:
-    names = board["measures"]
-    lines = [f"SIMULATED collection, qrels version {board['qrels']}, ranked by {board['sort']}"]
+def _read_leaderboard(site: str) -> str:
+    """Return the first rows of the lab's leaderboard as text."""
+    answer = httpx.get(
+        f"{site}/api/v1/collections/{LAB_SLUG}/leaderboard/",
+        params={"statistics": "intervals,tiers"},
+        timeout=60,
+    )
+    board = answer.raise_for_status().json()
+    names, rows = board["measures"], board["results"]
     columns = "".join(f"{name:>11}" for name in names)
-    lines.append(f"{'rank':>4}  {'run':<14}{columns}   95% CI          tier")
+    lines = [f"{'rank':>4}  {'run':<16}{columns}   95% CI of {board['sort']}"]
 
-    for row in (row for row in board["results"] if row["statistics"]):
+    for row in rows[:_PRINTED]:
         values = "".join(f"{row['values'][name]['mean']:11.4f}" for name in names)
         sort = row["values"][board["sort"]]
         interval = f"{sort['low']:.4f} - {sort['high']:.4f}"
-        lines.append(
-            f"{row['rank']:>4}  {row['run']['tag']:<14}{values} {interval:>17}  "
-            f"{row['statistics']['tier']:>4}"
-        )
+        lines.append(f"{row['rank']:>4}  {row['run']['tag']:<16}{values}   {interval}")
 
-    lines.append(
-        "By paired t (Holm) and Tukey's HSD runs in a tier do not differ significantly from its "
-        f"best run by {board['sort']}."
-    )
-    return "\n".join(lines)
-
-
-def _comparison_text(comparison: dict[str, Any]) -> str:
-    tags = {run["id"]: run["tag"] for run in comparison["runs"]}
-    beaten: dict[str, list[str]] = {tag: [] for tag in tags.values()}
-
-    (measure,) = comparison["measures"]
-    for pair in measure["pairs"]:
-        if pair["tests"]["t_and_tukey"]["significant"]:
-            beaten[tags[pair["a"]]].append(tags[pair["b"]])
-
-    lines = [
-        f"Significantly better in {measure['measure']} (paired t with Holm and Tukey's HSD, "
-        f"{comparison['family']['pairs']} pairs, p < {comparison['alpha']}, "
-        f"{measure['topics']['used']} topics):"
-    ]
-    for mean in measure["means"]:
-        tag = tags[mean["run"]]
-        lines.append(f"  {tag:<14} > {', '.join(beaten[tag]) or 'none'}")
-
-    return "\n".join(lines)
-
-
-def _sessions_text(comparison: dict[str, Any]) -> str:
-    design = comparison["design"]["recognised"].replace("_", " ")
-    lines = [f"Sessions by {comparison['measure']} ({design}):"]
-    for system in comparison["systems"]:
-        count = f"of {system['with_value']} sessions"
-        lines.append(f"  {system['system']:<14} {system['mean']:.4f}  {count}")
-
-    pair = comparison["pairs"][0]
-    p_value = "no p" if pair["p_value"] is None else f"p = {pair['p_value']:.3g}"
-    return "\n".join([*lines, f"  difference {pair['difference']:.4f}, {p_value}"])
+    return "\n".join([*lines, f"      and {len(rows) - _PRINTED} more runs"])
