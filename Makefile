@@ -13,6 +13,8 @@ TEST = $(BIN)/python -m pytest -n $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start servers hundreds of times: their modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
+# Runs a command, and prints a dot for each second that it takes.
+DOTS = sh -c '(while sleep 1; do printf .; done) & dots=$$!; "$$@"; status=$$?; kill $$dots; echo; exit $$status' dots
 # Most modules are never loaded: those that are get compiled then.
 INSTALL = $(BIN)/python -m pip install --quiet --no-compile
 # What the extras of these names need: EvalHub itself, which is installed, is not built once more.
@@ -23,8 +25,9 @@ NEEDED = $(BIN)/python -c 'import sys, tomllib; \
 .PHONY: demo serve admin test quick test-services test-both chaos objects attack damage fuzz check audit walk bench docs screenshots
 .PHONY: calibrate integrations image-test wheel-test client-test versions clean
 
-demo: $(VENV)/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
-	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
+demo: $(VENV)/.run  ## a lab's leaderboard and two campaigns on a site of their own (SERVE=0: end after the printout; EXAMPLES=1: also what the documentation quotes)
+	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) \
+		$(if $(filter 0,$(SERVE)),--no-serve) $(if $(filter 1,$(EXAMPLES)),--examples)
 
 serve: $(VENV)/.run  ## the same server on your own data folder
 	@$(BIN)/evalhub serve --bind $(BIND)
@@ -124,15 +127,15 @@ clean:
 	rm -rf .venv .evalhub .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
-	@echo "setup: a virtual environment in $(VENV)"
+	@printf "setup: a virtual environment in $(VENV) "
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "EvalHub needs Python 3.11 or newer; make PYTHON=...")'
-	@$(PYTHON) -m venv $(VENV)
+	@$(DOTS) $(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml
-	@echo "setup: installing the dependencies"
-	@$(INSTALL) --editable .
-	@echo "setup: compiling the kernels into their cache"
-	@$(BIN)/python -c 'from runs.formats.scanning.warm_up import warm_up; warm_up()'
+	@printf "setup: fetching and installing about 50 packages "
+	@$(DOTS) $(INSTALL) --editable .
+	@printf "setup: compiling the kernels into their cache "
+	@$(DOTS) $(BIN)/python -c 'from runs.formats.scanning.warm_up import warm_up; warm_up()'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run

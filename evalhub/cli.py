@@ -29,7 +29,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   verify-snapshot  check the archive of a snapshot: no server, no database
   serve            run the web server and its worker on this machine
   web              run the web server alone; run its workers separately
-  demo             create a simulated collection, print its leaderboard, serve it
+  demo             load a lab's leaderboard and two campaigns, and serve them
   create_admin     create an administrator and a token
   create_user      create an ordinary user and a token
   invite           make a link with which people create an account
@@ -65,6 +65,10 @@ def main() -> None:
         from runs.formats.scanning.memory import keep_freed_memory
 
         keep_freed_memory()
+
+    if command == "demo":
+        # Threads gain nothing on the small matrices of its systems.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     if command not in _LOCAL:
         # Files of the service have digests of passwords, sessions and blind judgements: nobody else

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -48,7 +48,7 @@ PARTICIPANT = TEAMS[0][2]
 _PHASE = "ranking"
 # The first round was open for a month, long before the lab's runs; the second one closes soon.
 _FIRST_OPENED, _FIRST_CLOSED = timedelta(days=-150), timedelta(days=-120)
-_SECOND_OPENED, _SECOND_CLOSES = timedelta(days=-9), timedelta(days=12, hours=5)
+_SECOND_OPENED, _SECOND_CLOSES = timedelta(days=-9), timedelta(days=12)
 _GUIDELINES = """\
 # The task
 
@@ -63,8 +63,8 @@ The first ten documents of every entry, on four levels from *not relevant* (0) t
 | nDCG@10 | how good the first ten are: decides |
 | AP | how early all relevant documents come |
 
-Teams see no values before the results are released to everybody. The teams and the dates are made
-up; their runs come from real systems.
+Teams see no values before the results are released to everybody. The teams and the dates are
+invented; their runs come from real systems.
 """
 
 
@@ -75,9 +75,9 @@ def load_first_round(loader: Loader, corpus: Corpus) -> None:
         FIRST,
         "Sea Search, first round",
         topics=TOPICS,
-        opens_at=timezone.now() + _FIRST_OPENED,
+        opens_at=_midnight() + _FIRST_OPENED,
         # Teams register and enter before it ends, below.
-        closes_at=timezone.now() + timedelta(days=1),
+        closes_at=_midnight() + timedelta(days=1),
     )
     if phase.closes_at < timezone.now():
         return
@@ -85,7 +85,7 @@ def load_first_round(loader: Loader, corpus: Corpus) -> None:
     loader.add_qrels(phase.collection, pooled_qrels(corpus))
     _load_teams(phase.campaign, {team for team, _, _ in ENTRIES})
 
-    closed = timezone.now() + _FIRST_CLOSED
+    closed = _midnight() + _FIRST_CLOSED
     for number, (team, tag, parameters) in enumerate([*ENTRIES, BASELINE_ENTRY]):
         arrived_at = closed - timedelta(hours=7 * (len(ENTRIES) - number) + 1)
         _enter(loader, phase, corpus, team, tag, parameters, arrived_at)
@@ -101,11 +101,11 @@ def load_second_round(loader: Loader) -> None:
         SECOND,
         "Sea Search, second round",
         topics=OPEN_TOPICS,
-        opens_at=now + _SECOND_OPENED,
-        closes_at=now + _SECOND_CLOSES,
+        opens_at=_midnight() + _SECOND_OPENED,
+        closes_at=_midnight() + _SECOND_CLOSES,
     )
     if phase.closes_at <= now:
-        Phase.objects.filter(pk=phase.pk).update(closes_at=now + _SECOND_CLOSES)
+        Phase.objects.filter(pk=phase.pk).update(closes_at=_midnight() + _SECOND_CLOSES)
         return
 
     _load_teams(phase.campaign, {team for team, _, _ in OPEN_ENTRIES})
@@ -147,6 +147,12 @@ def release_first_round(loader: Loader, site: str) -> Snapshot:
         campaign=campaign, phase=_PHASE, label="official results", user=loader.user
     )
     return keep_results(frozen, user=loader.user, site=site, origin=loader.origin)[0]
+
+
+def _midnight() -> datetime:
+    """Return the next beginning of a day in UTC, at least an hour away."""
+    later = timezone.now().astimezone(UTC) + timedelta(days=1, hours=1)
+    return later.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _load_campaign(
@@ -194,9 +200,7 @@ def _load_campaign(
         "measures": MEASURES,
     }
     if not campaign.phases.exists():
-        create_phase(
-            campaign=campaign, user=loader.user, fields=phase_fields, origin=loader.origin
-        )
+        create_phase(campaign=campaign, user=loader.user, fields=phase_fields, origin=loader.origin)
 
     if campaign.state == Campaign.State.DRAFT:
         publish_campaign(campaign=campaign, origin=loader.origin)

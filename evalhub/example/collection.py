@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -92,8 +92,7 @@ class Corpus:
         index = self.indexes[bool(parameters.get("stemmer"))]
         counts = index.counts(parameters.get("title_weight", 1))
         queries = np.array([index.query(text) for text in texts])
-        model = _MODELS[parameters["model"]]
-        scores = model(self, queries, counts, parameters)
+        scores = _score(self, queries, counts, parameters)
 
         if "LSA" in parameters["model"] or "RM3" in parameters["model"]:
             return scores
@@ -184,60 +183,49 @@ def _order(scores: Floats) -> list[int]:
     return [int(number) for number in np.argsort(-scores, kind="stable")]
 
 
-def _bm25(corpus: Corpus, queries: Floats, counts: Floats, parameters: Mapping[str, Any]) -> Floats:
-    return systems.bm25(queries, counts, **parameters["bm25"])
-
-
-def _lsa(corpus: Corpus, queries: Floats, counts: Floats, parameters: Mapping[str, Any]) -> Floats:
-    return systems.lsa(queries, counts, **parameters["lsa"], seed=parameters["seed"])
-
-
-def _rm3(corpus: Corpus, queries: Floats, counts: Floats, parameters: Mapping[str, Any]) -> Floats:
-    first = systems.bm25(queries, counts, **parameters["bm25"])
-    expanded = systems.rm3(queries, counts, first, **parameters["rm3"])
-    return systems.bm25(expanded, counts, **parameters["bm25"])
-
-
-def _fusion(
+def _score(
     corpus: Corpus, queries: Floats, counts: Floats, parameters: Mapping[str, Any]
 ) -> Floats:
-    return systems.fuse(
-        [_bm25(corpus, queries, counts, parameters), _lsa(corpus, queries, counts, parameters)]
-    )
+    """Return the scores (queries, documents) of the model that the parameters name."""
+    model = parameters["model"]
+    if model == "overlap":
+        scores = systems.overlap(queries, counts)
+    elif model == "TF-IDF":
+        scores = systems.tf_idf(queries, counts)
+    elif model == "QL Dirichlet":
+        scores = systems.dirichlet(queries, counts, mu=parameters["mu"])
+    elif model == "QL Jelinek-Mercer":
+        scores = systems.jelinek_mercer(queries, counts, weight=parameters["smoothing"])
+    elif model == "LSA":
+        scores = systems.lsa(queries, counts, **parameters["lsa"], seed=parameters["seed"])
+    elif model == "BM25":
+        scores = systems.bm25(queries, counts, **parameters["bm25"])
+    elif model == "BM25 + RM3":
+        first = systems.bm25(queries, counts, **parameters["bm25"])
+        expanded = systems.rm3(queries, counts, first, **parameters["rm3"])
+        scores = systems.bm25(expanded, counts, **parameters["bm25"])
+    else:
+        bm25 = systems.bm25(queries, counts, **parameters["bm25"])
+        lsa = systems.lsa(queries, counts, **parameters["lsa"], seed=parameters["seed"])
+        scores = systems.fuse([bm25, lsa])
+        if model == "reranker":
+            scores = _rerank(corpus, scores, [bm25, lsa], parameters)
+
+    return scores
 
 
-def _reranker(
-    corpus: Corpus, queries: Floats, counts: Floats, parameters: Mapping[str, Any]
+def _rerank(
+    corpus: Corpus, first: Floats, features: list[Floats], parameters: Mapping[str, Any]
 ) -> Floats:
-    index = corpus.indexes[bool(parameters.get("stemmer"))]
+    """Rerank by these features, and by how many terms of the topic's title a title has."""
+    index = corpus.indexes[bool(parameters["stemmer"])]
     titles = np.array([index.query(topic["title"]) for topic in corpus.topics])
-    features = [
-        _bm25(corpus, queries, counts, parameters),
-        _lsa(corpus, queries, counts, parameters),
-        systems.overlap(titles, index.titles),
-    ]
+    matches = systems.overlap(titles, index.titles)
+
     return systems.rerank(
-        systems.fuse(features[:2]),
-        features,
+        first,
+        [*features, matches],
         corpus.levels,
         **parameters["reranker"],
         seed=parameters["seed"],
     )
-
-
-# How each model scores: (corpus, queries, counts of terms, parameters) -> (queries, documents).
-_MODELS: dict[str, Callable[[Corpus, Floats, Floats, Mapping[str, Any]], Floats]] = {
-    "overlap": lambda corpus, queries, counts, parameters: systems.overlap(queries, counts),
-    "TF-IDF": lambda corpus, queries, counts, parameters: systems.tf_idf(queries, counts),
-    "BM25": _bm25,
-    "QL Dirichlet": lambda corpus, queries, counts, parameters: systems.dirichlet(
-        queries, counts, mu=parameters["mu"]
-    ),
-    "QL Jelinek-Mercer": lambda corpus, queries, counts, parameters: systems.jelinek_mercer(
-        queries, counts, weight=parameters["lambda"]
-    ),
-    "BM25 + RM3": _rm3,
-    "LSA": _lsa,
-    "BM25 + LSA": _fusion,
-    "reranker": _reranker,
-}

@@ -40,7 +40,7 @@ from runs.web.uploads import StoredUpload
 LAB_SLUG = "sea"
 _ABOUT = (
     "209 short texts about the sea with 30 topics, written for this example. Real systems, each "
-    "run with its parameters; the dates of the runs and the searchers of the sessions are made up."
+    "run with its parameters; the dates of the runs and the searchers of the sessions are simulated."
 )
 
 

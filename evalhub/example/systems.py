@@ -13,12 +13,13 @@ import numpy as np
 
 from metrics.engine.arrays import Floats, Ints
 
-_STOP_WORDS = frozenset(
-    "a about after all an and are as at be been before but by can did do does for from had has have "
-    "how i if in into is it its more most no not of off on one only or other out over so some than "
-    "that the their them then there these they this to up was were what when where which while who "
-    "why will with without".split()
-)
+_STOP_TEXT = """
+a about after all an and are as at be been before but by can did do does for from had has have how
+i if in into is it its more most no not of off on one only or other out over so some than that the
+their them then there these they this to up was were what when where which while who why will with
+without
+"""
+_STOP_WORDS = frozenset(_STOP_TEXT.split())
 _ENDINGS = ("ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "y", "e")
 _SHORTEST_STEM = 3
 # Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
@@ -40,7 +41,8 @@ class Index:
 
     def query(self, text: str) -> Floats:
         """Return the counts (terms,) of a query; terms that no document has are left out."""
-        return _count([text], self.numbers, self.stemmed)[0]
+        counts: Floats = _count([text], self.numbers, self.stemmed)[0]
+        return counts
 
 
 def make_index(documents: Sequence[tuple[str, str]], *, stemmed: bool) -> Index:
@@ -104,21 +106,24 @@ def bm25(queries: Floats, counts: Floats, *, k1: float, b: float) -> Floats:
     frequencies = (counts > 0).sum(axis=0)
     idf = np.log(1 + (len(counts) - frequencies + 0.5) / (frequencies + 0.5))
 
-    return queries @ (idf * counts * (k1 + 1) / (counts + norm)).T
+    scores: Floats = queries @ (idf * counts * (k1 + 1) / (counts + norm)).T
+    return scores
 
 
 def dirichlet(queries: Floats, counts: Floats, *, mu: float) -> Floats:
     """Return the log-likelihood of the query with Dirichlet smoothing (Zhai and Lafferty, 2004)."""
     collection = counts.sum(axis=0) / counts.sum()
     lengths = counts.sum(axis=1, keepdims=True)
-    return queries @ np.log((counts + mu * collection) / (lengths + mu)).T
+    scores: Floats = queries @ np.log((counts + mu * collection) / (lengths + mu)).T
+    return scores
 
 
 def jelinek_mercer(queries: Floats, counts: Floats, *, weight: float) -> Floats:
     """Return the log-likelihood with `weight` of the collection's model mixed in."""
     collection = counts.sum(axis=0) / counts.sum()
     models = counts / counts.sum(axis=1, keepdims=True)
-    return queries @ np.log((1 - weight) * models + weight * collection).T
+    scores: Floats = queries @ np.log((1 - weight) * models + weight * collection).T
+    return scores
 
 
 def rm3(
@@ -156,7 +161,10 @@ def lsa(queries: Floats, counts: Floats, *, dimensions: int, seed: int) -> Float
 
 def fuse(rankings: Iterable[Floats]) -> Floats:
     """Return the sum of reciprocal ranks of several scores."""
-    return np.sum([1 / (_FUSION_CONSTANT + ranks_of(scores)) for scores in rankings], axis=0)
+    scores: Floats = np.sum(
+        [1 / (_FUSION_CONSTANT + ranks_of(scores)) for scores in rankings], axis=0
+    )
+    return scores
 
 
 def rerank(
@@ -210,10 +218,12 @@ def _idf(counts: Floats) -> Floats:
 
 
 def _unit(rows: Floats) -> Floats:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    scaled: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return scaled
 
 
 def _standard(scores: Floats) -> Floats:
     """Return scores with mean 0 and deviation 1 within each topic."""
     deviation = np.maximum(scores.std(axis=1, keepdims=True), 1e-12)
-    return (scores - scores.mean(axis=1, keepdims=True)) / deviation
+    standard: Floats = (scores - scores.mean(axis=1, keepdims=True)) / deviation
+    return standard

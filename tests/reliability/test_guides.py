@@ -92,7 +92,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     try:
         server.prepare()
         with printed.open("wb") as output:
-            command = [sys.executable, "-m", "evalhub", "demo", "--bind", f"127.0.0.1:{port}"]
+            bind = f"127.0.0.1:{port}"
+            command = [sys.executable, "-m", "evalhub", "demo", "--examples", "--bind", bind]
             server.processes.append(
                 subprocess.Popen(
                     command, env=environment, cwd=ROOT, start_new_session=True, stdout=output

@@ -285,7 +285,10 @@ def _welcome(site: str, password: str, token: str) -> str:
             f"Password   {password}",
             "",
             "Three things to look at:",
-            *(f"  {number}. {text}:\n     {site}{path}" for number, (text, path) in enumerate(pages, 1)),
+            *(
+                f"  {number}. {text}:\n     {site}{path}"
+                for number, (text, path) in enumerate(pages, 1)
+            ),
             "",
             f"A token to try the API with: {token}    {site}/api/v1/docs/",
             "",
