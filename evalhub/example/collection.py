@@ -81,7 +81,7 @@ class Corpus:
         for topic, row in zip(self.topics, scores, strict=True):
             ranked = [number for number in _order(row)[:_DEPTH] if np.isfinite(row[number])]
             lines += [
-                f"{topic['_id']} Q0 {self.doc_ids[number]} {rank} {row[number]:.4f} {tag}\n"
+                f"{topic['_id']} Q0 {self.doc_ids[number]} {rank} {row[number]:.6f} {tag}\n"
                 for rank, number in enumerate(ranked, 1)
             ]
 
