@@ -54,7 +54,8 @@ class Pool(models.Model):
 
     The documents are in a stored file (`evalhub.pools.services.pool_file`), which is written with
     the draft; a draft can be deleted, and a frozen pool never changes. `topics` has a row
-    [topic id, number of documents] for each topic, in the order of the file. `excluded` names
+    [topic id, number of documents] for each topic, in the order of the file; `depths` is the table
+    of `evalhub.pools.services.pooling.DepthTable`. `excluded` names
     what was left out as judged before: the id of the active qrels, and the pools.
     """
 
@@ -80,6 +81,7 @@ class Pool(models.Model):
     documents = models.BigIntegerField(help_text="over all topics")
     sha256 = models.CharField(max_length=64, help_text="of the file, decompressed")
     size = models.BigIntegerField(help_text="bytes of the file, decompressed")
+    depths = StoredJSON(default=dict, help_text="documents of the first runs, by depth")
     excluded = StoredJSON(default=dict, help_text="what it leaves out as judged before")
     note = models.CharField(max_length=500, blank=True, validators=[check_line])
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")

@@ -2,6 +2,37 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path, register_converter
+from django.urls.converters import StringConverter
 
-urlpatterns: list[URLPattern] = []
+from evalhub.pools.api import pools
+from evalhub.pools.exports.files import FORMS
+
+
+class PoolFormConverter(StringConverter):
+    """Match the forms of a pool's files."""
+
+    regex = "|".join(FORMS)
+
+
+register_converter(PoolFormConverter, "pool_form")
+
+_POOL = "pools/<uuid:pool>/"
+
+urlpatterns: list[URLPattern] = [
+    path(
+        "campaigns/<slug:campaign>/phases/<slug:phase>/pools/",
+        pools.PhasePoolList.as_view(),
+        name="phase-pools",
+    ),
+    path(
+        "collections/<slug:collection>/pools/",
+        pools.CollectionPoolList.as_view(),
+        name="collection-pools",
+    ),
+    path(_POOL, pools.PoolView.as_view(), name="pool"),
+    path(_POOL + "freeze/", pools.PoolFreeze.as_view(), name="pool-freeze"),
+    path(_POOL + "statistics/", pools.PoolStatisticsView.as_view(), name="pool-statistics"),
+    path(_POOL + "files/<path:topic>.<pool_form:form>", pools.PoolFile.as_view(), name="pool-file"),
+    path(_POOL + "files.zip", pools.PoolArchive.as_view(), name="pool-archive"),
+]

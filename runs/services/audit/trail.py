@@ -55,6 +55,7 @@ _IDS = {
     "entry": "pk",
     "release": "pk",
     "campaignnotice": "pk",
+    "pool": "pk",
 }
 
 
