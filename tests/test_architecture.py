@@ -21,7 +21,7 @@ LAYERS = (
     (("evalhub",), "settings, URLs, errors to HTTP, the commands, the supervisor"),
     (("evalhub.pools",), "pools and judgements, an app on `campaigns`, `runs` and `metrics`: its URLs and receivers"),
     (("evalhub.pools.api", "evalhub.pools.pages"), "requests and responses about pools"),
-    (("evalhub.pools.exports",), "files and tables of pools"),
+    (("evalhub.pools.exports", "evalhub.pools.charts"), "files and charts of pools"),
     (("evalhub.pools.questions",), "what requests name and ask of pools"),
     (("evalhub.pools.services",), "the documents of pools, assignments, judgements"),
     (("evalhub.pools.models",), "pools, assessors and judgements"),

@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from evalhub.pools.pages import pools
+from evalhub.pools.pages.new_pool import NewPhasePoolPage, NewPoolPage
+
+_PHASE = "campaigns/<slug:campaign>/phases/<slug:phase>/"
+
+urlpatterns: list[URLPattern] = [
+    path(
+        "collections/<slug:collection>/pools/",
+        pools.collection_pools_page,
+        name="collection-pools-page",
+    ),
+    path("collections/<slug:collection>/new-pool/", NewPoolPage.as_view(), name="new-pool-page"),
+    path(_PHASE + "pools/", pools.phase_pools_page, name="phase-pools-page"),
+    path(_PHASE + "new-pool/", NewPhasePoolPage.as_view(), name="new-phase-pool-page"),
+    path("pools/<uuid:pool>/", pools.pool_page, name="pool-page"),
+    path("pools/<uuid:pool>/act/", pools.PoolActPage.as_view(), name="pool-act-page"),
+]

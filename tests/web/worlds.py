@@ -15,6 +15,9 @@ from rest_framework.test import APIClient
 from evalhub.campaigns.exports.snapshot_files import sealed
 from evalhub.campaigns.services.manifest import manifest_of
 from evalhub.campaigns.services.snapshots import keep_snapshot
+from evalhub.pools.models import Pool
+from evalhub.pools.services.pools import Contributor, freeze_pool, plan_pool, store_draft
+from evalhub.pools.services.recipes import Method, Recipe
 from metrics.engine.errors import EvalHubError
 from metrics.engine.measures.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
@@ -180,8 +183,24 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "experiment": make_experiment(run),
         "note": make_note(people, run),
         "system": make_system(),
+        "pool": make_pool(people, slug),
+        "file_form": "tsv",
         **make_campaign(people, slug, run),
     }
+
+
+def make_pool(people: People, slug: str) -> str:
+    """The id of a frozen pool of the collection's runs."""
+    collection = Collection.objects.get(slug=slug)
+    pool = Pool.objects.filter(collection=collection).first()
+    if pool is None:
+        runs = Run.objects.filter(collection=collection, deleted_at=None)
+        contributors = [Contributor(run=run, team=run.team) for run in runs.order_by("tag")]
+        recipe = Recipe(method=Method.DEPTH, k=2, only_new=False)
+        plan = plan_pool(collection=collection, recipe=recipe, contributors=contributors, seed=1)
+        pool = store_draft(plan=plan, user=people.users["owner"])
+        freeze_pool(pool=pool, user=people.users["owner"])
+    return str(pool.pk)
 
 
 def make_campaign(people: People, slug: str, run: str, *, alone: bool = True) -> dict[str, str]:

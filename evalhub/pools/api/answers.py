@@ -44,6 +44,7 @@ class PoolSummary(TypedDict):
 
     id: Id
     url: Url
+    page: Url
     collection: str
     campaign: str | None
     phase: str | None
@@ -117,6 +118,7 @@ def pool_summary(request: Request, pool: Pool) -> PoolSummary:
     return PoolSummary(
         id=str(pool.pk),
         url=request.build_absolute_uri(reverse("pool", args=[pool.pk])),
+        page=request.build_absolute_uri(reverse("pool-page", args=[pool.pk])),
         collection=pool.collection.slug,
         campaign=pool.phase.campaign.slug if pool.phase else None,
         phase=pool.phase.slug if pool.phase else None,

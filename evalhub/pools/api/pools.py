@@ -46,6 +46,7 @@ from runs.web.access import managed_collection, sees_scores, visible_collection
 from runs.web.lists import AnswerList
 from runs.web.origin import origin_of
 from runs.web.parameters import KnownFields
+from runs.web.permissions import Access
 from runs.web.shapes import shape
 
 SUMMARY, DETAIL = shape(PoolSummary), shape(PoolDetail)
@@ -199,29 +200,35 @@ class PoolStatisticsView(APIView):
 class PoolFile(APIView):
     """The documents of a topic, in an order that says nothing of ranks and runs."""
 
+    access = {"GET": Access.ORGANISERS}
     problems = (403, 409)
 
     @extend_schema(
         responses={(200, "text/tab-separated-values"): OpenApiTypes.BINARY},
         parameters=[_ASSESSOR],
     )
-    def get(self, request: Request, pool: UUID, topic: str, form: str) -> HttpResponse:
+    def get(self, request: Request, pool: UUID, topic: str, file_form: str) -> HttpResponse:
         frozen = frozen_pool(request, pool)
         doc_ids = documents_of(frozen, topic)
         if not doc_ids:
             raise Http404(f"pool {frozen.number} has no topic {topic[:40]!r}")
 
         content = topic_file(
-            pool=frozen, topic_id=topic, doc_ids=doc_ids, form=form, assessor=_assessor(request)
+            pool=frozen,
+            topic_id=topic,
+            doc_ids=doc_ids,
+            form=file_form,
+            assessor=_assessor(request),
         )
-        response = HttpResponse(content, content_type=MEDIA_TYPES[form])
-        response["Content-Disposition"] = f'attachment; filename="pool-{frozen.number}.{form}"'
+        response = HttpResponse(content, content_type=MEDIA_TYPES[file_form])
+        response["Content-Disposition"] = f'attachment; filename="pool-{frozen.number}.{file_form}"'
         return response
 
 
 class PoolArchive(APIView):
     """The files of all topics as a zip archive."""
 
+    access = {"GET": Access.ORGANISERS}
     problems = (403, 409)
 
     @extend_schema(

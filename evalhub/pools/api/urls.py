@@ -33,6 +33,10 @@ urlpatterns: list[URLPattern] = [
     path(_POOL, pools.PoolView.as_view(), name="pool"),
     path(_POOL + "freeze/", pools.PoolFreeze.as_view(), name="pool-freeze"),
     path(_POOL + "statistics/", pools.PoolStatisticsView.as_view(), name="pool-statistics"),
-    path(_POOL + "files/<path:topic>.<pool_form:form>", pools.PoolFile.as_view(), name="pool-file"),
+    path(
+        _POOL + "files/<path:topic>.<pool_form:file_form>",
+        pools.PoolFile.as_view(),
+        name="pool-file",
+    ),
     path(_POOL + "files.zip", pools.PoolArchive.as_view(), name="pool-archive"),
 ]

@@ -68,12 +68,14 @@ THINGS = {
     "snapshot": Thing(ALL, ORGANISERS),
     "campaign_link": _ORGANISED,
     "account_link": Thing(frozenset({"staff"}), frozenset({"staff"})),
+    "pool": _ORGANISED,
 }
 # Parts of an address that name no object with readers of its own.
 PLAIN = {
     "act",
     "chart",
     "ending",
+    "file_form",
     "form",
     "kind",
     "measure",

@@ -55,6 +55,7 @@ _BY_ID = (
     "delivery",
     "release",
     "entry",
+    "pool",
 )
 _BY_NAME = (
     "collection", "slug", "team", "label", "code", "artifact", "system", "username", "invited", "entrant", "key",
