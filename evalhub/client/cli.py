@@ -21,6 +21,7 @@ from . import (
     convert_commands,
     experiment_commands,
     gate_commands,
+    pool_commands,
     prediction_commands,
     study_commands,
 )
@@ -54,6 +55,7 @@ _EXAMPLE_OF = {
     "sessions": "evh sessions submit trec14 sessions.jsonl --wait",
     "submit": "evh submit robust04 bm25.run.gz dense.json --wait",
     "convert": "evh convert qrels test.tsv --to qrels.txt",
+    "pool": "evh pool make robust04 --method depth -k 10 --dry-run",
     "status": "evh status robust04",
     "wait": "evh wait robust04 bm25 dense",
     "values": "evh values robust04 bm25 -m AP --per-topic",
@@ -182,6 +184,7 @@ def parser() -> Parser:
     study_commands.add_commands(add, _RUN)
     _add_sessions(add)
     campaign_commands.add_commands(add, _add_actions)
+    pool_commands.add_commands(add, _add_actions)
     _add_tools(add)
     _set_usage(top, "evh")
     top.usage = _USAGE

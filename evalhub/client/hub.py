@@ -14,6 +14,7 @@ from .collection import Collection
 from .config import read_config
 from .errors import Ambiguous, NotFound
 from .experiments import Experiment, find_experiment, ids_of
+from .pools import Pool, Pools, pools_of
 from .runs import Run, find_run
 from .sending import Call, Connection
 from .sources import read_file
@@ -130,6 +131,14 @@ class Hub(Connection):
     def campaign(self, slug: str) -> Campaign:
         """Return a campaign by its short name; nothing is sent."""
         return Campaign(self, slug)
+
+    def pool(self, pool: str) -> Pool:
+        """Return a pool by its id; nothing is sent."""
+        return Pool(self, pool)
+
+    def pools(self, place: str) -> Pools:
+        """Return the pools of a collection, or of a phase as CAMPAIGN/PHASE; nothing is sent."""
+        return pools_of(self, place)
 
     def snapshot(self, code: str) -> Answer:
         """Return a snapshot with its manifest, by 20 digits or more of its SHA-256."""
