@@ -54,6 +54,12 @@ evaluations_ended = Signal()
 due_work = Signal()
 """A receiver returns rows (name, seconds, function): the dispatcher calls each function that often."""
 
+pooled_runs = Signal()
+"""`phase`: its results are shown.
+
+A receiver returns the keys of the runs that pools have, or None where readers see no pool.
+"""
+
 stored_files = Signal()
 """`sha256`: a stored file, or empty for all.
 

@@ -1,14 +1,26 @@
-"""Receivers of `runs.hooks`: the files of pools are stored files that are needed."""
+"""Receivers of `runs.hooks`: stored files that pools need, and runs that were pooled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from django.dispatch import receiver
 
-from evalhub.pools.models import Pool
+from evalhub.pools.models import Pool, PoolRun
 from runs import hooks
+from runs.models import Phase
+
+
+@receiver(hooks.pooled_runs)
+def runs_of_shown_pools(*, phase: Phase, **_: Any) -> list[UUID] | None:
+    shown = Pool.objects.filter(phase=phase, shown_at__isnull=False)
+    if not shown.exists():
+        return None
+
+    pooled = PoolRun.objects.filter(pool__in=shown).exclude(depth=0)
+    return list(pooled.values_list("run_id", flat=True))
 
 
 @receiver(hooks.stored_files)

@@ -28,7 +28,7 @@ from tests.campaigns.worlds import (
     make_people,
     register,
 )
-from tests.conftest import client_of, upload
+from tests.conftest import client_of, evaluate_all, upload
 from tests.pools import naive
 
 __all__ = ["clock", "module_clock", "module_data"]
@@ -327,10 +327,19 @@ def test_a_pool_of_a_phase_has_entries_on_time_by_priority(clock: Clock) -> None
     assert depths[:2] == [9, 9]
     assert 0 < min(depths[2:]) < 9
 
+    def flags() -> set[tuple[str, bool | None]]:
+        rows = olga.get(f"{PHASE}board/").json()["results"]
+        return {(row["run"]["tag"], row["pooled"]) for row in rows}
+
+    evaluate_all()
+    assert {flag for _, flag in flags()} == {None}
+
     # The pool is an organisers' matter; a team learns nothing of it.
     url = f"/api/v1/pools/{first.pk}/"
     assert olga.post(f"{url}freeze/").status_code == 200
     olga.patch(url, {"shown": True}, format="json")
+    assert {tag for tag, flag in flags() if flag} == {"r0", "r1"}
+    assert ("r2", False) in flags()
     for name in ("ann", "ben", "eve"):
         assert people[name].get(url).status_code == 404
         assert people[name].get(address).json()["results"] == []

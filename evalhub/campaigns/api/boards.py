@@ -19,6 +19,7 @@ from evalhub.campaigns.questions.boards import (
     readers_of_a_phase,
 )
 from evalhub.campaigns.services.boards import VIEWS, PhaseBoard, PhaseQuery, read_phase_board
+from evalhub.campaigns.services.pooled import pooled_runs
 from metrics.api.boards import answers
 from metrics.api.boards.answers import leaderboard_answer
 from metrics.exports.boards import EXPORTS
@@ -66,6 +67,9 @@ class PhaseRow(answers.Row):
     attempts: Annotated[
         int | None, "entries that its team has made; null where the phase gives no feedback"
     ]
+    pooled: Annotated[
+        bool | None, "whether a pool has its documents; null where organisers show no pool"
+    ]
     judged_depth: Annotated[
         int | None, "every document of the ranks 1 to this one is judged; null: without values"
     ]
@@ -110,10 +114,12 @@ class PhaseBoardView(APIView):
         )
 
         depths = depths_of([row.evaluation.pk for row in phase_board.board.rows if row.current])
+        pooled = pooled_runs(question.phase)
         results = [
             PhaseRow(
                 **row,
                 **_entry_columns(phase_board, board_row.run.pk),  # type: ignore[typeddict-item]
+                pooled=None if pooled is None else board_row.run.pk in pooled,
                 judged_depth=depths.get(board_row.evaluation.pk),
             )
             for row, board_row in zip(board["results"], phase_board.board.rows, strict=True)

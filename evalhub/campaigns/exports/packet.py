@@ -19,6 +19,7 @@ import numpy as np
 from evalhub.campaigns.charts.difference import median_difference_figure
 from evalhub.campaigns.exports.overview import overview_table
 from evalhub.campaigns.exports.packet_readme import readme
+from evalhub.campaigns.services.pooled import pooled_runs
 from evalhub.campaigns.services.reference_runs import TopicComparison
 from evalhub.campaigns.services.reference_sets import ReferenceSet
 from evalhub.campaigns.services.results import OwnEntry, OwnResults
@@ -134,6 +135,7 @@ def _summary(results: OwnResults) -> Table:
         *mean_columns,
     ]
     rows = []
+    pooled = pooled_runs(results.read.phase)
 
     for own in results.entries:
         entry, cells = own.entry, list[object]()
@@ -143,8 +145,8 @@ def _summary(results: OwnResults) -> Table:
             cells += [mean, low, high, topics]
 
         head = [entry.run.tag, entry.number, entry.run_type, entry.role, entry.late, own.counts]
-        # No pool is recorded; the judged depth is what can be known.
-        rows.append([*head, None, own.judged, own.depth, *cells])
+        is_pooled = None if pooled is None else entry.run_id in pooled
+        rows.append([*head, is_pooled, own.judged, own.depth, *cells])
 
     comments = [f"low and high: 95% interval of the mean, {MEAN_INTERVAL_METHOD}"]
 
