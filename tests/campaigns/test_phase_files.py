@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from runs.models import AuditEvent, Collection, Disclosure, Team, User
+from evalhub.campaigns.services import results
+from runs.models import AuditEvent, Collection, Disclosure, Packet, Team, User
 from runs.services.collections.collections import disclose
 from tests.campaigns.shared_data import clock, module_clock, module_data, people
 from tests.campaigns.worlds import (
@@ -67,7 +68,9 @@ def world(people: Clients, module_clock: Clock) -> Clients:
     return people
 
 
-def test_all_packets_are_those_that_teams_get(world: Clients, clock: Clock) -> None:
+def test_all_packets_are_those_that_teams_get(
+    world: Clients, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock.now = CLOSES + timedelta(days=8)
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PARTICIPANTS)
     own = {name: world[name].get(f"{PHASE}packet/") for name in ("ann", "ben")}
@@ -80,6 +83,21 @@ def test_all_packets_are_those_that_teams_get(world: Clients, clock: Clock) -> N
     expected = [f"{hashlib.sha256(archive.read(name)).hexdigest()}  {name}" for name in packets]
     assert archive.read(sums).decode().splitlines() == expected
     assert world["ann"].get(f"{PHASE}packets/").status_code == 403
+
+    # Packets that are made together read the values of the phase once, and are the same.
+    read, reads = results.read_entry_values, []
+
+    def counted(**of: Any) -> Any:
+        reads.append(of)
+        return read(**of)
+
+    Packet.objects.all().delete()
+    monkeypatch.setattr(results, "read_entry_values", counted)
+    together = zipfile.ZipFile(io.BytesIO(body(world["olga"].get(f"{PHASE}packets/"))))
+    assert [together.read(name) for name in together.namelist()] == [
+        archive.read(name) for name in archive.namelist()
+    ]
+    assert len(reads) == 1
 
 
 def test_organisers_read_values_by_topic_before_a_release(world: Clients, clock: Clock) -> None:

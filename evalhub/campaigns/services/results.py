@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Q
+
 from evalhub.campaigns.services.reference_sets import (
     ALL,
     EntryValues,
@@ -56,6 +58,16 @@ class OwnResults:
     sees_all: bool
 
 
+@dataclass(frozen=True)
+class PhaseValues:
+    """The values of a phase's entries and their reference sets, before names of teams are hidden."""
+
+    read: EntryValues
+    reference: str
+    sets: list[ReferenceSet]
+    sees_all: bool
+
+
 def phase_measures(phase: Phase) -> list[Measure]:
     """Return the measures of a phase, or else of its collection, the primary one first."""
     collection = phase.collection
@@ -79,12 +91,30 @@ def read_own_results(
     A reader who may not see the values of others gets the figures that `reference_sets` allows.
     Other teams have the names that the team saw at `names_at`, or sees now.
     """
-    now = clock.database_now()
-    seen = None if sees_all else seen_while_frozen(phase, participation, now)
+    seen = None
+    if not sees_all:
+        seen = seen_while_frozen(phase, participation, clock.database_now())
+
+    values = read_phase_values(
+        phase=phase, qrels=qrels, sees_all=sees_all, reference=reference, as_of=as_of, seen=seen
+    )
+
+    return own_results(values, participation, names_at)
+
+
+def read_phase_values(
+    *,
+    phase: Phase,
+    qrels: Qrels,
+    sees_all: bool,
+    reference: str = ALL,
+    as_of: datetime | None = None,
+    seen: Q | None = None,
+) -> PhaseValues:
+    """Return the values that the results of every team have in common, if they see the same entries."""
     read = read_entry_values(
         phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of, seen=seen
     )
-    read = with_hidden_names(read, participation, names_at or now)
     # Immediate feedback shows a team its own values, and those of others only on a leaderboard.
     by_feedback = (
         phase.collection.disclosure == Disclosure.ORGANISERS
@@ -92,12 +122,22 @@ def read_own_results(
     )
     alone = by_feedback and not sees_all
     sets = reference_sets(read, reference=reference, sees_all=sees_all, alone=alone)
+
+    return PhaseValues(read, reference, sets, sees_all)
+
+
+def own_results(
+    values: PhaseValues, participation: Participation, names_at: datetime | None = None
+) -> OwnResults:
+    """Return the results of a team among the values of a phase, with names as in `read_own_results`."""
+    read = with_hidden_names(values.read, participation, names_at or clock.database_now())
     own = [
         row for row, entry in enumerate(read.entries) if entry.participation_id == participation.pk
     ]
+    described = described_entries(read, values.sets, own)
 
     return OwnResults(
-        read, reference, sets, described_entries(read, sets, own), participation, sees_all
+        read, values.reference, values.sets, described, participation, values.sees_all
     )
 
 
