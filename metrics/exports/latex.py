@@ -10,8 +10,9 @@ from metrics.exports.table import BEST_MARK, BETTER, WORSE, Cell, Column, Row, T
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
-    "`": r"\textasciigrave{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    # Unlike \textquotedbl, it is in every font, also without fontenc.
+    '"': r"{\char34}", "`": r"\textasciigrave{}",
     "\N{BLACK CIRCLE}": r"$\bullet$", "\N{MINUS SIGN}": "$-$",
 }  # fmt: skip
 _MARKS = {BETTER: r"$^{\uparrow}$", WORSE: r"$^{\downarrow}$"}
@@ -129,4 +130,6 @@ def _cell(row: Row, column: Column, cell: Cell) -> str:
 
 
 def _line(cells: Iterator[str]) -> str:
-    return rf"{' & '.join(cells)} \\"
+    line = " & ".join(cells)
+    # After the end of the line before, LaTeX would take these for its parameters.
+    return rf"{'{}' if line.startswith(('[', '*')) else ''}{line} \\"

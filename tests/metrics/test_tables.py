@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import pytest
 from django.template.loader import render_to_string
 
 from metrics.exports.formats import FORMATS
@@ -63,6 +67,35 @@ def test_a_long_latex_table_breaks_over_pages() -> None:
     columns = [Column("run", "Run", head=True)]
     assert r"\begin{longtable}{l}" in text("tex", Table("long", columns, rows))
     assert "longtable" not in text("tex", Table("short", columns, rows[:40]))
+
+
+@pytest.mark.parametrize("rows", [2, 41])
+def test_any_text_compiles_with_pdflatex(tmp_path: Path, rows: int) -> None:
+    pdflatex, find = shutil.which("pdflatex"), shutil.which("kpsewhich")
+    if pdflatex is None or find is None:
+        pytest.skip("needs pdflatex")
+    if subprocess.run([find, "booktabs.sty"], stdout=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("needs the LaTeX package booktabs")
+
+    every = "".join(map(chr, range(32, 127)))
+    columns = [Column("run", f"Run {every}", head=True), Column("AP", direction="higher")]
+    cells = [Cell("-0.5", True, mark=BETTER), Cell("0.1", mark="**", aside=every)]
+    begin = ("[1cm] team_1", '* "quoted" O\'Neil \N{LATIN SMALL LETTER E WITH ACUTE}')
+    body = [Row([f"{begin[place % 2]} {every}", cells[place % 2]]) for place in range(rows)]
+    latex = text("tex", Table("team_a-b", columns, body, [every]))
+    document = "\n".join(
+        [
+            r"\documentclass{article}",
+            r"\usepackage{booktabs,textcomp,longtable}",
+            rf"\begin{{document}}{latex}\end{{document}}",
+        ]
+    )
+
+    (tmp_path / "table.tex").write_text(document)
+    command = [pdflatex, "-draftmode", "-interaction=nonstopmode", "-halt-on-error", "table"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300, check=False)
+    errors = [line for line in ended.stdout.decode("latin-1").splitlines() if line[:1] == "!"]
+    assert (ended.returncode, errors) == (0, [])
 
 
 def test_data_has_the_values_of_named_columns() -> None:
