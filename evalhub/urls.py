@@ -5,6 +5,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from evalhub import problems, schema
+from evalhub.client_wheel import WHEEL_NAME, client_file, client_page
 from evalhub.example_collection import ExampleCollection
 from evalhub.operating.probes import PROBES
 from evalhub.version_view import VersionView
@@ -50,6 +51,8 @@ urlpatterns = [
         ),
         name="logout",
     ),
+    path("client/", client_page, name="client-page"),
+    path(f"client/{WHEEL_NAME}", client_file, name="client-wheel"),
     path("example-collection/", ExampleCollection.as_view(), name="example-collection"),
     path("admin/", admin.site.urls),
     *[path(address, probe, name=address) for address, probe in PROBES.items()],

@@ -19,6 +19,8 @@ VERSION = _installed()
 # LEAST_CLIENT_HEADER.
 LEAST_CLIENT = "0.1"
 LEAST_CLIENT_HEADER = "X-Evalhub-Least-Client"
+# The evalhub-client that this server offers at /client/, in every answer of the API.
+OFFERED_CLIENT_HEADER = "X-Evalhub-Offered-Client"
 
 
 def main(argv: list[str]) -> None:

@@ -243,7 +243,7 @@ class Connection:
             return self._client
 
     def _log_answer(self, response: httpx.Response, seconds: float) -> None:
-        """Log a response, and warn once if the server serves newer clients only."""
+        """Log a response, and warn once if the server offers a newer client or serves only such."""
         request = response.request
         _log.info(
             "%s %s %s %.0f ms, request %s",
@@ -254,14 +254,33 @@ class Connection:
             response.headers.get("X-Request-ID"),
         )
 
+        if self._warned:
+            return
+
         least = response.headers.get("X-Evalhub-Least-Client", "")
-        if not self._warned and _numbers(least) > _numbers(VERSION):
+        offered = response.headers.get("X-Evalhub-Offered-Client", "")
+        update = ""
+        # The line is to be pasted into a shell: nothing else of the header gets into it.
+        if re.fullmatch(r"[0-9]+(\.[0-9]+)*", offered) and _numbers(offered) > _numbers(VERSION):
+            update = f"pip install {self.url}/client/evalhub_client-{offered}-py3-none-any.whl"
+
+        if _numbers(least) > _numbers(VERSION):
             self._warned = True
             _log.warning(
-                "the server at %s serves evalhub-client %s and newer; this is %s",
+                "the server at %s serves evalhub-client %s and newer; this is %s%s",
                 self.url,
                 least,
                 VERSION,
+                f". To update it: {update}" if update else "",
+            )
+        elif update:
+            self._warned = True
+            _log.warning(
+                "the server at %s offers evalhub-client %s; this is %s. To update it: %s",
+                self.url,
+                offered,
+                VERSION,
+                update,
             )
 
 

@@ -18,11 +18,12 @@ from django.urls import Resolver404, resolve
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 
+from evalhub.client.version import VERSION as CLIENT_VERSION
 from evalhub.operating.logs import begin_request
 from evalhub.operating.probes import PROBES
 from evalhub.operating.request_counters import count_request
 from evalhub.problems import slow_down, token_in_address
-from evalhub.version import LEAST_CLIENT, LEAST_CLIENT_HEADER
+from evalhub.version import LEAST_CLIENT, LEAST_CLIENT_HEADER, OFFERED_CLIENT_HEADER
 from runs.services.audit.rates import RATES
 from runs.web.origin import network_of, sender_of
 
@@ -51,6 +52,7 @@ class RequestRecord:
         response["X-Request-ID"] = request_id
         if request.path.startswith("/api/"):
             response[LEAST_CLIENT_HEADER] = LEAST_CLIENT
+            response[OFFERED_CLIENT_HEADER] = CLIENT_VERSION
 
         seconds = time.perf_counter() - start
         view = request.resolver_match.view_name if request.resolver_match else "none"

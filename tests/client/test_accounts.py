@@ -16,6 +16,7 @@ import pytest
 
 from evalhub.client import account_commands
 from evalhub.client.config import read_config
+from evalhub.client.version import VERSION
 from tests.client.conftest import URL, problem, raw_run
 
 TOKEN = "evh_01234567_secret"
@@ -254,3 +255,26 @@ def test_a_client_that_is_too_old_is_told_so_once(hub_of: Callable[..., Any], ca
         assert [record.levelname for record in caplog.records].count("WARNING") == warnings, least
     assert "serves evalhub-client 99.0 and newer" in caplog.text
     assert re.fullmatch(r"\d+\.\d+\.\d+", seen[0].headers["X-Evalhub-Client"])
+
+
+def test_an_older_client_says_how_to_update_it(hub_of: Callable[..., Any], caplog: Any) -> None:
+    line = "pip install https://hub.example/client/evalhub_client-99.1-py3-none-any.whl"
+    for headers, warning in (
+        ({"X-Evalhub-Offered-Client": VERSION}, None),
+        ({"X-Evalhub-Offered-Client": "0.0.9"}, None),
+        ({"X-Evalhub-Offered-Client": "99.1; rm -r ~"}, None),
+        ({"X-Evalhub-Offered-Client": "99.1"}, f"offers evalhub-client 99.1; this is {VERSION}"),
+        (
+            {"X-Evalhub-Offered-Client": "99.1", "X-Evalhub-Least-Client": "99.0"},
+            "serves evalhub-client 99.0 and newer",
+        ),
+    ):
+        caplog.clear()
+        hub = hub_of(lambda request, headers=headers: httpx.Response(200, json=ME, headers=headers))
+        for _ in range(2):
+            hub.me()
+        warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
+        assert len(warnings) == (1 if warning else 0), headers
+        if warning:
+            assert warning in warnings[0]
+            assert warnings[0].endswith(f"To update it: {line}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -63,7 +64,15 @@ def build(folder: Path) -> Path:
     return wheel
 
 
-def install(wheel: Path, folder: Path) -> Path:
+def install_client(url: str, folder: Path) -> Path:
+    """Make an environment with the client that a server offers, by the line of its page."""
+    line = re.search(r"pip install (http\S+)", httpx.get(f"{url}/client/").text)
+    assert line, "the page of the client has no line for pip"
+
+    return install(line[1], folder, "evalhub-client")
+
+
+def install(wheel: Path | str, folder: Path, distribution: str = "evalhub") -> Path:
     """Make an environment with the wheel and what it declares; returns its folder of commands."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     commands = folder / "bin"
@@ -72,7 +81,7 @@ def install(wheel: Path, folder: Path) -> Path:
         [*asked, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True
     )
     (packages,) = folder.glob("lib/python*/site-packages")
-    (own,) = metadata.distributions(name="evalhub", path=[str(packages)])
+    (own,) = metadata.distributions(name=distribution, path=[str(packages)])
     for name in needed(own.requires or []):
         link(metadata.distribution(name), packages)
     subprocess.run([*asked, "check"], check=True, stdout=subprocess.DEVNULL)
@@ -155,6 +164,11 @@ def use(commands: Path, home: Path, version: str) -> None:
         style = page.text.partition('rel="stylesheet" href="')[2].partition('"')[0]
         assert httpx.get(f"{url}{style}").headers["content-type"].startswith("text/css")
         assert httpx.get(f"{url}/api/v1/version/").json()["version"] == version
+        evh = str(install_client(url, home / "client") / "evh")
+        assert (
+            f"{url}/client/evalhub_client-{run(evh, '--version').split()[1]}-"
+            in httpx.get(f"{url}/client/").text
+        )
     data = (
         home / ".local/share/evalhub"
         if sys.platform == "linux"

@@ -73,7 +73,6 @@ def _page(request: Request, status: int = 200, **result: Any) -> HttpResponse:
         "now": timezone.now(),
         "scopes": [(scope, _MEANINGS[scope], scope in DEFAULT_SCOPES) for scope in ALL_SCOPES],
         "days": _DAYS,
-        "api": request.build_absolute_uri("/api/v1/"),
         **result,
     }
 

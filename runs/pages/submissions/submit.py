@@ -259,7 +259,6 @@ def _page(
         "campaigns": list(campaigns.distinct()[:_MAX_CHOICES]),
         "experiments": list(experiments[:_MAX_CHOICES]),
         "form_values": form_values,
-        "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
         "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
         "most_files": MAX_FILES,
         "relations": RELATIONS,

@@ -108,5 +108,6 @@ PAGES = tuple(name for name, address in ADDRESSES.items() if address.is_page and
 API = tuple(name for name, address in ADDRESSES.items() if not address.is_page)
 # Nothing of any collection is in them.
 CONSTANT = (
-    "schema", "api-docs", "measures", "measure", "measures-page", "measure-page", "version", *PROBES,
+    "schema", "api-docs", "measures", "measure", "measures-page", "measure-page", "version",
+    "client-page", "client-wheel", *PROBES,
 )  # fmt: skip
