@@ -261,7 +261,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "evalhub.version.in_pages",
-                "evalhub.client_wheel.client_lines",
+                "evalhub.offered_client.client_lines",
                 "metrics.questions.answer_cache.page_slots",
             ],
         },

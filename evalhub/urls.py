@@ -5,8 +5,8 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from evalhub import problems, schema
-from evalhub.client_wheel import WHEEL_NAME, client_file, client_page
 from evalhub.example_collection import ExampleCollection
+from evalhub.offered_client import WHEEL_NAME, client_file, client_page
 from evalhub.operating.probes import PROBES
 from evalhub.version_view import VersionView
 from runs.services.accounts.invitation_links import mail_has_links

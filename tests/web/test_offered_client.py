@@ -16,7 +16,7 @@ import httpx
 import pytest
 from django.test import Client
 
-from evalhub import client_wheel
+from evalhub import offered_client
 from evalhub.client import __version__
 from runs.models import User
 from tests.reliability.servers import ROOT, embedded_server
@@ -42,7 +42,7 @@ def test_the_wheel_has_a_hash_and_is_cached(db: None) -> None:
 
 
 def test_the_wheel_has_the_sources_and_is_built_to_the_same_bytes() -> None:
-    wheel = client_wheel.client_wheel()
+    wheel = offered_client.client_wheel()
     source = ROOT / "evalhub/client"
     names = ZipFile(BytesIO(wheel.content)).namelist()
     packaged = {name for name in names if name.startswith("evalhub_client/")}
@@ -50,7 +50,7 @@ def test_the_wheel_has_the_sources_and_is_built_to_the_same_bytes() -> None:
         f"evalhub_client/{path.relative_to(source)}"
         for path in [*source.rglob("*.py"), *source.glob("*.pyi"), source / "py.typed"]
     }
-    assert client_wheel._build() == wheel.content
+    assert offered_client._build() == wheel.content
 
 
 @pytest.mark.slow
