@@ -126,6 +126,7 @@ EVALHUB_PUBLISHER = env.str("EVALHUB_PUBLISHER", default="")
 EVALHUB_MAIL_URL = env.str("EVALHUB_MAIL_URL", default="")
 DEFAULT_FROM_EMAIL = env.str("EVALHUB_MAIL_FROM", default="")
 EVALHUB_REGISTRATION = env.bool("EVALHUB_REGISTRATION", default=False)
+EVALHUB_ORGANISERS_CREATE_ACCOUNTS = env.bool("EVALHUB_ORGANISERS_CREATE_ACCOUNTS", default=True)
 EVALHUB_REGISTRATION_DOMAINS = [
     domain.strip().lower().lstrip("@")
     for domain in env.list("EVALHUB_REGISTRATION_DOMAINS", default=[])

@@ -20,7 +20,10 @@ _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
 # The secret of a share link, if its address is logged before the middleware removes it.
 _SHARE = re.compile(r"(/s/+[^/\s]{1,40}/+)[^\s\"']+")
 # Codes of invitations, and tokens of links in mails.
-_CODE = re.compile(r"(code=[0-9a-f]+-|confirm=)[A-Za-z0-9:_-]{24,}")
+# The address of a login page has them in its `next`, with %3D for the equals sign.
+_CODE = re.compile(
+    r"((?:code(?:=|%3D)[0-9a-f]+-)|confirm(?:=|%3D))(?:[A-Za-z0-9:_-]|%3A){24,}", re.IGNORECASE
+)
 # PostgreSQL quotes the whole row that it refuses.
 _ROW = re.compile(r"(DETAIL: +).*")
 # Set by each request and each task, and not reset after it: Django logs some answers when all

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.test import Client
 
+from evalhub.operating.logs import hide_secrets
 from runs.models import (
     AuditEvent,
     Campaign,
@@ -171,6 +172,42 @@ def test_links_are_made_and_revoked_by_organisers_alone(
     assert not User.objects.filter(username="ada").exists()
 
 
+def test_a_server_may_keep_accounts_to_administrators(
+    olga: Any, people: Clients, settings: Any
+) -> None:
+    code = make_link(olga)
+    settings.EVALHUB_ORGANISERS_CREATE_ACCOUNTS = False
+    html = page(Client(), f"{JOIN}?code={code}")
+    assert "You need an account of this server" in text_of(html)
+    assert "Password again" not in html
+    assert Client().post(JOIN, form_of(code, "ada")).status_code == 403
+    assert not User.objects.filter(username="ada").exists()
+    assert "they need an account" in text_of(page(browser("olga"), f"{DESK}invitations/"))
+    assert browser("eve").post(JOIN, form_of(code))["Location"] == TEAM
+
+    User.objects.filter(username="olga").update(is_staff=True)
+    assert Client().post(JOIN, form_of(code, "ada")).status_code == 303
+
+
+def test_the_confirmation_of_a_release_names_teams_without_mail(olga: Any, people: Clients) -> None:
+    Campaign.objects.update(registration="open")
+    answer = register(people["ann"], "apples")
+    assert answer.status_code == 201, answer.content
+    path = "/campaigns/cup/acts/release-to-teams/?phase=task"
+    sentence = "1 team has nobody with a mail address, and no mail about it reaches them: apples."
+    assert sentence in text_of(page(browser("olga"), path))
+    assert sentence in text_of(page(browser("olga"), "/campaigns/cup/acts/publish/"))
+    User.objects.filter(username__in=("ann", "abe")).update(email="x@example.org")
+    assert "mail address" not in text_of(page(browser("olga"), path))
+
+
+def test_a_draft_has_no_links(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"], publish=False)
+    answer = people["olga"].post(LINKS, {}, format="json")
+    assert answer.status_code == 409
+    assert "is a draft; publish it first" in answer.json()["detail"]
+
+
 def test_an_organiser_who_leaves_takes_the_links_along(olga: Any) -> None:
     code = make_link(olga)
     Membership.objects.filter(user__username="olga").update(role="member")
@@ -205,3 +242,19 @@ def test_mail_arrives_and_the_dashboard_names_whom_none_reaches(
         assert mails.links("ben@example.org") == ["https://eval.example.org/campaigns/cup/"]
         states = Mail.objects.filter(event="notice.posted", recipient__username="ann")
         assert states.get().state == "no_address"
+
+
+def test_logs_hide_the_secrets_of_links() -> None:
+    code, confirmation = f"1a2b3c4d-{'s3cretS_-' * 4}", "eyJ1c2VyIjoyfQ:1xXixD:" + "s3cret-" * 6
+    token = "12-c8x1ab-" + "5" * 32
+    for line in (
+        f"GET {JOIN}?code={code} failed",
+        f"GET /login/?next=%2Fjoin-campaign%2F%3Fcode%3D{code} failed",
+        f"GET /new-password/?code={token} failed",
+        f"GET /account/?confirm={confirmation} failed",
+        f"GET /login/?next=/account/%3Fconfirm%3D{confirmation.replace(':', '%3A')} failed",
+    ):
+        hidden = hide_secrets(line)
+        assert "s3cret" not in hidden, hidden
+        assert "5" * 32 not in hidden
+        assert hidden.endswith("[hidden] failed")

@@ -232,6 +232,74 @@ def test_a_forgotten_password_is_replaced_once_and_sessions_end(
     assert send_due() == 4
 
 
+def test_each_address_gets_the_links_of_its_own_accounts(mails: MailServer) -> None:
+    """Databases compare addresses without case, and some letters of other alphabets as equal."""
+    for name, address in (("mallory", "ANN@lab.example"), ("ann", "ann@lab.example")):
+        User.objects.create_user(name, password=SECRET)
+        User.objects.filter(username=name).update(email=address)
+    User.objects.create_user("anna", "ann@lab.example", SECRET)
+    Client().post(
+        "/forgotten-password/", {"email": "ann@lab.example"}, headers={"host": "localhost"}
+    )
+    assert send_due() == 2
+    texts = {mail["To"]: mail.get_content() for mail in mails.mails}
+    names = {
+        address: [name for name in ("ann", "anna", "mallory") if f"{name}: https://eval.e" in text]
+        for address, text in texts.items()
+    }
+    assert names == {"ANN@lab.example": ["mallory"], "ann@lab.example": ["ann", "anna"]}
+    assert "localhost" not in str(texts)
+
+
+def test_mail_to_confirm_one_address_is_limited(mails: MailServer) -> None:
+    for number in range(6):
+        user = User.objects.create_user(f"user{number}", password=SECRET)
+        answer = client_of(user).patch("/api/v1/me/", {"email": "victim@x.example"}, format="json")
+        assert answer.status_code == (429 if number == 5 else 202), answer.content
+    assert send_due() == 5
+
+
+@pytest.mark.parametrize(
+    "path", ["/join/", "/join-campaign/", "/register/", "/forgotten-password/", "/new-password/"]
+)
+def test_forms_for_people_without_a_session_are_limited(path: str, settings: Any) -> None:
+    settings.EVALHUB_LOGIN_RATE = 2
+    statuses = [Client().post(path, {"code": "x", "email": "x"}).status_code for _ in range(3)]
+    assert statuses[2] == 429
+    assert 429 not in statuses[:2]
+    assert Client().get("/login/").status_code == 200
+
+
+def test_opening_a_link_uses_nothing(admin: Client, mails: MailServer) -> None:
+    """Programs that check mail open every link in it."""
+    admin.post("/invite/", {"action": "create", "email": "ada@example.org"})
+    Client().post("/forgotten-password/", {"email": "root@example.org"})
+    send_due()
+    for address in ("ada@example.org", "root@example.org"):
+        path = path_of(mails.links(address)[0])
+        for _ in range(2):
+            assert Client().head(path).status_code == 200
+            assert Client().get(path).status_code == 200
+    assert InvitationLink.objects.get().uses == 0
+    assert User.objects.count() == 1
+
+
+def test_a_new_account_starts_a_new_session(admin: Client) -> None:
+    staff = client_of(User.objects.get(username="root"))
+    code = code_of(staff.post(API, {}, format="json").json()["url"])
+    browser = Client()
+    session = browser.session
+    session["planted"] = "yes"
+    session.save()
+    fields = {"is_staff": "on", "is_superuser": "on", "next": "https://evil.example/"}
+    assert browser.post("/join/", {**account("ada"), "code": code, **fields}).status_code == 400
+    answer = browser.post("/join/", {**account("ada"), "code": code})
+    assert (answer.status_code, answer["Location"]) == (303, "/")
+    ada = User.objects.get(username="ada")
+    assert (ada.is_staff, ada.is_superuser) == (False, False)
+    assert browser.session.session_key != session.session_key
+
+
 def test_a_link_of_a_forgotten_password_expires(settings: Any) -> None:
     assert Client().get("/forgotten-password/").status_code == 404
     assert "Forgotten password" not in page(Client(), "/login/")
@@ -255,7 +323,7 @@ def test_who_opens_a_link_without_a_mailed_address_confirms_theirs(
     assert send_due() == 1
     (link,) = mails.links("ada@example.org")
     confirmation = parse_qs(urlsplit(link).query)["confirm"][0]
-    assert "Confirm the address" in page(browser, path_of(link))
+    assert "Confirm ada@example.org" in page(browser, path_of(link))
     browser.post("/account/", {"action": "confirm", "confirmation": confirmation})
     assert User.objects.get(username="ada").email == "ada@example.org"
 

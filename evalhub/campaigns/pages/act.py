@@ -10,6 +10,7 @@ from django.http import Http404
 from rest_framework.request import Request
 
 from evalhub.campaigns.api.inputs import OptionalReasonSerializer, ReasonSerializer
+from evalhub.campaigns.services.notifications import unreachable_teams
 from runs.models import (
     Campaign,
     CampaignMember,
@@ -23,6 +24,8 @@ from runs.models import (
 from runs.web.origin import origin_of
 
 _T = TypeVar("_T")
+# Names of teams in one sentence.
+_NAMES = 20
 ACCEPTED, ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
 
 
@@ -115,3 +118,18 @@ def people(target: Target) -> str:
         participation__in=accepted.order_by(), left_at=None
     ).count()
     return f"{many(accepted.count(), 'accepted team')} with {many(members, 'member')}"
+
+
+def warn_of_unreachable(target: Target) -> list[str]:
+    """Return a sentence with the teams that get no mail about an act; none if all get it."""
+    names = [team.name for team in unreachable_teams(target.campaign)]
+    if not names:
+        return []
+
+    listed = ", ".join(names[:_NAMES])
+    more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+    have = many(len(names), "team has", "teams have")
+
+    return [
+        f"{have} nobody with a mail address, and no mail about it reaches them: {listed}{more}."
+    ]

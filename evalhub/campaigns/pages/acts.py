@@ -15,7 +15,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from evalhub.campaigns.api.inputs import ExtensionSerializer
-from evalhub.campaigns.pages.act import ENTERED, Act, Target, many, people
+from evalhub.campaigns.pages.act import ENTERED, Act, Target, many, people, warn_of_unreachable
 from evalhub.campaigns.pages.desk_pages import answer
 from evalhub.campaigns.pages.inputs import ZONES, time_in, zone_shown
 from evalhub.campaigns.pages.phase_counts import hidden_collections
@@ -73,6 +73,7 @@ def _says_publish(target: Target) -> list[str]:
             f"Participants do not see collection {collection.name}, and could not enter runs into it: make it public first."
             for collection in hidden_collections(target.campaign)
         ),
+        *warn_of_unreachable(target),
     ]
 
 

@@ -33,7 +33,13 @@ from runs.models import Campaign, InvitationLink, Scope, Team, User
 from runs.models.text import check_line
 from runs.pages.accounts.joining import asks_address, password_of, welcome, without_trace
 from runs.services import clock
-from runs.services.accounts.invitation_links import DAYS, find_link, revoke_link
+from runs.services.accounts.invitation_links import (
+    DAYS,
+    campaign_links_create_accounts,
+    creates_accounts,
+    find_link,
+    revoke_link,
+)
 from runs.web.forms import Refusal, fields_of, redirect_to, refusal_of
 from runs.web.origin import origin_of
 from runs.web.views import check_parameters, error_page, reads
@@ -98,6 +104,7 @@ class LinksPage(DeskPage):
 
     def _links(self, request: Request, campaign: Campaign) -> dict[str, Any]:
         return {
+            "creates_accounts": campaign_links_create_accounts(cast(User, request.user)),
             "links": open_links(campaign),
             "closed": why_no_registrations(campaign, clock.database_now(), invited=True),
             "form_values": {"days": DAYS},
@@ -150,6 +157,7 @@ def _of_link(request: HttpRequest, link: InvitationLink, campaign: Campaign) -> 
         "link": link,
         "campaign": campaign,
         "closed": why_closed(link),
+        "creates_accounts": creates_accounts(link),
         "agreements": agreements,
         "teams": [] if link.team_name else list(teams.order_by("slug")),
         "asks_address": not request.user.is_authenticated and asks_address(request, link),
@@ -183,7 +191,7 @@ def _take_part(request: HttpRequest, link: InvitationLink, desk: str) -> HttpRes
         email=form.get("email", ""),
         origin=origin,
     )
-    mail = " A mail was sent to you: open the link in it to get mail of the campaign."
+    mail = " Open the link in the mail that was sent to you: it confirms your address."
     message = f"Welcome, {user}. You take part.{mail if asks_address(request, link) else ''}"
 
     return welcome(request, user, message, desk)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from evalhub.campaigns.pages.act import ENTERED, Act, Target, many, people
+from evalhub.campaigns.pages.act import ENTERED, Act, Target, many, people, warn_of_unreachable
 from evalhub.campaigns.pages.inputs import time_in
 from evalhub.campaigns.pages.phase_words import local_time
 from evalhub.campaigns.services.phase_times import last_closing_time, read_time, read_zone
@@ -59,6 +59,7 @@ def _says_release(audience: int) -> Callable[[Target], list[str]]:
 
         return [
             *sentences,
+            *warn_of_unreachable(target),
             "A release that is done cannot be undone. The disclosure of the collection only grows.",
         ]
 

@@ -129,7 +129,9 @@ def why_no_registrations(campaign: Campaign, now: datetime, *, invited: bool = F
     if campaign.state != Campaign.State.PUBLISHED or (
         campaign.registration == Campaign.Registration.CLOSED and not invited
     ):
-        return f"campaign {campaign} takes no registrations"
+        is_draft = campaign.state == Campaign.State.DRAFT
+        reason = "is a draft; publish it first" if is_draft else "takes no registrations"
+        return f"campaign {campaign} {reason}"
     if closes and now >= closes:
         return f"registration closed at {closes:%Y-%m-%d %H:%M:%S} UTC"
     if collection := _disclosed_collection(campaign):

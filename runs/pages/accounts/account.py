@@ -15,7 +15,7 @@ from metrics.engine.errors import EvalHubError
 from runs.errors import NotFound
 from runs.models import ApiToken, Collection, Invitation, Scope, Team, User, Webhook
 from runs.services.accounts.accounts import change_password, end_sessions
-from runs.services.accounts.addresses import ask_address, confirm_address
+from runs.services.accounts.addresses import address_in, ask_address, confirm_address
 from runs.services.accounts.teams import accept_invitation, end_invitation
 from runs.services.audit.trail import Origin
 from runs.web.forms import FormPage
@@ -114,6 +114,7 @@ def _page(request: Request, status: int = 200, **messages: Any) -> HttpResponse:
         Q(team__in=led_teams) | Q(collection__team__in=led_teams), enabled=False
     )
     invitations = Invitation.objects.filter(user=request.user.pk)
+    confirmation = request.query_params.get("confirm", "") if request.method == "GET" else ""
 
     context = {
         "invitations": invitations.select_related("team", "invited_by", "participation__campaign"),
@@ -121,7 +122,8 @@ def _page(request: Request, status: int = 200, **messages: Any) -> HttpResponse:
         "disabled_webhooks": webhooks.exclude(disabled_reason="").select_related(
             "team", "collection"
         ),
-        "confirm": request.query_params.get("confirm", "") if request.method == "GET" else "",
+        "confirm": confirmation,
+        "confirmed_address": address_in(confirmation) if confirmation else "",
         "led_teams": led_teams,
         "led_collections": Collection.objects.filter(team__in=led_teams),
         **messages,

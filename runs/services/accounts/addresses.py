@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core import signing
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from runs.errors import Conflict, InvalidInput, LimitReached
@@ -19,7 +20,7 @@ from runs.services.audit.trail import SYSTEM, Origin, record
 from runs.services.mail.outbox import write_mail
 
 EVENT = "address.confirm"
-# Mails to addresses that a person enters, in a day.
+# Mails to addresses that a person enters, and to one address, in a day.
 MAX_ADDRESSES = 5
 _DAY = timedelta(days=1)
 _LASTS = timedelta(days=3)
@@ -30,7 +31,8 @@ def ask_address(*, user: User, email: str, origin: Origin = SYSTEM) -> bool:
     """Send a mail to an address that the user entered. Return whether it is to be confirmed.
 
     An empty address removes the present one at once. Raise InvalidInput for an invalid address,
-    Conflict (`mail_not_set_up`) if the server sends no mail, LimitReached for the sixth in a day.
+    Conflict (`mail_not_set_up`) if the server sends no mail, LimitReached for the sixth mail in a day
+    that the user asks for, or that is sent to the address.
     """
     email = User.objects.normalize_email(email.strip())
     try:
@@ -54,11 +56,14 @@ def ask_address(*, user: User, email: str, origin: Origin = SYSTEM) -> bool:
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
         mails = Mail.objects.filter(
-            recipient=user, event=EVENT, created_at__gt=timezone.now() - _DAY
+            Q(recipient=user) | Q(address__iexact=email),
+            event=EVENT,
+            created_at__gt=timezone.now() - _DAY,
         )
         if mails.count() >= MAX_ADDRESSES:
             raise LimitReached(
-                f"{MAX_ADDRESSES} addresses in a day are enough", wait=_DAY.total_seconds()
+                f"{MAX_ADDRESSES} mails in a day to confirm an address are the limit",
+                wait=_DAY.total_seconds(),
             )
 
         subject = "Confirm your address for mail of EvalHub"
@@ -91,6 +96,14 @@ def confirm_address(*, user: User, token: str, origin: Origin = SYSTEM) -> None:
         )
 
     _change(user, confirmation["email"], origin)
+
+
+def address_in(token: str) -> str:
+    """Return the address that a token confirms; empty for one that is not valid."""
+    try:
+        return str(signing.loads(token, salt=_SALT, max_age=_LASTS)["email"])
+    except signing.BadSignature:
+        return ""
 
 
 def token_of(user: User, email: str) -> str:

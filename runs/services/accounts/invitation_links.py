@@ -207,8 +207,19 @@ def use_link(link: InvitationLink) -> None:
 
 
 def creates_accounts(link: InvitationLink) -> bool:
-    """Return whether people without an account may use a link."""
-    return link.campaign is not None or link.created_by is None or link.created_by.is_staff
+    """Return whether people without an account may use a link.
+
+    They may use those of administrators, of registration and, where the server permits it, of
+    organisers of campaigns.
+    """
+    if link.campaign:
+        return link.created_by is not None and campaign_links_create_accounts(link.created_by)
+    return link.created_by is None or link.created_by.is_staff
+
+
+def campaign_links_create_accounts(organiser: User) -> bool:
+    """Return whether people without an account may use the links of an organiser."""
+    return bool(organiser.is_staff or settings.EVALHUB_ORGANISERS_CREATE_ACCOUNTS)
 
 
 def join(*, link: InvitationLink, user: User, origin: Origin = SYSTEM) -> Membership:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import timedelta
 
 from django.conf import settings
@@ -27,9 +28,11 @@ _DAY = timedelta(days=1)
 def request_reset(*, email: str) -> None:
     """Mail links that set a new password to an address, one for each account with it.
 
-    An address without an account gets none, and its request writes a row as well: neither the
-    answer nor its time says which addresses have one. An account without a password of this server
-    gets no link. Raise InvalidInput for an address that is invalid.
+    Each mail goes to an address as its accounts confirmed it, with the links of these accounts
+    alone: databases compare `ı` with `i` as equal, and they are letters of different domains. An
+    address without an account gets none, and its request writes a row as well: neither the answer
+    nor its time says which addresses have one. An account without a password of this server gets
+    no link. Raise InvalidInput for an address that is invalid.
     """
     address = User.objects.normalize_email(email.strip())
     try:
@@ -39,22 +42,30 @@ def request_reset(*, email: str) -> None:
 
     with transaction.atomic():
         users = User.objects.filter(email__iexact=address, is_active=True).order_by("pk")[:20]
-        accounts = [user for user in users if user.has_usable_password()]
-        first = accounts[0] if accounts else None
-        recent = Mail.objects.filter(
-            event=EVENT, recipient=first, created_at__gt=timezone.now() - _DAY
-        )
-        is_sent = recent.count() < MAX_RESETS and first is not None
+        by_address: dict[str, list[User]] = defaultdict(list)
+        for user in users:
+            if user.has_usable_password():
+                by_address[user.email].append(user)
 
-        Mail.objects.create(
-            event=EVENT,
-            recipient=first,
-            # As it was confirmed: another address may be equal but for the case of letters.
-            address=first.email if first else "",
-            subject="A new password for EvalHub",
-            text=_text(accounts) if is_sent else "",
-            state=Mail.State.DUE if is_sent else Mail.State.NO_ADDRESS,
-        )
+        for confirmed, accounts in by_address.items():
+            _write(confirmed, accounts)
+        if not by_address:
+            _write("", [])
+
+
+def _write(address: str, accounts: list[User]) -> None:
+    first = accounts[0] if accounts else None
+    recent = Mail.objects.filter(event=EVENT, recipient=first, created_at__gt=timezone.now() - _DAY)
+    is_sent = recent.count() < MAX_RESETS and first is not None
+
+    Mail.objects.create(
+        event=EVENT,
+        recipient=first,
+        address=address,
+        subject="A new password for EvalHub",
+        text=_text(accounts) if is_sent else "",
+        state=Mail.State.DUE if is_sent else Mail.State.NO_ADDRESS,
+    )
 
 
 def _text(accounts: list[User]) -> str:
