@@ -30,20 +30,6 @@ def pair_address(answer: Answer, compared: Compared) -> str:
     return f"{page}?{urlencode(query.address())}&runs="
 
 
-def pair_page(slug: str, measure: str, parameters: Mapping[str, str]) -> str:
-    """Return the address of such a page from the parameters of a chart.
-
-    They are `comparison`, the id of a stored one, or `family` and `baseline`.
-    """
-    stored = run_id_in(parameters, "comparison")
-    if stored:
-        return _stored_page(stored, measure)
-
-    query = {"measures": measure}
-    query |= {name: parameters[name] for name in ("family", "baseline") if parameters.get(name)}
-    return f"{reverse('comparison-page', args=[slug])}?{urlencode(query)}"
-
-
 def topic_of_pair_address(
     slug: str, question: ComparisonQuery, parameters: Mapping[str, str]
 ) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html as markup
 import re
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 from django.test import Client
@@ -142,6 +142,36 @@ def test_a_point_of_each_topic_leads_to_its_rankings(
     lines = body_of(browser.get(f"{chart}.csv?{query}")).decode().splitlines()
     assert lines[0].startswith("Topic,good,poor,Difference")
     assert len(lines) == 1 + len(topics)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"tests": "sign", "correction": "bonferroni", "alpha": "0.01"},
+        {"family": "all", "tests": "sign"},
+    ],
+)
+def test_a_bar_leads_where_the_point_of_its_topic_leads(
+    browser: Client, pair: tuple[Run, Run], question: dict[str, str]
+) -> None:
+    html = page(browser, SMALL, measures="AP", runs=ids(*pair), **question)
+    scatter, bars = re.findall(r'<div class="drawing wide">(.*?)</svg>', html, re.DOTALL)[:2]
+    to_topics = [
+        {markup.unescape(link) for link in re.findall(r'href="([^"]*topic=[^"]*)"', drawing)}
+        for drawing in (scatter, bars)
+    ]
+    assert to_topics[0] == to_topics[1]
+    assert len(to_topics[0]) == 3
+    for link in to_topics[1]:
+        address = urlsplit(link)
+        expected = question | {"measures": "AP", "runs": ",".join(ids(*pair))}
+        assert dict(parse_qsl(address.query)) | expected == dict(parse_qsl(address.query))
+        assert page(browser, link)
+
+    # The file of the bars takes the same parameters.
+    file = re.search(r'href="([^"]+/charts/topics\.csv[^"]*)"', html)
+    assert file
+    assert browser.get(markup.unescape(file[1])).status_code == 200
 
 
 def test_runs_are_swapped_unless_that_changes_what_is_tested(

@@ -14,8 +14,9 @@ from metrics.charts.values.precision_recall import precision_recall_figure
 from metrics.charts.values.rankings import ranking_figure
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
 from metrics.models import Evaluation
-from metrics.questions.addresses import pair_page
+from metrics.questions.addresses import topic_of_pair_address
 from metrics.questions.declared import (
+    COMPARISON,
     CONFIDENCE,
     DEPTH,
     RECALL,
@@ -24,6 +25,7 @@ from metrics.questions.declared import (
     parameter,
 )
 from metrics.services.boards.difference import DifferenceQuery, read_difference
+from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.question import measure_in, run_id_in
 from metrics.services.values.curves import (
     CurveQuery,
@@ -105,13 +107,16 @@ def _topics(request: RunChartRequest) -> Figure:
     query = DifferenceQuery(measure, [str(run.pk), other], scores=evaluation.scores)
     difference = read_difference(collection=collection, query=query)
     topics = list(zip(difference.qrels.topic_ids, difference.topics.values.tolist(), strict=True))
-    page = pair_page(collection.slug, measure.name, request.query)
+    # The bars lead to the comparison of the two runs, with its parameters.
+    text = {**request.query, "measures": measure.name, "runs": f"{run.pk},{other}"}
+    text.pop("measure", None)
+    question = ComparisonQuery.read(text, collection)
     figure = paired_topics_figure(
         topics,
         measure=measure.name,
         run=difference.a.run.tag,
         other=difference.b.run.tag,
-        ranking=f"{page}&runs={run.pk},{other}&topic=",
+        ranking=topic_of_pair_address(collection.slug, question, request.query),
     )
 
     return request.source_of(figure, measure.name)
@@ -133,7 +138,8 @@ RUN_CHARTS: dict[str, Callable[[RunChartRequest], Figure]] = {
 
 
 _MEASURE = parameter("measure", "a measure; default: the collection's first")
-
+# The parameters of a comparison of two runs, which the chart of their differences names otherwise.
+_OF_A_PAIR = ("measures", "measure", "runs", "scores")
 
 # The parameters of each chart, in addition to those of all; those of another chart are refused.
 RUN_CHART_READS: Reads = {
@@ -143,9 +149,8 @@ RUN_CHART_READS: Reads = {
     "topics": (
         _MEASURE,
         parameter("other", "another run, whose values are subtracted from this one's"),
-        parameter("family", "with other: as in a comparison, for where the bars lead"),
-        parameter("baseline", "with other: as in a comparison, for where the bars lead"),
         parameter("comparison", "with other: the stored comparison to which the bars lead"),
+        *(option for option in COMPARISON if option.name not in _OF_A_PAIR),
     ),
     "ranking": declared(RankingQuery, "topic"),
 }

@@ -51,7 +51,10 @@ def topics_figure(topics: Topics, *, measure: str, run: str, ranking: str) -> Fi
 def paired_topics_figure(
     topics: Topics, *, measure: str, run: str, other: str, ranking: str
 ) -> Figure:
-    """Draw the difference of the run from the other for each topic, largest first."""
+    """Draw the difference of the run from the other for each topic, largest first.
+
+    `ranking` begins the address of the rankings of both in a page of the two runs.
+    """
     ordered = _ordered(topics)
     above = sum(value > 0 for _, value in ordered)
     below = sum(value < 0 for _, value in ordered)
@@ -68,7 +71,7 @@ def paired_topics_figure(
         columns=["Topic", "Difference"],
         rows=_rows(ordered, "{:+.4f}"),
         drawing=lambda look: _draw(
-            _bars(ordered, ranking, "difference", look), title, subtitle, look
+            _bars(ordered, ranking, "difference", look, "#rankings"), title, subtitle, look
         ),
     )
 
@@ -96,7 +99,9 @@ def _draw(bars: list[Any], title: str, subtitle: str, look: Look) -> Any:
     return layered_chart([*bars, zero], look, title, subtitle)
 
 
-def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
+def _bars(
+    ordered: Topics, ranking: str, axis: str, look: Look, place_in_page: str = ""
+) -> list[Any]:
     rows: list[dict[str, Any]] = [
         {"place": place, "topic": topic, "value": value}
         for place, (topic, value) in enumerate(ordered, 1)
@@ -131,7 +136,10 @@ def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
 
         return areas
 
-    rows = [{**row, "address": f"{ranking}{quote(str(row['topic']), safe='')}"} for row in rows]
+    rows = [
+        {**row, "address": f"{ranking}{quote(str(row['topic']), safe='')}{place_in_page}"}
+        for row in rows
+    ]
 
     axis_of_topics = alt.Axis(**hidden)
 

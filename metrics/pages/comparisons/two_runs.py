@@ -215,16 +215,21 @@ def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
     return dict(collection.topics.filter(topic_id__in=topic_ids).values_list("topic_id", "title"))
 
 
-def _scatter(comparison: ShownComparison, pair: ShownPair) -> PageFigure:
-    # The points lead to the question of the page, without the tests that the page adds to it.
-    text, stored = comparison.text, comparison.answer.stored
-    parameters = {name: text[name] for name in names_of_parameters(COMPARISON) if text.get(name)}
-    if stored:
-        parameters = {"comparison": str(stored.pk), "scores": comparison.answer.query.scores or ""}
+def _question(comparison: ShownComparison) -> dict[str, str]:
+    """Return the parameters of the page, to which points and bars lead, without measure and runs.
 
-    # Another name of the measures.
-    parameters.pop("measure", None)
-    parameters |= {
+    The tests that the page adds are not among them.
+    """
+    if stored := comparison.answer.stored:
+        return {"comparison": str(stored.pk), "scores": comparison.answer.query.scores or ""}
+
+    names = {*names_of_parameters(COMPARISON)} - {"measures", "measure", "runs"}
+    return {name: text for name, text in comparison.text.items() if name in names and text}
+
+
+def _scatter(comparison: ShownComparison, pair: ShownPair) -> PageFigure:
+    parameters = {
+        **_question(comparison),
         "measures": comparison.compared.measure.name,
         "runs": f"{pair.a.pk},{pair.b.pk}",
     }
@@ -236,17 +241,11 @@ def _scatter(comparison: ShownComparison, pair: ShownPair) -> PageFigure:
 
 def _differences(comparison: ShownComparison, pair: ShownPair) -> PageFigure:
     first = int(comparison.compared.pairs.indices()[0][0])
-    parameters = {"measure": comparison.compared.measure.name, "other": str(pair.b.pk)}
-    parameters |= (
-        {"scores": comparison.answer.query.scores} if comparison.answer.query.scores else {}
-    )
-
-    if comparison.answer.stored:
-        parameters |= {"comparison": str(comparison.answer.stored.pk)}
-    elif comparison.answer.narrowed:
-        question = comparison.answer.query.address()
-        parameters |= {name: question[name] for name in ("family", "baseline") if name in question}
-
+    parameters = {
+        **_question(comparison),
+        "measure": comparison.compared.measure.name,
+        "other": str(pair.b.pk),
+    }
     figure = RUN_CHARTS["topics"](RunChartRequest(pair.a, comparison.evaluation(first), parameters))
     return run_figure(figure, pair.a.pk, parameters, "half")
 
