@@ -17,15 +17,19 @@ from metrics.questions.run_ids import without_labels
 from metrics.questions.saved_views import canonical_query
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import Outlook, look_up_comparison
-from metrics.services.question import measures_in
+from metrics.services.question import measure_in, measures_in
 from runs.errors import InvalidInput
 from runs.models import Collection, ShareLink
 from runs.models.sharing.shares import MAX_SHARED_QUERY
+from runs.parameters import choice_in
 from runs.services.sharing.shares import Shared
 from runs.web.access import scored_collection, scored_run
 from runs.web.parameters import refusals, text_of
 
 _Kind = ShareLink.Kind
+# The charts that a leaderboard shows below its runs, and the parameters that choose one.
+BOARD_CHARTS = ("means", "scatter", "over-time")
+_DRAWN = ("chart", "x", "y")
 # The fields that name an object by its id.
 _NAMES = {_Kind.RUN: "run", _Kind.COMPARISON: "comparison"}
 
@@ -67,7 +71,7 @@ def shared_in(request: HttpRequest | Request, fields: Mapping[str, Any]) -> Shar
         raise InvalidInput("name the collection", code="required", pointer="/collection")
 
     collection = scored_collection(request, str(fields["collection"]))
-    read = _comparison_query if kind == _Kind.COMPARISON else canonical_query
+    read = _comparison_query if kind == _Kind.COMPARISON else _board_query
     return Shared(kind, collection, query=read(query, collection, request.user))
 
 
@@ -98,6 +102,34 @@ def _run_query(text: str, collection: Collection) -> str:
         return ""
 
     return urlencode({"measures": ",".join(measure.name for measure in measures)})
+
+
+def _board_query(text: str, collection: Collection, reader: Any) -> str:
+    """Return the query string of a leaderboard, with its chart if one is shown."""
+    fields = text.strip().removeprefix("?").split("&")
+    drawing = [field for field in fields if field.partition("=")[0] in _DRAWN]
+    query = canonical_query(
+        "&".join(field for field in fields if field not in drawing), collection, reader
+    )
+    drawn = _parse("&".join(drawing), list(_DRAWN))
+
+    try:
+        chart = choice_in(drawn, "chart", ("none", *BOARD_CHARTS))
+        axes = {
+            axis: measure_in(drawn, axis, "", collection.documents).name
+            for axis in ("x", "y")
+            if chart == "scatter" and drawn.get(axis)
+        }
+    except EvalHubError as error:
+        raise InvalidInput(error.message, code=error.code, pointer="/query") from error
+
+    if not chart or chart == "none":
+        return query
+
+    address = "&".join(part for part in (query, urlencode({"chart": chart, **axes})) if part)
+    if len(address) > MAX_SHARED_QUERY:
+        raise InvalidInput("the measures of the chart are too long", pointer="/query")
+    return address
 
 
 def _comparison_query(text: str, collection: Collection, reader: Any) -> str:

@@ -26,8 +26,6 @@ from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import Paging
 from runs.models import ShareLink
 
-_OF_CHART = names_of(COLLECTION_CHART_READS["means"])
-
 
 def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str, Any], int]:
     """Return the template of the leaderboard's page, its context and its status.
@@ -45,7 +43,9 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
         "exports": shared_files(link, EXPORTS),
     }
     status = add_table(context, query, at_once=True)
-    fill(context, "chart", lambda: shared_figure(chart(link, "means"), link))
+    name = parameters_of_link(link).get("chart", "")
+    if name:
+        fill(context, "chart", lambda: shared_figure(chart(link, name), link))
 
     return "metrics/collection.html", context, status
 
@@ -68,10 +68,13 @@ def file(link: ShareLink, kind: str) -> HttpResponse:
 
 
 def chart(link: ShareLink, name: str) -> Figure:
-    if name != "means":
+    query = _query(link)
+    if name != query.get("chart"):
         raise Http404("there is no such chart of this page")
-    parameters = {name: text for name, text in _query(link).items() if name in _OF_CHART}
-    return COLLECTION_CHARTS["means"](link.collection, parameters, link.created_by)
+
+    read = names_of(COLLECTION_CHART_READS[name])
+    parameters = {name: text for name, text in query.items() if name in read}
+    return COLLECTION_CHARTS[name](link.collection, parameters, link.created_by)
 
 
 def _query(link: ShareLink) -> Query:

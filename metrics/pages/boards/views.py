@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -131,8 +132,13 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 
     if "board" in context:
         context["views"] = read_menu(request, collection, managed)
+        shared = {"chart": query.get("chart", "")} if "chart" in context else {}
+        # The measures of a scatter plot, if they are the usual ones as well.
+        shared |= {axis: measure for axis, _, measure, _ in context.get("axes", ())}
         context["share"] = share_address(
-            "leaderboard", collection=slug, query=context["views"].query
+            "leaderboard",
+            collection=slug,
+            query=query_string(dict(parse_qsl(context["views"].query)), **shared)[1:],
         )
         context["citation"] = _citation(request, collection, context)
         context["preview"] = _preview(request, collection, context["board"]["board"])
