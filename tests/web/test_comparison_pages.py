@@ -178,17 +178,17 @@ def test_runs_are_swapped_unless_that_changes_what_is_tested(
     browser: Client, pair: tuple[Run, Run], submit: Submit
 ) -> None:
     html = page(browser, SMALL, measures="AP", runs=ids(*pair))
-    (swap,) = re.findall(r'<a class="label swap" href="([^"]+)"', html)
+    (swap,) = re.findall(r'<a class="swap" href="([^"]+)"', html)
     swapped = page(browser, markup.unescape(swap))
     assert "<h1>poor against good" in swapped
-    (back,) = re.findall(r'<a class="label swap" href="([^"]+)"', swapped)
+    (back,) = re.findall(r'<a class="swap" href="([^"]+)"', swapped)
     assert "<h1>good against poor" in page(browser, markup.unescape(back))
     p_values = [
         re.findall(r"p = [\d.]+ by the paired t test", text_of(it)) for it in (html, swapped)
     ]
     assert p_values[0] == p_values[1] != []
     submit(GOOD, tag="third")
-    assert "label swap" not in page(browser, SMALL, runs=ids(*pair), family="all")
+    assert 'class="swap"' not in page(browser, SMALL, runs=ids(*pair), family="all")
 
 
 def test_curves_are_drawn_when_they_are_opened(browser: Client, pair: tuple[Run, Run]) -> None:
