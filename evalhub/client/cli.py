@@ -406,6 +406,7 @@ def _add_judgements(add: Any) -> None:
     command.add_argument(
         "--scale", type=int, metavar="N", help="multiply every level: 10 makes 0.7 the level 7"
     )
+    add_authors(command)
     command.add_argument("--dry-run", action="store_true", help="only check the file")
 
     command = add_action(
@@ -418,6 +419,29 @@ def _add_judgements(add: Any) -> None:
     command = add_action("pull", collection_commands.pull_qrels, "write a version into a file")
     command.add_argument("version", type=int, nargs="?", help="default: the active one")
     command.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
+
+
+def add_authors(command: argparse.ArgumentParser) -> None:
+    """Add the options that describe who judged, and from which version."""
+    command.add_argument(
+        "--author-kind",
+        choices=("person", "model", "clicks", "mixed"),
+        default="",
+        help="who judged",
+    )
+    command.add_argument("--author", default="", metavar="NAME", help="the name of the judge")
+    command.add_argument("--model", default="", help="the model that judged, with its version")
+    command.add_argument("--prompt", metavar="FILE", help="a file with the prompt of the model")
+    command.add_argument(
+        "--parent", type=int, metavar="VERSION", help="from which these judgements were made"
+    )
+    command.add_argument(
+        "--derivation",
+        choices=("filled", "replaced", "sampled"),
+        default="",
+        help="how they were made from it; every judgement is checked",
+    )
+    command.add_argument("--produced-at", default="", metavar="TIME", help="when they were made")
 
 
 def _add_sessions(add: Any) -> None:

@@ -365,6 +365,14 @@ class Collection(CollectionStudies):
         keyed_by: str | None = None,
         iteration: str | None = None,
         scale: int | None = None,
+        author_kind: str = "",
+        author: str = "",
+        model: str = "",
+        prompt: str = "",
+        prompt_sha256: str = "",
+        parent: int | None = None,
+        derivation: str = "",
+        produced_at: str = "",
         dry_run: bool = False,
     ) -> Answer:
         """Upload a version of the judgements from a path, bytes or a file; `dry_run` only checks it.
@@ -373,6 +381,10 @@ class Collection(CollectionStudies):
         query; `iteration` says what it means: subtopic, round or ignore. Judgements of BEIR, of
         NTCIR and in JSON are converted. `scale`, a whole number, multiplies every level, for levels
         with decimals: none is rounded.
+
+        `author_kind` says who judged: person, model, clicks or mixed; `model` and `prompt` are of a
+        judging model. `derivation` says how the judgements were made from those of version
+        `parent`: filled, replaced or sampled.
         """
         file = read_qrels(source, scale)
         if file.note:
@@ -381,6 +393,14 @@ class Collection(CollectionStudies):
             note = "; ".join(filter(None, (note, f"levels times {scale}")))
 
         form = {
+            "author_kind": author_kind,
+            "author": author,
+            "model": model,
+            "prompt": prompt,
+            "prompt_sha256": prompt_sha256,
+            "parent": parent,
+            "derivation": derivation,
+            "produced_at": produced_at,
             "activate": activate,
             "note": note,
             "keyed_by": keyed_by,

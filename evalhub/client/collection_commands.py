@@ -21,7 +21,8 @@ _COLLECTION_FIELDS = (
     "slug", "name", "team", "visibility", "blind", "active_qrels", "topics", "runs"
 )  # fmt: skip
 _QRELS_FIELDS = (
-    "version", "active", "judgements", "topics", "keyed_by", "iteration", "note", "created_at", "sha256"
+    "version", "active", "judgements", "topics", "keyed_by", "iteration", "authors", "note",
+    "created_at", "sha256",
 )  # fmt: skip
 # A name of a file that cannot lead out of the folder.
 _SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
@@ -84,9 +85,13 @@ def list_qrels(args: argparse.Namespace) -> int:
 
 
 def upload_qrels(args: argparse.Namespace) -> int:
-    names = ("note", "keyed_by", "iteration", "scale", "dry_run")
+    names = (
+        "note", "keyed_by", "iteration", "scale", "author_kind", "author", "model", "parent", 
+        "derivation", "produced_at", "dry_run",
+    )  # fmt: skip
     options = {name: getattr(args, name) for name in names}
     options["activate"] = not args.keep_active
+    options["prompt"] = Path(args.prompt).read_text(encoding="utf-8") if args.prompt else ""
     with commands.hub_of(args) as hub:
         answer = hub.collection(args.collection).upload_qrels(Path(args.file), **options).raw
         if args.dry_run:

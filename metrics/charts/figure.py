@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from metrics.charts.look import Look
-from runs.models import Collection
+from runs.models import Collection, Qrels
 
 # Characters that are replaced in the name of a file, and the longest part of one.
 _ODD = re.compile(r"[^A-Za-z0-9.@=_]+")
@@ -26,14 +26,14 @@ def _height_of_size(look: Look) -> int:
 class Source:
     """The source of a chart, for its caption and the names of its files.
 
-    `versions` are those of the judgements; `runs` are the number of runs drawn and of all runs.
+    `qrels` are the versions of the judgements; `runs` are the number of runs drawn and of all runs.
     """
 
     collection: str
     title: str
     day: date
     measure: str = ""
-    versions: tuple[int, ...] = ()
+    qrels: tuple[Qrels, ...] = ()
     runs: tuple[int, int] | None = None
 
     def sentence(self, caption: str) -> str:
@@ -42,8 +42,9 @@ class Source:
         if self.measure and self.measure not in caption:
             parts.append(self.measure)
 
-        if self.versions:
-            parts.append(f"qrels {' and '.join(f'v{version}' for version in self.versions)}")
+        if self.qrels:
+            versions = " and ".join(qrels.name.removeprefix("qrels ") for qrels in self.qrels)
+            parts.append(f"qrels {versions}")
 
         if self.runs:
             drawn, total = self.runs
@@ -75,14 +76,14 @@ class Figure:
     def drawn_from(
         self,
         collection: Collection,
-        *versions: int,
+        *qrels: Qrels,
         measure: str = "",
         runs: tuple[int, int] | None = None,
     ) -> Figure:
         """Return the chart with its source."""
-        numbers = tuple(dict.fromkeys(versions))
+        versions = tuple({version.version: version for version in qrels}.values())
         source = Source(
-            collection.slug, collection.name, timezone.localdate(), measure, numbers, runs
+            collection.slug, collection.name, timezone.localdate(), measure, versions, runs
         )
         return replace(self, source=source)
 
@@ -99,7 +100,7 @@ class Figure:
 
         if self.source:
             parts = [self.source.collection, self.name, self.source.measure]
-            parts += [f"v{version}" for version in self.source.versions]
+            parts += [f"v{qrels.version}" for qrels in self.source.qrels]
             parts.append(f"{self.source.day:%Y%m%d}")
 
         tidy = (_ODD.sub("-", part)[:_LONGEST].strip("-") for part in parts)

@@ -105,7 +105,7 @@ def _csv(figure: Figure, look: Look) -> bytes:
     source_cells = {}
 
     if source:
-        versions = " ".join(map(str, source.versions))
+        versions = " ".join(str(qrels.version) for qrels in source.qrels)
         source_cells = {
             "collection": source.collection,
             "measure": source.measure,

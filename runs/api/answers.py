@@ -96,6 +96,19 @@ class Qrels(TypedDict):
     reduced_from: Annotated[
         int | None, "the version with all topics, if phases of campaigns exclude topics of it"
     ]
+    author_kind: Annotated[
+        str, OneOf(models.Qrels.AuthorKind.choices), "who judged; empty where unknown"
+    ]
+    author: Annotated[str, "the name of the judge"]
+    model: Annotated[str, "the model that judged"]
+    prompt: NotRequired[Annotated[str, "in the answer for one version only"]]
+    prompt_sha256: str
+    parent: Annotated[int | None, "the version from which this one was made"]
+    derivation: Annotated[str, OneOf(models.Qrels.Derivation.choices)]
+    produced_at: datetime | None
+    authors: Annotated[
+        str, "the authors as titles have them; empty unless a model or clicks took part"
+    ]
     created_at: datetime
 
 
@@ -273,6 +286,14 @@ def qrels(qrels: models.Qrels) -> Qrels:
         warnings=grouped(qrels.warnings),
         note=qrels.note,
         reduced_from=qrels.reduced_from.version if qrels.reduced_from else None,
+        author_kind=qrels.author_kind,
+        author=qrels.author,
+        model=qrels.model,
+        prompt_sha256=qrels.prompt_sha256,
+        parent=qrels.parent.version if qrels.parent else None,
+        derivation=qrels.derivation,
+        produced_at=qrels.produced_at,
+        authors=qrels.authors,
         created_at=qrels.created_at,
     )
 

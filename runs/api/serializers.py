@@ -15,6 +15,7 @@ from runs.models.collections.collections import check_labels, check_measures
 from runs.models.submissions.runs import SYSTEM_RULE, SYSTEM_RULE_MESSAGE
 from runs.models.text import check_line, check_text
 from runs.models.tracking.labels import NAME_RULE, NAME_RULE_MESSAGE
+from runs.services.collections.authorship import MAX_PROMPT
 from runs.services.submissions.runs import FAIL, VERSION
 from runs.services.tracking.experiments import find_experiment
 from runs.web.fields import (
@@ -136,6 +137,48 @@ class QrelsUploadSerializer(KnownFields, serializers.Serializer[Any]):
         allow_null=True,
         help_text="what the second column is: of subtopics, rounds of judging, or nothing; "
         "left out: what seems likely",
+    )
+    author_kind = ChoiceField(
+        choices=Qrels.AuthorKind.choices[1:],
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="who judged: persons, a model, clicks, or several of these",
+    )
+    author = serializers.CharField(
+        max_length=200, required=False, default="", allow_blank=True, validators=[check_line],
+        help_text="the name of the judge",
+    )  # fmt: skip
+    model = serializers.CharField(
+        max_length=200, required=False, default="", allow_blank=True, validators=[check_line],
+        help_text="the model that judged, with its version",
+    )  # fmt: skip
+    prompt = serializers.CharField(
+        max_length=MAX_PROMPT, required=False, default="", allow_blank=True,
+        trim_whitespace=False, validators=[check_text], help_text="its prompt",
+    )  # fmt: skip
+    prompt_sha256 = serializers.RegexField(
+        r"\A[0-9a-fA-F]{64}\Z",
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="of the prompt as UTF-8, where that is not sent",
+        error_messages={"invalid": "write 64 hexadecimal digits"},
+    )
+    # Declared fields are no attributes of the class.
+    parent = serializers.IntegerField(  # type: ignore[assignment]
+        min_value=1, max_value=10**6, required=False, default=None, allow_null=True,
+        help_text="the version from which this one was made",
+    )  # fmt: skip
+    derivation = ChoiceField(
+        choices=Qrels.Derivation.choices,
+        required=False,
+        default=Qrels.Derivation.NONE,
+        help_text="filled: all judgements of the parent and more; replaced: the same documents "
+        "judged again; sampled: some judgements of the parent",
+    )
+    produced_at = serializers.DateTimeField(
+        required=False, default=None, allow_null=True, help_text="when the judgements were made"
     )
     activate = serializers.BooleanField(required=False, default=True)
     dry_run = serializers.BooleanField(required=False, default=False)

@@ -116,7 +116,7 @@ def test_a_chart_says_what_it_was_drawn_from_and_builds_no_table_of_schemas(
             RunChartRequest(pair[0], find_evaluation(run=pair[0]), {"topic": "1"})
         )
     assert figure.source is not None
-    assert figure.source.versions == (1,)
+    assert [qrels.version for qrels in figure.source.qrels] == [1]
     slug = "many" if name in COLLECTION_CHARTS and name not in OF_RUNS else "small"
     pattern = rf"{slug}-{figure.name}-([A-Za-z0-9@.=-]+-)?v1-\d{{8}}\.pdf"
     assert re.fullmatch(pattern, figure.file_name("pdf"))

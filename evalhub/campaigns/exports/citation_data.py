@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from django.conf import settings
 
 from evalhub.campaigns.exports.citations import Cited
@@ -11,12 +13,17 @@ from runs.models import Snapshot
 def cited_of(snapshot: Snapshot, site: str) -> Cited:
     """Return what a citation of a snapshot names; `site` begins the addresses of this server."""
     campaign = snapshot.campaign
+    # As the manifest has them: a citation does not change with later versions.
+    phases = json.loads(snapshot.manifest)["phases"]
+    authors_of_judgements = dict.fromkeys(
+        phase["collection"]["qrels"].get("authors", "") for phase in phases
+    )
     superseded = snapshot.supersedes
     results = f"{campaign.name}, {snapshot.phase.name}" if snapshot.phase else campaign.name
     authors = [" ".join(author.split()) for author in campaign.citation_authors.split(";")]
 
     return Cited(
-        title=f"{results}: {snapshot.label}",
+        title=", ".join(filter(None, [f"{results}: {snapshot.label}", *authors_of_judgements])),
         author=campaign.team.name,
         campaign=campaign.slug,
         campaign_address=f"{site}/campaigns/{campaign.slug}/",

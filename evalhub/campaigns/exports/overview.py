@@ -66,7 +66,7 @@ def overview_table(edition: Edition, values: EntryValues, reader: Participation)
     ranked = sum(rank is not None for _, rank in places)
     caption = [
         f"{phase.campaign.name}, {phase.name}: means of {ranked} official runs on "
-        f"{values.qrels.topics} topics (qrels version {edition.qrels.version}).",
+        f"{values.qrels.topics} topics ({edition.qrels.full_name}).",
         f"Ranked by {primary.name}, {'lowest' if primary.lower_is_better else 'highest'} first; "
         "equal means share one.",
         "Baselines, runs out of competition and runs whose mean covers fewer topics have no rank.",

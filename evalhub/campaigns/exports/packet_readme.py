@@ -59,6 +59,9 @@ def _head(edition: Edition, results: OwnResults) -> Iterator[str]:
         "and documents with equal scores stand in descending order of their ids."
     )
 
+    if edition.qrels.authors:
+        yield from _wrap_text(f"Judgements: {edition.qrels.full_name}.")
+
     for topic, reason in reasons_of_exclusion(collection).items():
         yield from _wrap_text(f"Topic {topic} does not count: {reason}")
 

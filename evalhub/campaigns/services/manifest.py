@@ -244,7 +244,22 @@ def _collection(phase: Phase, qrels: Qrels) -> dict[str, Any]:
             "judgements": qrels.judgements,
             "topics": qrels.topics,
             "note": qrels.note,
+            **_authors(qrels),
         },
+    }
+
+
+def _authors(qrels: Qrels) -> dict[str, Any]:
+    """Return who judged, without the names of judges; nothing if that is unknown."""
+    if not qrels.author_kind:
+        return {}
+    return {
+        "author_kind": qrels.author_kind,
+        "authors": qrels.authors,
+        "model": qrels.model,
+        "prompt_sha256": qrels.prompt_sha256,
+        "derivation": qrels.derivation,
+        "parent": qrels.parent.version if qrels.parent else None,
     }
 
 

@@ -94,7 +94,7 @@ def _orders(collection: Collection, answer: orders.Orders) -> Orders:
         orders=[
             Order(
                 measure=order.measure.name,
-                qrels=order.qrels,
+                qrels=order.qrels.version,
                 ties=order.ties,
                 ranks=order.ranks,
                 means=[*order.means],

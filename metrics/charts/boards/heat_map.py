@@ -112,9 +112,7 @@ def heat_map_figure(heat_map: HeatMap) -> Figure:
         ),
     )
 
-    return figure.drawn_from(
-        values.qrels.collection, values.qrels.version, measure=measure, runs=runs
-    )
+    return figure.drawn_from(values.qrels.collection, values.qrels, measure=measure, runs=runs)
 
 
 def _names(heat_map: HeatMap) -> list[str]:

@@ -66,7 +66,7 @@ def means_figure(
         height=lambda look: max(look.height, _AROUND + _ROW * len(rows)),
     )
 
-    return figure.drawn_from(board.qrels.collection, board.qrels.version, measure=measure)
+    return figure.drawn_from(board.qrels.collection, board.qrels, measure=measure)
 
 
 def _draw(rows: list[dict[str, Any]], measure: str, subtitle: str, look: Look) -> Any:

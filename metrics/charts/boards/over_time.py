@@ -81,7 +81,7 @@ def over_time_figure(board: Leaderboard) -> Figure:
         columns=["Run", "Submitted (UTC)", measure.name, "Best so far"],
         rows=table,
         drawing=lambda look: _draw(points, measure.name, count, look),
-    ).drawn_from(board.qrels.collection, board.qrels.version, measure=measure.name)
+    ).drawn_from(board.qrels.collection, board.qrels, measure=measure.name)
 
 
 def _draw(points: list[dict[str, Any]], measure: str, subtitle: str, look: Look) -> Any:

@@ -84,7 +84,7 @@ def scatter_figure(
         drawing=lambda look: _draw(points, across.name, upwards.name, count, look),
     )
 
-    return scatter.drawn_from(board.qrels.collection, board.qrels.version, measure=upwards.name)
+    return scatter.drawn_from(board.qrels.collection, board.qrels, measure=upwards.name)
 
 
 def _draw(

@@ -71,7 +71,7 @@ def what_if_figure(answer: WhatIf, combination: Combination) -> Figure:
 
     return figure.drawn_from(
         answer.qrels.collection,
-        answer.qrels.version,
+        answer.qrels,
         measure=measures[1],
         runs=(len(rows), len(answer.runs)),
     )

@@ -132,7 +132,7 @@ def _rankings(collection: Collection, query: Query) -> Figure:
         )
 
     rankings = read_two_rankings(a=evaluations[0], b=evaluations[1], topic_id=question.topic)
-    return two_rankings_figure(rankings).drawn_from(collection, evaluations[0].qrels.version)
+    return two_rankings_figure(rankings).drawn_from(collection, evaluations[0].qrels)
 
 
 def _topic_scatter(collection: Collection, query: Query) -> Figure:
@@ -157,7 +157,7 @@ def _topic_scatter(collection: Collection, query: Query) -> Figure:
         address=topic_of_pair_address(collection.slug, question, query),
     )
 
-    return figure.drawn_from(collection, difference.qrels.version, measure=measure.name)
+    return figure.drawn_from(collection, difference.qrels, measure=measure.name)
 
 
 def _orders(collection: Collection, query: Query) -> Figure:

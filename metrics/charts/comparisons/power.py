@@ -57,7 +57,7 @@ def power_figure(design: Design) -> Figure:
 
     return figure.drawn_from(
         design.qrels.collection,
-        design.qrels.version,
+        design.qrels,
         measure=names[0] if len(names) == 1 else "",
         runs=(len(design.runs), len(design.runs)),
     )

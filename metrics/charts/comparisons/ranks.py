@@ -55,7 +55,7 @@ def ranks_figure(answer: Answer, compared: Compared, spread: RankIntervals | Non
     qrels = answer.entrants.qrels
     return figure.drawn_from(
         qrels.collection,
-        qrels.version,
+        qrels,
         measure=compared.measure.name,
         runs=(len(rows), compared.pairs.runs),
     )

@@ -105,7 +105,7 @@ def significance_figure(
     qrels = answer.entrants.qrels
     return figure.drawn_from(
         qrels.collection,
-        qrels.version,
+        qrels,
         measure=compared.measure.name,
         runs=(len(order), compared.pairs.runs),
     )

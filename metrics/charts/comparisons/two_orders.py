@@ -61,7 +61,7 @@ def two_orders_figure(collection: Collection, answer: Orders, pair: OrderPair) -
 def title_of(order: Order, other: Order) -> str:
     """Return the measure of an order, with the qrels version if both have the same measure."""
     if order.measure == other.measure:
-        return f"{order.measure.name}, qrels v{order.qrels}"
+        return f"{order.measure.name}, {order.qrels.name}"
     return order.measure.name
 
 

@@ -77,7 +77,7 @@ class SetChartRequest:
     def source_of(self, figure: Figure, measure: Measure) -> Figure:
         """Return the chart with its source; a set judged by its own log has no qrels version."""
         qrels = self.evaluation.qrels
-        versions = [qrels.version] if qrels else []
+        versions = [qrels] if qrels else []
         return figure.drawn_from(
             self.evaluation.session_set.collection, *versions, measure=measure.name
         )

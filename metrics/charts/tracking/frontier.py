@@ -90,7 +90,7 @@ def frontier_figure(frontier: Frontier) -> Figure:
 
     return figure.drawn_from(
         frontier.qrels.collection,
-        frontier.qrels.version,
+        frontier.qrels,
         measure=measure,
         runs=(len(frontier.runs), frontier.total),
     )

@@ -64,7 +64,7 @@ def importance_figure(importance: Importance) -> Figure:
         lambda _look: _AROUND + _ROW * max(len(rows), 3),
     ).drawn_from(
         importance.qrels.collection,
-        importance.qrels.version,
+        importance.qrels,
         measure=measure,
         runs=(runs, importance.chosen),
     )

@@ -88,7 +88,7 @@ def parallel_figure(measured: Measured, columns: tuple[ShownColumn, ...], seed: 
 
     return figure.drawn_from(
         measured.qrels.collection,
-        measured.qrels.version,
+        measured.qrels,
         measure=measure.name,
         runs=(len(drawn_runs), measured.ranked),
     )

@@ -131,7 +131,7 @@ def parameter_figure(
 
     return figure.drawn_from(
         measured.qrels.collection,
-        measured.qrels.version,
+        measured.qrels,
         measure=measure.name,
         runs=(len(runs), measured.ranked),
     )

@@ -77,7 +77,7 @@ def progress_figure(progress: Progress) -> Figure:
 
     return Figure(
         NAME, caption, columns, rows, lambda look: _draw(progress, title, subtitle, look)
-    ).drawn_from(progress.collection, progress.qrels.version, measure=measure)
+    ).drawn_from(progress.collection, progress.qrels, measure=measure)
 
 
 def _draw(progress: Progress, title: str, subtitle: str, look: Look) -> Any:

@@ -49,9 +49,7 @@ class RunChartRequest:
 
     def source_of(self, figure: Figure, measure: str = "") -> Figure:
         """Return the chart with its source."""
-        return figure.drawn_from(
-            self.run.collection, self.evaluation.qrels.version, measure=measure
-        )
+        return figure.drawn_from(self.run.collection, self.evaluation.qrels, measure=measure)
 
 
 def _curve(request: RunChartRequest) -> Figure:

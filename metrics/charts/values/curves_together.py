@@ -19,7 +19,7 @@ from metrics.engine.arrays import Floats
 from metrics.models import Evaluation
 from metrics.services.boards.curves_together import CurvesTogether
 from metrics.services.comparisons.shown_pairs import names_of
-from runs.models import Collection
+from runs.models import Collection, Qrels
 
 
 def curves_together_figure(together: CurvesTogether, runs: int | None = None) -> Figure:
@@ -72,9 +72,9 @@ def curves_together_figure(together: CurvesTogether, runs: int | None = None) ->
     )
 
 
-def source_together(evaluations: list[Evaluation]) -> tuple[Collection, int]:
+def source_together(evaluations: list[Evaluation]) -> tuple[Collection, Qrels]:
     """Return the collection of evaluations, and the version of the judgements."""
-    return evaluations[0].run.collection, evaluations[0].qrels.version
+    return evaluations[0].run.collection, evaluations[0].qrels
 
 
 def _draw(

@@ -26,7 +26,8 @@ class Citation:
 
     @property
     def title(self) -> str:
-        return f"Leaderboard of {self.collection.name} by {self.sort.name}"
+        title = f"Leaderboard of {self.collection.name} by {self.sort.name}"
+        return ", ".join(filter(None, [title, self.qrels.authors]))
 
     @property
     def bibtex(self) -> str:

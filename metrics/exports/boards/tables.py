@@ -48,7 +48,7 @@ def data_table(collection: Collection, board: Leaderboard, standings: Standings 
 
     records = (
         {
-            **_run(row),
+            **_run(board, row),
             **row.extra,
             **_entry(row),
             **_version(board, row),
@@ -62,7 +62,7 @@ def data_table(collection: Collection, board: Leaderboard, standings: Standings 
     return Table.of_records(collection.slug, records)
 
 
-def _run(row: leaderboard.Row) -> dict[str, Any]:
+def _run(board: Leaderboard, row: leaderboard.Row) -> dict[str, Any]:
     evaluation, run = row.evaluation, row.run
     return {
         "rank": row.rank,
@@ -78,6 +78,11 @@ def _run(row: leaderboard.Row) -> dict[str, Any]:
         "tied_documents": run.tied_documents,
         "qrels": evaluation.qrels.version,
         "engine_version": evaluation.engine_version,
+        **(
+            {"judged_by": evaluation.qrels.authors}
+            if board.qrels.authors or any(other.evaluation.qrels.authors for other in board.rows)
+            else {}
+        ),
     }
 
 
@@ -260,7 +265,7 @@ def _notes(
     names: dict[Run, str],
 ) -> list[str]:
     """Return what a reader needs to know about the numbers, one sentence each."""
-    source = f"{collection.name} (qrels version {board.qrels.version})"
+    source = f"{collection.name} ({board.qrels.full_name})"
     ranked = [row for row in rows if row.rank is not None]
     whole = len(ranked) == board.ranked
     count = f"{len(ranked)}" if whole else f"{len(ranked)} of {board.ranked}"

@@ -80,6 +80,7 @@ def _records(
         **({"rope": query.practical.rope} if query.practical.posteriors else {}),
         "collection": collection.slug,
         "qrels": answer.entrants.qrels.version,
+        **({"judged_by": answer.entrants.qrels.authors} if answer.entrants.qrels.authors else {}),
         "scores": answer.entrants.scores,
         "engine_version": answer.stored.engine_version if answer.stored else ENGINE_VERSION,
     }
@@ -293,7 +294,7 @@ def _notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> lis
 def _source(collection: Collection, answer: Answer, names: dict[Run, str]) -> str:
     topics = sorted({compared.topics for compared in answer.results})
     span = f"{topics[0]}" if len(topics) == 1 else f"{topics[0]} to {topics[-1]}"
-    source = f"{collection.name} (qrels version {answer.entrants.qrels.version})"
+    source = f"{collection.name} ({answer.entrants.qrels.full_name})"
 
     return f"Means of {len(names)} runs of {source} on {span} topics"
 

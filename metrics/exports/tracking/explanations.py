@@ -142,6 +142,7 @@ def _inputs(collection: Collection, importance: Importance) -> dict[str, Any]:
         "collection": collection.slug,
         "measure": importance.query.measure.name,
         "qrels": importance.qrels.version,
+        **({"judged_by": importance.qrels.authors} if importance.qrels.authors else {}),
         "scores": importance.scores,
         "runs_examined": importance.explanation.runs,
         "topics": importance.topics,
@@ -151,7 +152,7 @@ def _inputs(collection: Collection, importance: Importance) -> dict[str, Any]:
 
 def _source(collection: Collection, importance: Importance) -> str:
     runs, topics = importance.explanation.runs, importance.topics
-    source = f"{collection.name} (qrels version {importance.qrels.version})"
+    source = f"{collection.name} ({importance.qrels.full_name})"
     return f"{importance.query.measure.name} of {runs} runs of {source} on {topics} topics."
 
 
@@ -168,6 +169,7 @@ def frontier_table(collection: Collection, frontier: Frontier) -> Table:
         "unit": frontier.key.unit,
         "across": frontier.query.across,
         "qrels": frontier.qrels.version,
+        **({"judged_by": frontier.qrels.authors} if frontier.qrels.authors else {}),
         "scores": frontier.scores,
         "topics": frontier.topics,
     }
@@ -214,7 +216,7 @@ def frontier_table(collection: Collection, frontier: Frontier) -> Table:
         )
         for priced in frontier.runs
     ]
-    source = f"{collection.name} (qrels version {frontier.qrels.version})"
+    source = f"{collection.name} ({frontier.qrels.full_name})"
     apart = "" if frontier.query.across else " Runs on different hardware are compared apart."
     notes = [
         f"{len(frontier.runs)} of {frontier.total} runs of {source} on {frontier.topics} topics.",

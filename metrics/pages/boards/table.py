@@ -87,7 +87,7 @@ class BoardRow(table.Row):
     def since(self) -> str:
         """Return why a row is stale: older judgements, or an older engine with the same ones."""
         qrels = self.board_row.evaluation.qrels
-        return "older engine" if qrels.active else f"qrels v{qrels.version}"
+        return "older engine" if qrels.active else qrels.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +286,7 @@ def _columns(
 
 def _ranked_by(board: Leaderboard) -> str:
     """Return the order of the rows in words, or why there is none."""
-    version = f"qrels v{board.qrels.version}"
+    version = board.qrels.name
 
     if not board.ranked:
         remark = ""

@@ -311,9 +311,7 @@ def _rankings(comparison: ShownComparison, pair: ShownPair, topics: list[Topic])
 
     if rankings.a.documents or rankings.b.documents:
         arguments = {"collection": comparison.collection.slug}
-        figure = two_rankings_figure(rankings).drawn_from(
-            comparison.collection, first.qrels.version
-        )
+        figure = two_rankings_figure(rankings).drawn_from(comparison.collection, first.qrels)
         part["figure"] = PageFigure(figure, "collection-chart", arguments, parameters)
 
     return part

@@ -357,7 +357,7 @@ def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair |
 
     return (
         f"We compared {runs}{selection} by {compared.measure.name} on {compared.topics:,} topics "
-        f"of {qrels.collection.name} (qrels version {qrels.version}, scores as {scores}). "
+        f"of {qrels.collection.name} ({qrels.full_name}, scores as {scores}). "
         f"Test (two-sided): {how_tested(answer, family)}. "
         f"{_outcome(answer, compared, family, pair)} "
         f"Computed with EvalHub, engine version {answer.engine_version}."

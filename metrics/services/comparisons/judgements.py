@@ -94,7 +94,7 @@ def read_judgements(*, collection: Collection, query: JudgementsQuery) -> Judgem
 
     qrels_of_versions = [qrels_version(collection, version) for version in versions]
     qrels_of_versions = qrels_of_versions or [active_qrels(collection)]
-    judgements = [_judgements(qrels) for qrels in qrels_of_versions]
+    judgements = [judgements_of(qrels) for qrels in qrels_of_versions]
     compared = compare_assessments(*judgements) if len(judgements) == 2 else None
 
     return JudgementsAnswer(
@@ -106,7 +106,11 @@ def read_judgements(*, collection: Collection, query: JudgementsQuery) -> Judgem
     )
 
 
-def _judgements(qrels: Qrels) -> Judgements:
+def judgements_of(qrels: Qrels) -> Judgements:
+    """Return the judgements of a version.
+
+    Raise InvalidInput for judgements of single queries or with too many levels.
+    """
     if qrels.keyed_by != Qrels.KeyedBy.TOPIC:
         message = (
             f"qrels v{qrels.version} judges single queries of sessions; only judgements of "

@@ -85,7 +85,7 @@ class Order:
     """
 
     measure: Measure
-    qrels: int
+    qrels: Qrels
     ties: bool
     ranks: list[int]
     means: list[float]
@@ -130,7 +130,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     versions = _versions(collection, query)
     conditions = [(measure, qrels) for qrels in versions for measure in query.measures]
     _check_orders(len(conditions))
-    runs, ids = _evaluated(collection, versions, scores, query)
+    runs, ids = evaluated_runs(collection, versions, scores, query)
 
     # Only pairs that differ in the measure or in the version, not in both.
     pairs = [
@@ -144,7 +144,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     subject = f"{len(pairs)} pairs of orders of {len(runs)} runs, B = {query.resamples:,},"
     begin(seconds, subject, "use fewer measures, runs (runs=) or resamples", "measures")
 
-    values, common = _values(versions, ids, query.measures)
+    values, common = values_of_orders(versions, ids, query.measures)
     lower = np.array([measure.definition.lower_is_better for measure, _ in conditions])
     means = np.array([order_values.mean(axis=1) for order_values in values])
     ranks = standings(means, lower)
@@ -152,7 +152,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     agreements = order_agreements(ranks, values, pairs, lower, options)
 
     orders = [
-        Order(measure, qrels.version, tied, places, means_of_runs)
+        Order(measure, qrels, tied, places, means_of_runs)
         for (measure, qrels), tied, places, means_of_runs in zip(
             conditions, has_ties(ranks).tolist(), ranks.tolist(), means.tolist(), strict=True
         )
@@ -212,7 +212,7 @@ def _check_orders(number: int) -> None:
         raise StatisticsError(message, code="too_many_orders", pointer="measures")
 
 
-def _evaluated(
+def evaluated_runs(
     collection: Collection, versions: list[Qrels], scores: str, query: OrdersQuery
 ) -> tuple[list[Run], list[list[int]]]:
     """Return the runs that are evaluated under every version, and their evaluations by version.
@@ -270,7 +270,7 @@ def _check_runs(
         raise StatisticsError(message, code="too_few_runs")
 
 
-def _values(
+def values_of_orders(
     versions: list[Qrels], ids: list[list[int]], measures: list[Measure]
 ) -> tuple[list[Matrix], CommonValues]:
     """Return the values of each order, on the topics on which all runs always have a value."""

@@ -59,21 +59,25 @@ def common_values(values: Matrix) -> CommonValues:
 
 
 def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
-    """Return a caution for each measure that does not suit these judgements.
+    """Return a caution for judgements that are not those of persons alone, and for each measure
+    that does not suit them.
 
     Its gains have levels that do not occur, subtopics are missing, or every run has 0 on a topic
     without a relevant document.
     """
     named, levels = list(measures), [int(level) for level in qrels.levels]
     cautions = [caution for measure in named for caution in measure.cautions(levels)]
+    if qrels.authors:
+        cautions.insert(
+            0, Caution("judged_by", f"{qrels.name}: not the judgements of persons alone")
+        )
 
     of_subtopics = ", ".join(
         measure.name for measure in named if measure.definition.name in OF_SUBTOPICS
     )
     if of_subtopics and not qrels.has_subtopics:
         message = (
-            f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so each topic counts as "
-            "one subtopic"
+            f"{of_subtopics}: {qrels.name} have no subtopics, so each topic counts as one subtopic"
         )
         cautions.append(Caution("no_subtopics", message))
 

@@ -29,6 +29,7 @@ from runs.api.serializers import (
 )
 from runs.errors import InvalidInput
 from runs.models import Collection, DocumentTitle, Qrels, Scope, Team, Topic, User
+from runs.services.collections.authorship import authorship_of
 from runs.services.collections.collections import (
     change_collection,
     create_collection,
@@ -289,7 +290,11 @@ class QrelsList(AnswerList[Qrels]):
 
     def get_queryset(self) -> QuerySet[Qrels]:
         collection = scored_collection(self.request, self.kwargs["collection"], values=False)
-        return collection.qrels.select_related("reduced_from").order_by("-version")
+        return (
+            collection.qrels.select_related("reduced_from", "parent")
+            .defer("prompt")
+            .order_by("-version")
+        )
 
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},
@@ -304,12 +309,14 @@ class QrelsList(AnswerList[Qrels]):
         managed = managed_collection(request, collection)
         with upload_fields(request, QrelsUploadSerializer) as fields:
             path = fields["file"].path
+            authorship = authorship_of(managed, fields)
             if fields["dry_run"]:
                 summary, source = check_qrels(
                     collection=managed,
                     upload=path,
                     keyed_by=fields["keyed_by"],
                     iteration=fields["iteration"],
+                    authorship=authorship,
                 )
 
                 report = report_as_json(summary.report)
@@ -329,6 +336,7 @@ class QrelsList(AnswerList[Qrels]):
                 note=fields["note"],
                 keyed_by=fields["keyed_by"],
                 iteration=fields["iteration"],
+                authorship=authorship,
                 activate=fields["activate"],
                 enqueue=queue_judged,
                 origin=origin_of(request),
@@ -359,7 +367,8 @@ class QrelsDetail(APIView):
     @extend_schema(responses=shape(answers.Qrels))
     def get(self, request: Request, collection: str, version: int) -> Response:
         scored = scored_collection(request, collection, values=False)
-        return Response(answers.qrels(_version(scored, version)))
+        qrels = _version(scored, version)
+        return Response(answers.Qrels(**answers.qrels(qrels), prompt=qrels.prompt))
 
 
 class QrelsActivation(APIView):

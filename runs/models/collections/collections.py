@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -330,6 +331,19 @@ class Qrels(models.Model):
         ROUND = ROUND
         IGNORE = IGNORE
 
+    class AuthorKind(models.TextChoices):
+        UNKNOWN = ""
+        PERSON = "person"
+        MODEL = "model"
+        CLICKS = "clicks"
+        MIXED = "mixed"
+
+    class Derivation(models.TextChoices):
+        NONE = "none"
+        FILLED = "filled"
+        REPLACED = "replaced"
+        SAMPLED = "sampled"
+
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="qrels")
     version = models.PositiveIntegerField()
     active = models.BooleanField(default=False)
@@ -360,6 +374,36 @@ class Qrels(models.Model):
     levels = StoredJSON(help_text="number of judgements at each level")
     warnings = StoredJSON(default=dict)
     note = models.CharField(max_length=500, blank=True, validators=[check_text])
+    # Who judged: `runs.services.collections.authorship` has the rules. Processes of the release
+    # before go on creating versions while it is replaced.
+    author_kind = models.CharField(
+        max_length=10,
+        choices=AuthorKind.choices,
+        blank=True,
+        default=AuthorKind.UNKNOWN,
+        db_default=AuthorKind.UNKNOWN,
+        help_text="who judged: persons, a model, clicks, or several of these",
+    )
+    author = models.CharField(
+        max_length=200, blank=True, default="", db_default="", validators=[check_line]
+    )
+    model = models.CharField(
+        max_length=200, blank=True, default="", db_default="", validators=[check_line]
+    )
+    prompt = models.TextField(blank=True, default="", db_default="", validators=[check_text])
+    prompt_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
+    parent = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="derived",
+        help_text="the version from which this one was made",
+    )  # fmt: skip
+    derivation = models.CharField(
+        max_length=10,
+        choices=Derivation.choices,
+        default=Derivation.NONE,
+        db_default=Derivation.NONE,
+        help_text="how it was made from its parent",
+    )
+    produced_at = models.DateTimeField(null=True, help_text="when the judgements were made")
     reduced_from = models.ForeignKey(
         "self", null=True, editable=False, on_delete=models.CASCADE, related_name="reduced",
         help_text="the version with all topics, if this one is without those that phases exclude",
@@ -385,6 +429,27 @@ class Qrels(models.Model):
         if self._state.adding or kwargs.get("force_insert"):
             self.topic_ids_digest = self.digest_of_topic_ids(self.__dict__["topic_ids"])
         super().save(*args, **kwargs)
+
+    @cached_property
+    def authors(self) -> str:
+        """Return who judged as a phrase for titles, empty unless a model or clicks took part."""
+        if self.author_kind == self.AuthorKind.MODEL:
+            return f"judged by model {self.model}"
+        if self.author_kind == self.AuthorKind.MIXED:
+            return (
+                f"judged partly by model {self.model}" if self.model else "judged in several ways"
+            )
+        return "inferred from clicks" if self.author_kind == self.AuthorKind.CLICKS else ""
+
+    @property
+    def name(self) -> str:
+        """Return the version as readers see it, with its authors if titles name these."""
+        return ", ".join(filter(None, [f"qrels v{self.version}", self.authors]))
+
+    @property
+    def full_name(self) -> str:
+        """Return the same for sentences of a paper."""
+        return ", ".join(filter(None, [f"qrels version {self.version}", self.authors]))
 
     @property
     def nothing_relevant(self) -> int:

@@ -23,6 +23,12 @@ from runs.models.campaigns.disclosure import feedback_on
 from runs.models.collections.collections import NOTHING_RELEVANT
 from runs.models.collections.disclosure import files_of
 from runs.services.audit.trail import SYSTEM, Origin, record
+from runs.services.collections.authorship import (
+    UNKNOWN,
+    Authorship,
+    check_derivation,
+    of_reduced,
+)
 from runs.services.collections.reduced_qrels import excluded_topics_of, written_without
 from runs.services.storage.files import (
     HASH_SEED,
@@ -48,8 +54,11 @@ def check_qrels(
     upload: Path,
     keyed_by: str = Qrels.KeyedBy.TOPIC,
     iteration: str | None = None,
+    authorship: Authorship = UNKNOWN,
 ) -> tuple[QrelsSummary, FileSource]:
     """Read a qrels file to its end. Raise InvalidFile with every problem.
+
+    The judgements are compared with those of the parent of their `authorship`.
 
     Judgements of a session's queries are keyed by query: the second column is the number of the
     query instead of an iteration. Without an `iteration`, `read_qrels` infers the use of the second
@@ -69,6 +78,15 @@ def check_qrels(
         source.close()
 
     summary.report.check()
+    parent = authorship.parent
+    if parent:
+        if parent.keyed_by != keyed_by:
+            message = f"version {parent.version} is keyed by {parent.keyed_by}, not by {keyed_by}"
+            raise InvalidInput(message, pointer="/parent")
+        judgements = load_judgements(parent.sha256, parent.keyed_by, parent.iteration)
+        check_derivation(summary.report, summary.judgements, judgements, authorship)
+        summary.report.check()
+
     return summary, source
 
 
@@ -111,6 +129,7 @@ def import_qrels(
     note: str = "",
     keyed_by: str = Qrels.KeyedBy.TOPIC,
     iteration: str | None = None,
+    authorship: Authorship = UNKNOWN,
     activate: bool,
     enqueue: Callable[[Qrels], object],
     origin: Origin = SYSTEM,
@@ -119,13 +138,18 @@ def import_qrels(
     """Store a new version of the judgements. Return it and whether it is new.
 
     The same bytes with the same key as an earlier version are that version, unless another
-    `iteration` is named than the earlier one has. In the same transaction, `enqueue` is called when
+    `iteration` or another authorship is named than the earlier one has. In the same transaction, `enqueue` is called when
     the version becomes active, and `accept` with the values returned.
     """
     summary, source = check_qrels(
-        collection=collection, upload=upload, keyed_by=keyed_by, iteration=iteration
+        collection=collection,
+        upload=upload,
+        keyed_by=keyed_by,
+        iteration=iteration,
+        authorship=authorship,
     )
-    existing = _versions_with(collection, source, keyed_by, iteration).order_by("-version").first()
+    same = _versions_with(collection, source, keyed_by, iteration, authorship)
+    existing = same.order_by("-version").first()
 
     with storing():
         keep_file(upload, source.sha256)
@@ -134,7 +158,7 @@ def import_qrels(
                 activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
 
             qrels = existing or _create(
-                collection, user, summary, source, note, keyed_by, iteration
+                collection, user, summary, source, note, keyed_by, iteration, authorship
             )
             if existing is None:
                 replaced = _activate(qrels, enqueue, origin) if activate else None
@@ -259,18 +283,21 @@ def _without_topics(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
     excluded = topics | (set(whole.topic_ids) - set(qrels.topic_ids))
     keyed_by = whole.keyed_by
     iteration = whole.iteration if keyed_by == Qrels.KeyedBy.TOPIC else None
+    authorship = of_reduced(whole)
 
     with written_without(whole.sha256, excluded) as path:
         summary, source = check_qrels(
             collection=whole.collection, upload=path, keyed_by=keyed_by, iteration=iteration
         )
-        existing = _versions_with(whole.collection, source, keyed_by, iteration).first()
+        existing = _versions_with(whole.collection, source, keyed_by, iteration, authorship).first()
         if existing:
             return existing
         keep_file(path, source.sha256)
 
     note = f"version {whole.version} without topic {', '.join(sorted(excluded))}"[:500]
-    reduced = _create(whole.collection, origin.actor, summary, source, note, keyed_by, iteration)
+    reduced = _create(
+        whole.collection, origin.actor, summary, source, note, keyed_by, iteration, authorship
+    )
     Qrels.objects.filter(pk=reduced.pk).update(reduced_from=whole)
     reduced.reduced_from = whole
 
@@ -284,6 +311,8 @@ def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
         "lines": qrels.lines,
         "active": qrels.active,
         "iteration": qrels.iteration,
+        "author_kind": qrels.author_kind,
+        "model": qrels.model,
     }
 
     before = {"active": replaced} if qrels.active else {}
@@ -321,9 +350,15 @@ def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
 
 
 def _versions_with(
-    collection: Collection, source: FileSource, keyed_by: str, iteration: str | None
+    collection: Collection,
+    source: FileSource,
+    keyed_by: str,
+    iteration: str | None,
+    authorship: Authorship,
 ) -> QuerySet[Qrels]:
-    versions = collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by)
+    versions = collection.qrels.filter(
+        sha256=source.sha256, keyed_by=keyed_by, **authorship.identity
+    )
     return versions if iteration is None else versions.filter(iteration=iteration)
 
 
@@ -335,10 +370,11 @@ def _create(
     note: str,
     keyed_by: str,
     iteration: str | None,
+    authorship: Authorship,
 ) -> Qrels:
     Collection.objects.select_for_update().get(pk=collection.pk)
     latest = collection.qrels.aggregate(latest=Max("version"))["latest"] or 0
-    if _versions_with(collection, source, keyed_by, iteration).exists():
+    if _versions_with(collection, source, keyed_by, iteration, authorship).exists():
         raise Conflict("the same judgements are being uploaded right now; try again")
 
     judgements = summary.judgements
@@ -357,4 +393,5 @@ def _create(
         warnings=report_as_json(summary.report),
         note=note,
         created_by=user,
+        **authorship.fields,
     )

@@ -12,6 +12,7 @@ from runs.api.collections.collections import upload_fields
 from runs.api.serializers import QrelsUploadSerializer
 from runs.models import Collection, Qrels, User
 from runs.pages.collections.manage.sections import ChangingSection
+from runs.services.collections.authorship import authorship_of
 from runs.services.collections.qrels import activate_qrels, check_qrels, import_qrels
 from runs.services.storage.reports import report_as_json
 from runs.web.forms import FormInput
@@ -26,6 +27,21 @@ _COLUMNS = {
     Qrels.KeyedBy.QUERY.value: "the number of a session’s query",
 }
 
+# The authors of judgements, and how a version is made from another one, in the words of the form.
+_AUTHORS = {
+    "": "not given",
+    Qrels.AuthorKind.PERSON.value: "persons",
+    Qrels.AuthorKind.MODEL.value: "a model",
+    Qrels.AuthorKind.CLICKS.value: "clicks",
+    Qrels.AuthorKind.MIXED.value: "several of these",
+}
+_DERIVATIONS = {
+    Qrels.Derivation.NONE.value: "no",
+    Qrels.Derivation.FILLED.value: "filled: all judgements of the version below, and more",
+    Qrels.Derivation.REPLACED.value: "replaced: the same documents, judged again",
+    Qrels.Derivation.SAMPLED.value: "sampled: some of its judgements",
+}
+
 
 class QrelsFormSerializer(FormInput, QrelsUploadSerializer):
     """The same fields as a form sends them, with one choice for the use of the second column."""
@@ -34,6 +50,10 @@ class QrelsFormSerializer(FormInput, QrelsUploadSerializer):
         fields = dict(data.items())
         column = fields.pop("column", "")
         fields["keyed_by" if column == Qrels.KeyedBy.QUERY else "iteration"] = column
+
+        for name in ("parent", "produced_at"):
+            if not fields.get(name):
+                fields.pop(name, None)
 
         # A box that is not checked is not sent.
         fields["activate"] = fields.get("activate", "false")
@@ -47,12 +67,16 @@ class JudgementsPage(ChangingSection):
 
     def section_context(self, request: Request, collection: Collection) -> dict[str, Any]:
         versions = list(
-            collection.qrels.select_related("created_by").defer("topic_ids").order_by("-version")
+            collection.qrels.select_related("created_by", "parent")
+            .defer("topic_ids", "prompt")
+            .order_by("-version")
         )
         return {
             "versions": versions,
             "active": next((version for version in versions if version.active), None),
             "columns": _COLUMNS,
+            "author_kinds": _AUTHORS,
+            "derivations": _DERIVATIONS,
             "form_values": request.data if request.method == "POST" else {"activate": "true"},
             "with_runs": collection.runs.filter(deleted_at=None).exists(),
         }
@@ -63,12 +87,14 @@ class JudgementsPage(ChangingSection):
 
         with upload_fields(request, QrelsFormSerializer) as fields:
             path = fields["file"].path
+            authorship = authorship_of(collection, fields)
             if request.data.get("action") == "check":
                 summary, source = check_qrels(
                     collection=collection,
                     upload=path,
                     keyed_by=fields["keyed_by"],
                     iteration=fields["iteration"],
+                    authorship=authorship,
                 )
 
                 checked = {
@@ -89,6 +115,7 @@ class JudgementsPage(ChangingSection):
                 note=fields["note"],
                 keyed_by=fields["keyed_by"],
                 iteration=fields["iteration"],
+                authorship=authorship,
                 activate=fields["activate"],
                 enqueue=queue_judged,
                 origin=origin_of(request),
