@@ -7,7 +7,7 @@ from django.urls import URLPattern, path
 from metrics.pages import home, shared, shares
 from metrics.pages.boards import saved_views, what_if
 from metrics.pages.boards import views as boards
-from metrics.pages.comparisons import design, judgements, orders
+from metrics.pages.comparisons import agreement, design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
 from metrics.pages.sessions import boards as session_boards
 from metrics.pages.sessions import sets as session_sets
@@ -65,6 +65,11 @@ urlpatterns: list[URLPattern] = [
     ),
     path("collections/<slug:slug>/what-if/", what_if.what_if_page, name="what-if-page"),
     path("collections/<slug:slug>/judgements/", judgements.judgements_page, name="judgements-page"),
+    path(
+        "collections/<slug:slug>/qrels/<int:version>/agreement/",
+        agreement.agreement_page,
+        name="agreement-page",
+    ),
     path("collections/<slug:slug>/heat-map/", heat_map.heat_map_page, name="heat-map-page"),
     path("collections/<slug:slug>/topics/", topics.topics_page, name="topics-page"),
     path("collections/<slug:slug>/topics/<path:topic>/", topics.topic_page, name="topic-page"),

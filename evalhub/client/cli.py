@@ -21,6 +21,7 @@ from . import (
     convert_commands,
     experiment_commands,
     gate_commands,
+    judge_commands,
     pool_commands,
     prediction_commands,
     study_commands,
@@ -182,6 +183,7 @@ def parser() -> Parser:
     _add_gate(add)
     experiment_commands.add_commands(add, _add_actions, _RUN)
     study_commands.add_commands(add, _RUN)
+    judge_commands.add_commands(add, _add_actions)
     _add_sessions(add)
     campaign_commands.add_commands(add, _add_actions)
     pool_commands.add_commands(add, _add_actions)
@@ -415,6 +417,27 @@ def _add_judgements(add: Any) -> None:
         "activate a version: every run is evaluated again",
     )
     command.add_argument("version", type=int)
+
+    command = add_action(
+        "agreement",
+        collection_commands.qrels_agreement,
+        "how far a version agrees with another one, and what it does to the runs",
+    )
+    command.add_argument("version", type=int)
+    command.add_argument(
+        "--with", dest="other", type=int, metavar="VERSION", help="default: its parent"
+    )
+    command.add_argument("-m", "--measure", help="for orders of runs and significance")
+    command.add_argument(
+        "--uses-model", metavar="NAME", help="a parameter of runs that says which model a run uses"
+    )
+    command.add_argument(
+        "--family", metavar="TEXT", help="of the judge: values of that parameter contain this"
+    )
+    command.add_argument("-k", type=int, metavar="K", help="of Judged@k; default: 10")
+    command.add_argument(
+        "--table", choices=("coefficients", "topics", "runs"), default="coefficients"
+    )
 
     command = add_action("pull", collection_commands.pull_qrels, "write a version into a file")
     command.add_argument("version", type=int, nargs="?", help="default: the active one")

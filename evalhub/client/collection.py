@@ -434,6 +434,10 @@ class Collection(CollectionStudies):
         """
         return self._upload("PUT", "documents/", source, {"dry_run": dry_run})
 
+    def documents(self) -> Listed:
+        """Return the titles and snippets of documents, of all pages."""
+        return Listed(self._hub.pages(f"{self.path}documents/"))
+
     def delete_documents(self) -> None:
         """Delete the titles of all documents."""
         self._hub.send(Call("DELETE", f"{self.path}documents/"))
@@ -489,6 +493,13 @@ class Qrels:
     def file(self) -> bytes:
         """Return it as a TREC file."""
         return self._hub.download(f"{self._path}file/")
+
+    def agreement(self, other: int | None = None, **parameters: Any) -> Answer:
+        """Return how far it agrees with another version, by default its parent.
+
+        Parameters are `measure`, `uses_model`, `family`, `k`, `test`, `alpha`, `confidence`, ...
+        """
+        return Answer(self._hub.read(f"{self._path}agreement/", {"with": other, **parameters}))
 
     def activate(self) -> Answer:
         """Activate it: every run is evaluated again."""

@@ -20,7 +20,7 @@ from .statuses import DONE
 _COLLECTION_FIELDS = (
     "slug", "name", "team", "visibility", "blind", "active_qrels", "topics", "runs"
 )  # fmt: skip
-_QRELS_FIELDS = (
+QRELS_FIELDS = (
     "version", "active", "judgements", "topics", "keyed_by", "iteration", "authors", "note",
     "created_at", "sha256",
 )  # fmt: skip
@@ -80,13 +80,13 @@ def create_collection(args: argparse.Namespace) -> int:
 def list_qrels(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         versions = hub.collection(args.collection).qrels().rows()
-        show(args, [{name: row[name] for name in _QRELS_FIELDS} for row in versions], hub)
+        show(args, [{name: row[name] for name in QRELS_FIELDS} for row in versions], hub)
     return DONE
 
 
 def upload_qrels(args: argparse.Namespace) -> int:
     names = (
-        "note", "keyed_by", "iteration", "scale", "author_kind", "author", "model", "parent", 
+        "note", "keyed_by", "iteration", "scale", "author_kind", "author", "model", "parent",
         "derivation", "produced_at", "dry_run",
     )  # fmt: skip
     options = {name: getattr(args, name) for name in names}
@@ -98,7 +98,7 @@ def upload_qrels(args: argparse.Namespace) -> int:
             row = {name: answer[name] for name in ("sha256", "iteration", "counts")}
             show(args, [{"file": args.file, **row}], hub)
         else:
-            show(args, [{name: answer[name] for name in _QRELS_FIELDS}], hub)
+            show(args, [{name: answer[name] for name in QRELS_FIELDS}], hub)
 
     return DONE
 
@@ -106,8 +106,46 @@ def upload_qrels(args: argparse.Namespace) -> int:
 def activate_qrels(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         version = hub.collection(args.collection).qrels(args.version).activate()
-        show(args, [{name: version.raw[name] for name in _QRELS_FIELDS}], hub)
+        show(args, [{name: version.raw[name] for name in QRELS_FIELDS}], hub)
     return DONE
+
+
+def qrels_agreement(args: argparse.Namespace) -> int:
+    """Show how far a version agrees with another one: sentences, then coefficients, topics or runs."""
+    names = ("measure", "uses_model", "family", "k")
+    parameters = {name: getattr(args, name) for name in names if getattr(args, name)}
+    with commands.hub_of(args) as hub:
+        version = hub.collection(args.collection).qrels(args.version)
+        answer = version.agreement(args.other, **parameters).raw
+        show(args, _agreement_rows(answer, args.table), hub)
+        for sentence in answer["sentences"]:
+            say(sentence)
+        if answer["runs_reason"]:
+            say(f"{answer['runs_reason']}.")
+
+    return DONE
+
+
+def _agreement_rows(answer: dict[str, Any], table: str) -> list[dict[str, Any]]:
+    if table == "topics":
+        fields = ("topic_id", "documents")
+        return [
+            {**{name: row[name] for name in fields}, **row["coefficients"]}
+            for row in answer["by_topic"]
+        ]
+
+    if table == "runs":
+        rows = answer["runs"]["runs"] if answer["runs"] else []
+        return [
+            {**row, "run": f"{row['run']['team']}/{row['run']['tag']}"}
+            for row in sorted(rows, key=lambda row: -row["difference"])
+        ]
+
+    rows = [{"coefficient": name, **row} for name, row in answer["coefficients"].items()]
+    for threshold in answer["relevant"]:
+        for name in ("overlap", "kappa"):
+            rows.append({"coefficient": f"{name} at {threshold['level']}", **threshold[name]})
+    return rows
 
 
 def pull_qrels(args: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from django.urls.converters import StringConverter
 from metrics.api import charts, evaluations, measures, shares
 from metrics.api.boards import citation, saved_views, what_if
 from metrics.api.boards import views as boards
-from metrics.api.comparisons import design, judgements, orders
+from metrics.api.comparisons import agreement, design, judgements, orders
 from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
 from metrics.api.sessions import charts as session_charts
@@ -136,6 +136,16 @@ urlpatterns = [
         name="frontier-export",
     ),
     path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),
+    path(
+        "collections/<slug:collection>/qrels/<int:version>/agreement/",
+        agreement.AgreementView.as_view(),
+        name="agreement",
+    ),
+    path(
+        "collections/<slug:collection>/qrels/<int:version>/agreement/export/<export:kind>/",
+        agreement.AgreementExport.as_view(),
+        name="agreement-export",
+    ),
     path(
         "collections/<slug:collection>/judgements/",
         judgements.JudgementsView.as_view(),

@@ -12,6 +12,7 @@ from metrics.services.boards.board_question import BoardQuery, FileQuery
 from metrics.services.boards.curves_together import TogetherQuery
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.what_if import WhatIfQuery
+from metrics.services.comparisons.agreement import AgreementQuery
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.design import DesignQuery
 from metrics.services.comparisons.orders import OrdersQuery
@@ -86,6 +87,7 @@ BOARD = (*declared(BoardQuery), *STATISTICS)
 HOW_MADE = tuple(StandingsQuery.option_names())
 COMPARISON, PAIRS = declared(ComparisonQuery), declared(PairSelection)
 ORDERS, DESIGN = declared(OrdersQuery), declared(DesignQuery)
+AGREEMENT = declared(AgreementQuery)
 TEST, CONFIDENCE, SEED = (
     *declared(StandingsQuery, "test"),
     *declared(OrdersQuery, "confidence", "seed"),
