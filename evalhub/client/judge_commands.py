@@ -81,8 +81,7 @@ def store_answers(args: argparse.Namespace) -> int:
 def add_commands(add: Any, add_actions: Any) -> None:
     """Add the command and its options."""
     command = add("judge", None, "judgements by a model: write pairs, store its answers")
-    command.add_argument("collection")
-    add_action = add_actions(command, None)
+    add_action = add_actions(command, None, in_collection=True)
 
     command = add_action("pairs", write_pairs, "write the pairs to judge as lines of JSON")
     command.add_argument("version", type=int, nargs="?", help="default: the active one")

@@ -61,9 +61,9 @@ def pairs_to_judge(
         chosen = [collection.run(name) for name in runs] or collection.runs()
         for run in chosen:
             rankings = first_documents(run.file().decode().splitlines(), depth, single=single)
-            for topic, documents in rankings.items():
+            for topic, ranked in rankings.items():
                 if topic in pairs:
-                    holes = (doc for doc in documents if doc not in judged[topic])
+                    holes = (doc for doc in ranked if doc not in judged[topic])
                     pairs[topic].update(dict.fromkeys(holes))
 
     queries = {row["topic_id"]: row["title"] for row in collection.topics().rows()}

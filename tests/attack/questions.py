@@ -50,6 +50,9 @@ DEAREST: dict[str, str] = {
     "difference": _BOARD + "difference/?runs={run},{other}&measure={one}",
     "what-if": _BOARD + "what-if/?measures={combinations}",
     "orders": _BOARD + "orders/?measures={compared}&resamples={ranks}&seed={n}",
+    "agreement": _BOARD + "qrels/2/agreement/?with=1&measure={one}&resamples={ranks}&seed={n}",
+    "agreement-export": _BOARD
+    + "qrels/2/agreement/export/csv/?with=1&measure={one}&resamples={ranks}&seed={n}",
     "design": _BOARD + "design/?measures={compared}&test=randomisation&resamples={draws}&seed={n}&trials={trials}",
     "importance": _BOARD + "importance/?measure={one}&seed={n}",
     "importance-export": _BOARD + "importance/export/csv/?measure={one}&seed={n}",
@@ -96,6 +99,7 @@ DEAREST: dict[str, str] = {
     "topic-page": _PAGE + "topics/101/?measure={one}",
     "heat-map-page": _PAGE + "heat-map/?measure={one}&limit=200&topic_limit=250",
     "orders-page": _PAGE + "orders/?measures={compared}&resamples={ranks}&seed={n}",
+    "agreement-page": _PAGE + "qrels/2/agreement/?with=1&measure={one}&resamples={ranks}&seed={n}",
     "importance-page": _PAGE + "parameters/importance/?measure={one}&seed={n}",
     "frontier-page": _PAGE + "frontier/?y={one}&across=true&filter=-tag:n{n}",
     "design-page": _PAGE + "design/?measures={compared}&seed={n}",
