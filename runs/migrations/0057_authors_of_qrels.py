@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0055_notices_to_chosen_teams'),
+        ('runs', '0056_invitation_links'),
     ]
 
     operations = [
