@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -81,9 +81,10 @@ def _answer(
         "agreement": answer,
         "sentences": sentences(answer),
         "picture": _picture(collection, answer) if answer.documents else None,
-        "estimates": estimates_table(collection, answer),
-        "runs": runs_table(collection, answer) if answer.effects else None,
-        "topics": topics_table(collection, answer),
+        # The page has the sentences at its top.
+        "estimates": replace(estimates_table(collection, answer), notes=()),
+        "runs": replace(runs_table(collection, answer), notes=()) if answer.effects else None,
+        "topics": replace(topics_table(collection, answer), notes=()),
         "cautions": [caution.message for caution in answer.cautions],
     }
 
