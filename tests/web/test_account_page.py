@@ -183,7 +183,7 @@ def test_an_address_counts_when_it_is_confirmed(
     for client, given in ((other, token), (api, f"{token}x"), (api, "x")):
         refused = client.patch(me, {"confirmation": given}, format="json")
         assert refused.json()["errors"][0]["pointer"] == "/confirmation"
-    assert "Confirm the address" in page(here, f"/account/?confirm={token}")
+    assert "Confirm al@example.org" in page(here, f"/account/?confirm={token}")
     assert (
         "Mail goes to al@example.org"
         in send(here, action="confirm", confirmation=token).content.decode()
