@@ -14,8 +14,8 @@ _RM3 = {"documents": 5, "terms": 15, "weight": 0.6}
 class LabRun:
     """A run of the lab, submitted some days ago, with parameters, latency and perhaps a note.
 
-    `parents` are tags of the runs that it was made from. The latency is that of a query on one core
-    in milliseconds, measured once.
+    `parents` are tags of the runs that it was made from. The latency of a query, in milliseconds, is
+    made up in plausible proportions: the chart of effectiveness against cost needs one.
     """
 
     tag: str
