@@ -6,10 +6,12 @@ import io
 import json
 import math
 import random
+import re
 import zipfile
 from typing import Any
 
 import pytest
+from django.test import Client
 from rest_framework.test import APIClient
 
 from evalhub.pools.models import Pool
@@ -64,6 +66,12 @@ def runs(collection: str, api: APIClient) -> dict[str, str]:
 
 def make(client: APIClient, address: str = POOLS, **recipe: Any) -> Any:
     return client.post(address, {"only_new": False, **recipe}, format="json")
+
+
+def browser_of(name: str) -> Client:
+    browser = Client()
+    browser.force_login(User.objects.get(username=name))
+    return browser
 
 
 def pool_of(answer: Any) -> Pool:
@@ -340,6 +348,11 @@ def test_a_pool_of_a_phase_has_entries_on_time_by_priority(clock: Clock) -> None
     olga.patch(url, {"shown": True}, format="json")
     assert {tag for tag, flag in flags() if flag} == {"r0", "r1"}
     assert ("r2", False) in flags()
+    page = browser_of("olga").get("/campaigns/cup/phases/task/").content.decode()
+    assert page.count("not pooled</span>") == len([tag for tag, flag in flags() if flag is False])
+    entries = olga.get(f"{PHASE}entries/").json()["results"]
+    assert {row["tag"] for row in entries if row["pooled"]} == {"r0", "r1"}
+    assert people["ann"].get(f"{PHASE}entries/").json()["results"][0]["pooled"] is None
     for name in ("ann", "ben", "eve"):
         assert people[name].get(url).status_code == 404
         assert people[name].get(address).json()["results"] == []
@@ -350,16 +363,25 @@ def test_what_a_team_gets_is_the_same_without_pools(clock: Clock) -> None:
     """Nothing that a team reads of a phase changes with a pool of others' runs."""
     people = world(clock)
     clock.now = LATE
+    browser = browser_of("ann")
     addresses = (
         f"{PHASE}pools/",
         PHASE,
         f"{PHASE}entries/",
         "/api/v1/collections/dark/",
         "/api/v1/collections/dark/pools/",
-        "/campaigns/cup/team/",
     )
-    before = [people["ann"].get(address).content for address in addresses]
+    pages = ("/campaigns/cup/team/", "/campaigns/cup/phases/task/pools/")
+
+    def read() -> list[bytes]:
+        answers = [people["ann"].get(address) for address in addresses]
+        answers += [browser.get(address) for address in pages]
+        assert {answer.status_code for answer in answers} == {200}
+        # The token against forged requests is another one in every answer.
+        return [re.sub(rb'"csrfmiddlewaretoken" value="\w+"', b"", row.content) for row in answers]
+
+    before = read()
     url = make(people["olga"], f"{PHASE}pools/", method="depth", k=3).json()["url"]
     people["olga"].post(f"{url}freeze/")
     people["olga"].patch(url, {"shown": True}, format="json")
-    assert [people["ann"].get(address).content for address in addresses] == before
+    assert read() == before

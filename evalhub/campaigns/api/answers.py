@@ -167,6 +167,9 @@ class Entry(TypedDict):
     priority: int | None
     chosen: Annotated[bool, "by its team, for the official leaderboard"]
     published: Annotated[bool, "by its team, where its phase is of kind afterwards"]
+    pooled: Annotated[
+        bool | None, "whether a pool has its documents; null where the caller sees no pool"
+    ]
     answers: JSONObject
     status: RunStatus
     warnings: FileReport
@@ -292,7 +295,13 @@ def allowance_answer(allowance: entries.Allowance) -> Allowance:
     )
 
 
-def entry_answer(request: Request, entry: models.Entry, run_state: status.RunStatus) -> Entry:
+def entry_answer(
+    request: Request,
+    entry: models.Entry,
+    run_state: status.RunStatus,
+    pooled: set[UUID] | None,
+) -> Entry:
+    """Return an entry; `pooled` has the runs in pools of its phase, None where no pool is seen."""
     return Entry(
         id=entry.pk,
         url=reverse("entry", args=[entry.pk], request=request),
@@ -313,6 +322,7 @@ def entry_answer(request: Request, entry: models.Entry, run_state: status.RunSta
         priority=entry.priority,
         chosen=entry.chosen,
         published=entry.published,
+        pooled=None if pooled is None else entry.run_id in pooled,
         answers=entry.answers,
         status=run_status(run_state),
         warnings=grouped(entry.run.warnings),

@@ -19,7 +19,7 @@ from evalhub.campaigns.questions.boards import (
     readers_of_a_phase,
 )
 from evalhub.campaigns.services.boards import VIEWS, PhaseBoard, PhaseQuery, read_phase_board
-from evalhub.campaigns.services.pooled import pooled_runs
+from evalhub.campaigns.services.pooled import pooled_runs_seen
 from metrics.api.boards import answers
 from metrics.api.boards.answers import leaderboard_answer
 from metrics.exports.boards import EXPORTS
@@ -114,7 +114,7 @@ class PhaseBoardView(APIView):
         )
 
         depths = depths_of([row.evaluation.pk for row in phase_board.board.rows if row.current])
-        pooled = pooled_runs(question.phase)
+        pooled = pooled_runs_seen(question.phase, request.user)
         results = [
             PhaseRow(
                 **row,

@@ -46,6 +46,7 @@ from evalhub.campaigns.services.entries import (
     publish_entry,
     withdraw_entry,
 )
+from evalhub.campaigns.services.pooled import pooled_runs_seen
 from metrics.questions.parameters import query_of
 from metrics.services.queue.queueing import queue_submitted, try_damaged_again
 from metrics.services.queue.status import statuses
@@ -83,7 +84,9 @@ def _fresh_answer(request: Request, pk: UUID) -> Any:
     entry = visible_entry(request, pk)
     run_state = statuses([entry.run], request.user)[str(entry.run_id)]
 
-    return entry_answer(request, entry, run_state)
+    pooled = pooled_runs_seen(entry.phase, request.user)
+
+    return entry_answer(request, entry, run_state, pooled)
 
 
 def _receipt(request: Request, entry: Entry, new: bool) -> Response:
@@ -199,9 +202,11 @@ class EntryList(AnswerList[Entry]):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []
         states = statuses([entry.run for entry in page], request.user)
+        # They are all of one phase.
+        pooled = pooled_runs_seen(page[0].phase, request.user) if page else None
 
         return self.get_paginated_response(
-            [entry_answer(request, entry, states[str(entry.run_id)]) for entry in page]
+            [entry_answer(request, entry, states[str(entry.run_id)], pooled) for entry in page]
         )
 
     @extend_schema(

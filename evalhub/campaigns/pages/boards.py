@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -27,6 +28,7 @@ from evalhub.campaigns.services.boards import (
     PhaseBoard,
     read_phase_board,
 )
+from evalhub.campaigns.services.pooled import pooled_runs_seen
 from metrics.engine.errors import StatisticsError
 from metrics.exports.boards import EXPORTS
 from metrics.exports.formats import FORMATS
@@ -56,6 +58,7 @@ class ShownEntry:
     """A row of the table with the entry of its run.
 
     `entry_page` and `run_page` are addresses, or empty if the reader does not see these pages.
+    `pooled` is None where the reader sees no pool.
     """
 
     line: BoardRow
@@ -67,6 +70,7 @@ class ShownEntry:
     kind: str
     entry_page: str
     run_page: str
+    pooled: bool | None
 
     @property
     def struck(self) -> bool:
@@ -134,18 +138,20 @@ def read_table(
     table = board_table(board, page_statistics, own_teams=set(), query=query, shorts={})
     kinds = {run_type["key"]: run_type["label"] for run_type in phase.run_types}
     scored = can_see_scores(request.user, phase.collection)
+    pooled = pooled_runs_seen(phase, request.user)
 
     return {
         "board": board,
         "table": table,
         "statistics": page_statistics,
         "view": board_query.view,
+        "with_pools": pooled is not None,
         "with_kinds": bool(kinds),
         "rows_of": [
             kinds.get(board_query.run_type or "", board_query.run_type),
             (board_query.role or "").replace("_", " "),
         ],
-        "rows": [_row(question, phase_board, line, kinds, scored) for line in table.rows],
+        "rows": [_row(question, phase_board, line, kinds, scored, pooled) for line in table.rows],
         "paging": Paging(board_query.board.offset, board_query.board.limit, board.total),
         # The statistics have them, too.
         "cautions": [] if standings else phase_board.cautions,
@@ -173,6 +179,7 @@ def _row(
     line: BoardRow,
     kinds: dict[str, str],
     scored: bool,
+    pooled: set[UUID] | None,
 ) -> ShownEntry:
     run, reader = line.board_row.run, question.reader
     entry = phase_board.entries[run.pk]
@@ -195,4 +202,5 @@ def _row(
         if own or reader.organiser
         else "",
         run_page=reverse("run-page", args=[run.pk]) if scored and not hidden else "",
+        pooled=None if pooled is None else run.pk in pooled,
     )

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from runs import hooks
-from runs.models import Phase
+from runs.models import Phase, can_see_scores
 
 
 def pooled_runs(phase: Phase) -> set[UUID] | None:
@@ -14,3 +14,8 @@ def pooled_runs(phase: Phase) -> set[UUID] | None:
     answers: list[tuple[Any, Any]] = hooks.pooled_runs.send(Phase, phase=phase)
     recorded = [set(runs) for _, runs in answers if runs is not None]
     return set[UUID]().union(*recorded) if recorded else None
+
+
+def pooled_runs_seen(phase: Phase, viewer: Any) -> set[UUID] | None:
+    """Return the keys of the runs in pools of a phase; None for who does not see its results, too."""
+    return pooled_runs(phase) if can_see_scores(viewer, phase.collection) else None
