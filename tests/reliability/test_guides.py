@@ -29,6 +29,7 @@ GUIDES = [
     "explain",
     "cost",
     "ci",
+    "pools",
 ]
 # Two users without rights; the last one's token is printed.
 USERS = """
@@ -52,6 +53,9 @@ EXACT = (
     "status ",
     "bm25.k1 ",
     "k1 ",
+    "tag,",
+    "bm25,",
+    "dense,",
 )
 
 
