@@ -80,6 +80,7 @@ KINDS = (
     Stored("the file of judgements", ("judgements file", "ranking"), 2, "runs_qrels", file="judgements"),
     Stored("the file of known documents", ("known file",), 1, "runs_run", file="known"),
     Stored("the file of a session log", ("log file",), 2, "runs_sessionset", file="set"),
+    Stored("the file of a pool", ("pool statistics", "pool file"), 2, "pools_pool", file="pool"),
     Stored("a page of the database", EVERYTHING, 6),
 )  # fmt: skip
 

@@ -70,6 +70,9 @@ ANSWERS = {
     "session curves": "session-sets/{set}/curves/",
     "sessions": "session-sets/{set}/",
     "log file": "session-sets/{set}/file/",
+    "pool": "pools/{pool}/",
+    "pool statistics": "pools/{pool}/statistics/",
+    "pool file": "pools/{pool}/files/101.tsv",
     "campaign": "campaigns/cup/",
     "phase": "campaigns/cup/phases/task/",
     "phase board": "campaigns/cup/phases/task/board/",
@@ -159,7 +162,16 @@ class World:
         )
         compare(comparison_id=str(stored.pk))
         named = {"a": a, "b": b, "set": log, "other set": other, "comparison": str(stored.pk)}
-        return {**named, "snapshot": self._run_campaign()}
+        return {**named, "pool": self._make_pool(), "snapshot": self._run_campaign()}
+
+    def _make_pool(self) -> str:
+        """A frozen pool, whose identifier is returned."""
+        recipe = {"method": "depth", "k": 5, "only_new": False}
+        address = f"/api/v1/collections/{SLUG}/pools/"
+        made = self.client.post(address, recipe, content_type="application/json")
+        assert made.status_code == 201, made.content
+        assert self.client.post(f"{made.json()['url']}freeze/").status_code == 200
+        return str(made.json()["id"])
 
     def _run_campaign(self) -> str:
         """A campaign from its publication to its snapshot, whose identifier is returned: two teams, a baseline, a run
