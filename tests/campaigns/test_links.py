@@ -227,7 +227,7 @@ def test_mail_arrives_and_the_dashboard_names_whom_none_reaches(
         form = form_of(code, "ada", email="ada@example.org")
         assert visitor.post(JOIN, form).status_code == 303
         notes = text_of(page(browser("olga"), DESK))
-        assert "2 of 3 teams have nobody with a mail address" in notes
+        assert "2 of 3 teams have no member with a mail address" in notes
         send_due()
         (link,) = mails.links("ada@example.org")
         assert link.startswith("https://eval.example.org/account/?confirm=")

@@ -131,7 +131,7 @@ def _strata(text: str) -> list[dict[str, Any]]:
         ranks, _, rate = line.strip().partition(" ")
         first, _, last = ranks.partition("-")
         if not (first and last and rate.strip()):
-            message = f"{line[:40]!r} is no stratum; write ranks and a rate, as in: 11-100 0.1"
+            message = f"{line[:40]!r} is not a stratum; write ranks and a rate, as in: 11-100 0.1"
             raise InvalidInput(message, pointer="/strata")
         strata.append({"ranks": [first, last], "rate": rate.strip()})
     return strata

@@ -43,24 +43,24 @@ _MOST_ROWS = 200
 @reads("page")
 def collection_pools_page(request: HttpRequest, collection: str) -> HttpResponse:
     """List the pools of a collection."""
-    found = visible_collection(request, collection)
-    managed = Collection.objects.managed_by(request.user).filter(pk=found.pk).exists()
-    pools = pools_of(request.user).filter(collection=found).order_by("-number")
+    visible = visible_collection(request, collection)
+    managed = Collection.objects.managed_by(request.user).filter(pk=visible.pk).exists()
+    pools = pools_of(request.user).filter(collection=visible).order_by("-number")
     new = reverse("new-pool-page", args=[collection]) if managed else ""
 
-    return _list(request, pools, {"collection": found, "new": new})
+    return _list(request, pools, {"collection": visible, "new": new})
 
 
 @page
 @reads("page")
 def phase_pools_page(request: HttpRequest, campaign: str, phase: str) -> HttpResponse:
     """List the pools of a phase."""
-    found = visible_phase(request, campaign, phase)
-    pools = pools_of(request.user).filter(phase=found).order_by("-number")
-    organised = is_organiser(found.campaign, request.user)
+    visible = visible_phase(request, campaign, phase)
+    pools = pools_of(request.user).filter(phase=visible).order_by("-number")
+    organised = is_organiser(visible.campaign, request.user)
     new = reverse("new-phase-pool-page", args=[campaign, phase]) if organised else ""
 
-    return _list(request, pools, {"collection": found.collection, "phase": found, "new": new})
+    return _list(request, pools, {"collection": visible.collection, "phase": visible, "new": new})
 
 
 def _list(request: HttpRequest, pools: Any, context: dict[str, Any]) -> HttpResponse:
