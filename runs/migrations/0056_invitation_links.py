@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='invitationlink',
             name='created_by',
-            field=models.ForeignKey(help_text='null: somebody who registered with a mail address', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+            field=models.ForeignKey(help_text='null: someone who registered with a mail address', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AlterField(
             model_name='invitationlink',
@@ -56,6 +56,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='mail',
             name='recipient',
-            field=models.ForeignKey(help_text='null: somebody without an account', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='mails', to=settings.AUTH_USER_MODEL),
+            field=models.ForeignKey(help_text='null: someone without an account', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='mails', to=settings.AUTH_USER_MODEL),
         ),
     ]

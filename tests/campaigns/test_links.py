@@ -194,7 +194,7 @@ def test_the_confirmation_of_a_release_names_teams_without_mail(olga: Any, peopl
     answer = register(people["ann"], "apples")
     assert answer.status_code == 201, answer.content
     path = "/campaigns/cup/acts/release-to-teams/?phase=task"
-    sentence = "1 team has nobody with a mail address, and no mail about it reaches them: apples."
+    sentence = "1 team has no mail address, and no mail about it reaches them: apples."
     assert sentence in text_of(page(browser("olga"), path))
     assert sentence in text_of(page(browser("olga"), "/campaigns/cup/acts/publish/"))
     User.objects.filter(username__in=("ann", "abe")).update(email="x@example.org")
@@ -233,7 +233,7 @@ def test_mail_arrives_and_the_dashboard_names_whom_none_reaches(
         assert link.startswith("https://eval.example.org/account/?confirm=")
         confirmation = parse_qs(urlsplit(link).query)["confirm"][0]
         visitor.post("/account/", {"action": "confirm", "confirmation": confirmation})
-        assert "1 of 3 teams has nobody" in text_of(page(browser("olga"), DESK))
+        assert "1 of 3 teams has no member" in text_of(page(browser("olga"), DESK))
 
         notice = {"title": "Topics", "text": "They are here."}
         assert olga.post(f"{CAMPAIGN}notices/", notice, format="json").status_code == 201

@@ -130,6 +130,4 @@ def warn_of_unreachable(target: Target) -> list[str]:
     more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
     have = many(len(names), "team has", "teams have")
 
-    return [
-        f"{have} nobody with a mail address, and no mail about it reaches them: {listed}{more}."
-    ]
+    return [f"{have} no mail address, and no mail about it reaches them: {listed}{more}."]

@@ -451,7 +451,7 @@ class EntryPage(FormPage):
             and bool(phase.form or phase.run_types or choosing),
             "entered": entry.state == Entry.State.ENTERED,
             "withdrawing": organiser or not results_stay(phase),
-            "board": summary.state != PhaseState.PLANNED and sees_board(request.user, phase),
+            "sees_board": summary.state != PhaseState.PLANNED and sees_board(request.user, phase),
             "picture": draw_entry(entry)
             if sees_own_results(request.user, phase) and mine and own
             else None,

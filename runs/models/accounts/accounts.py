@@ -187,7 +187,7 @@ class InvitationLink(models.Model):
         null=True,
         on_delete=models.CASCADE,
         related_name="+",
-        help_text="null: somebody who registered with a mail address",
+        help_text="null: someone who registered with a mail address",
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField()

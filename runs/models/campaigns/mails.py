@@ -41,7 +41,7 @@ class Mail(models.Model):
         null=True,
         on_delete=models.CASCADE,
         related_name="mails",
-        help_text="null: somebody without an account",
+        help_text="null: someone without an account",
     )
     address = models.EmailField(
         blank=True, default="", db_default="", help_text="one that is not of an account yet"

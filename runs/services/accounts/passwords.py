@@ -74,9 +74,9 @@ def _text(accounts: list[User]) -> str:
         for user in accounts
     )
     return (
-        "Somebody, probably you, asked for a new password for EvalHub. These links set one, by "
+        "Someone, probably you, requested a new password for EvalHub. These links set one, by "
         f"user name:\n\n{links}\n\nEach works once, within "
-        f"{settings.PASSWORD_RESET_TIMEOUT // 3600} hours. If you did not ask for it, do "
+        f"{settings.PASSWORD_RESET_TIMEOUT // 3600} hours. If you did not request it, do "
         "nothing: your password stays as it is.\n"
     )
 

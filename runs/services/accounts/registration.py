@@ -67,15 +67,15 @@ def request_account(*, email: str, origin: Origin = SYSTEM) -> None:
         if has_account:
             link.delete()
             text = (
-                "Somebody, probably you, asked for an account of EvalHub with this address. It has "
+                "Someone, probably you, requested an account of EvalHub with this address. It has "
                 f"one already: log in at {settings.EVALHUB_URL}/login/, or set a new password at "
                 f"{settings.EVALHUB_URL}/forgotten-password/.\n"
             )
         else:
             text = (
-                "Somebody, probably you, asked for an account of EvalHub with this address. This "
+                "Someone, probably you, requested an account of EvalHub with this address. This "
                 f"link creates it:\n\n{settings.EVALHUB_URL}/join/?code={code}\n\nIt works once, "
-                "within a day. If you did not ask for it, do nothing.\n"
+                "within a day. If you did not request it, do nothing.\n"
             )
 
         write_mail(event=EVENT, address=address, subject="Your account of EvalHub", text=text)
