@@ -46,6 +46,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.words, pytest.mark.slow]
 CSRF = re.compile(r'csrfmiddlewaretoken" value="\w+')
 # What an address needs to be asked for anything.
 QUERIES = {
+    "agreement": "?with=2",
+    "agreement-export": "?with=2",
+    "agreement-page": "?with=2",
     "difference": "?runs={run},{other}",
     "run-ranking": "?topic=1",
     "run-states": "?id={run}",
@@ -53,6 +56,9 @@ QUERIES = {
 }
 # Statuses of requests that were let through, but for which the world is not made.
 UNREADY = {
+    ("agreement", "GET"): 404,
+    ("agreement-export", "GET"): 404,
+    ("agreement-page", "GET"): 404,
     ("account-page", "POST"): 404,
     ("first-account-page", "POST"): 409,
     ("campaign-links", "POST"): 409,
