@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from django.conf import settings
 from django.http import Http404
 from rest_framework.request import Request
 
@@ -121,7 +122,13 @@ def people(target: Target) -> str:
 
 
 def warn_of_unreachable(target: Target) -> list[str]:
-    """Return a sentence with the teams that get no mail about an act; none if all get it."""
+    """Return a sentence with the teams that get no mail about an act.
+
+    There is none if all get it, or if the server sends no mail.
+    """
+    if not settings.EVALHUB_MAIL_URL:
+        return []
+
     names = [team.name for team in unreachable_teams(target.campaign)]
     if not names:
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.paginator import Paginator
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
@@ -64,7 +65,7 @@ class OverviewPage(DeskPage):
             "lanes": lanes,
             "place": place,
             "waiting": waiting,
-            "unreachable": unreachable_teams(campaign),
+            "unreachable": unreachable_teams(campaign) if settings.EVALHUB_MAIL_URL else [],
             "teams": campaign.participations.filter(
                 state__in=(_STATE.REQUESTED, _STATE.ACCEPTED)
             ).count(),

@@ -9,14 +9,13 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from evalhub.campaigns.services.notifications import notify_posted
+from evalhub.campaigns.services.notifications import notify_posted, unreachable_teams
 from evalhub.campaigns.services.pseudonyms import veil_again
 from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import (
     Agreement,
     AuditEvent,
     Campaign,
-    CampaignMember,
     CampaignNotice,
     Collection,
     Disclosure,
@@ -264,10 +263,8 @@ def select_teams(campaign: Campaign, selection: str, phase: str = "") -> list[Pa
     These are the teams without an entry that takes part, in a phase or anywhere, or those in which
     no active member has an address for mail. Raise InvalidInput for an unknown phase.
     """
-    rows = campaign.participations.filter(state=Participation.State.ACCEPTED)
-    rows = rows.select_related("team").order_by("pk")
-
     if selection == WITHOUT_ENTRIES:
+        rows = campaign.participations.filter(state=Participation.State.ACCEPTED)
         entries = Entry.objects.filter(state=Entry.State.ENTERED, participation__isnull=False)
         if phase:
             if not campaign.phases.filter(slug=phase).exists():
@@ -277,13 +274,11 @@ def select_teams(campaign: Campaign, selection: str, phase: str = "") -> list[Pa
             entries = entries.filter(phase__slug=phase)
 
         entries = entries.filter(phase__campaign=campaign).order_by()
-        return list(rows.exclude(pk__in=entries.values("participation")))
+        rows = rows.exclude(pk__in=entries.values("participation"))
+        return list(rows.select_related("team").order_by("pk"))
 
-    reachable = CampaignMember.objects.filter(
-        campaign=campaign, left_at=None, user__is_active=True
-    ).exclude(user__email="")
-
-    return list(rows.exclude(pk__in=reachable.order_by().values("participation")))
+    accepted = Participation.State.ACCEPTED
+    return [team for team in unreachable_teams(campaign) if team.state == accepted]
 
 
 def _chosen_teams(

@@ -471,7 +471,8 @@ def unreachable_teams(campaign: Campaign) -> list[Participation]:
         participation=OuterRef("pk"), left_at=None, user__is_active=True
     ).exclude(user__email="")
     states = (Participation.State.REQUESTED, _ACCEPTED)
-    return list(campaign.participations.filter(~Exists(reached), state__in=states).order_by("name"))
+    rows = campaign.participations.filter(~Exists(reached), state__in=states)
+    return list(rows.select_related("team").order_by("name"))
 
 
 def time_text(at: datetime) -> str:
