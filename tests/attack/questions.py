@@ -13,6 +13,7 @@ from itertools import count
 
 import httpx
 
+from evalhub.client.version import VERSION
 from tests.attack.many import AT_ONCE, ask_all
 from tests.attack.target import Target
 
@@ -104,6 +105,8 @@ DEAREST: dict[str, str] = {
     "frontier-page": _PAGE + "frontier/?y={one}&across=true&filter=-tag:n{n}",
     "design-page": _PAGE + "design/?measures={compared}&seed={n}",
     "home": "/",
+    "client-page": "/client/",
+    "client-wheel": f"/client/evalhub_client-{VERSION}-py3-none-any.whl",
     "collections-page": "/collections/?search=a+b+c+d",
     "favicon": "/favicon.ico",
     "api-root": _API,

@@ -170,7 +170,9 @@ class World:
         address = f"/api/v1/collections/{SLUG}/pools/"
         made = self.client.post(address, recipe, content_type="application/json")
         assert made.status_code == 201, made.content
-        assert self.client.post(f"{made.json()['url']}freeze/").status_code == 200
+        freezing = f"/api/v1/pools/{made.json()['id']}/freeze/"
+        frozen = self.client.post(freezing, content_type="application/json")
+        assert frozen.status_code == 200, frozen.content
         return str(made.json()["id"])
 
     def _run_campaign(self) -> str:
