@@ -86,7 +86,7 @@ LAB = [
 
 # Teams of the campaigns: short name, name, who enters, affiliation.
 TEAMS = [
-    ("dogger", "Dogger", "ana", "University of the North Sea"),
+    ("dogger", "Dogger", "mira", "University of the North Sea"),
     ("fastnet", "Fastnet", "brian", "Fastnet Institute"),
     ("forties", "Forties", "chen", "Forties Search"),
     ("humber", "Humber", "dora", "Humber College"),
