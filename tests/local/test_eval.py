@@ -238,7 +238,8 @@ def test_every_problem_has_its_line_as_the_service_says_it(
     assert (status, out) == (1, "")
     assert said.splitlines() == [
         f"{wrong}:1: bad_score: 'high' is not a finite decimal number",
-        f"{wrong}:2: too_few_columns: a line needs 6 columns separated by spaces or tabs",
+        f"{wrong}:2: too_few_columns: a line needs 6 columns separated by spaces or tabs; three "
+        "columns, as of MS MARCO, are converted by evh convert run FILE",
         f"{wrong}:4: duplicate_document: document 'c' is listed twice for topic '1', first in line 3",
     ]
 
