@@ -190,8 +190,8 @@ def rerank(
     for fold in range(folds):
         unseen = order[fold::folds]
         seen = np.setdiff1d(order, unseen)
-        shown = ranks[seen] <= depth
-        inputs, outputs = rows[seen][shown], levels[seen][shown]
+        near_top = ranks[seen] <= depth
+        inputs, outputs = rows[seen][near_top], levels[seen][near_top]
         inputs = inputs - inputs.mean(axis=0)
         gram = inputs.T @ inputs + penalty * np.eye(inputs.shape[1])
         weights = np.linalg.solve(gram, inputs.T @ (outputs - outputs.mean()))

@@ -42,10 +42,10 @@ class PoolQuerySet(models.QuerySet["Pool"]):
         if user.is_authenticated and user.is_staff:
             return self
 
-        shown = Q(shown_at__isnull=False, state=Pool.State.FROZEN)
+        public = Q(shown_at__isnull=False, state=Pool.State.FROZEN)
         seen = Collection.objects.visible_to(user).filter(sees_everything(user))
         return self.filter(
-            Q(pk__in=self.managed_by(user).values("pk")) | shown & Q(collection__in=seen)
+            Q(pk__in=self.managed_by(user).values("pk")) | public & Q(collection__in=seen)
         )
 
 

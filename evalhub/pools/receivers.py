@@ -15,11 +15,11 @@ from runs.models import Phase
 
 @receiver(hooks.pooled_runs)
 def runs_of_shown_pools(*, phase: Phase, **_: Any) -> list[UUID] | None:
-    shown = Pool.objects.filter(phase=phase, shown_at__isnull=False)
-    if not shown.exists():
+    pools = Pool.objects.filter(phase=phase, shown_at__isnull=False)
+    if not pools.exists():
         return None
 
-    pooled = PoolRun.objects.filter(pool__in=shown).exclude(depth=0)
+    pooled = PoolRun.objects.filter(pool__in=pools).exclude(depth=0)
     return list(pooled.values_list("run_id", flat=True))
 
 

@@ -55,8 +55,8 @@ class NewPoolPage(FormPage):
         table = None
         if plan:
             tags = [contributor.run.tag for contributor in plan.contributors]
-            shown = plan.content.table
-            rows = {"depths": shown.depths, "documents": shown.documents}
+            counts = plan.content.table
+            rows = {"depths": counts.depths, "documents": counts.documents}
             table = depth_table(tags, list(plan.content.depths), rows)
 
         context = {

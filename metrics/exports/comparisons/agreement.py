@@ -82,12 +82,12 @@ def estimates_table(collection: Collection, answer: VersionAgreement) -> Table:
 def topics_table(collection: Collection, answer: VersionAgreement) -> Table:
     """Build the table of the topics that both versions judge."""
     agreement = answer.agreement
-    shown = ("agreement", "quadratic_kappa", "alpha_ordinal")
+    for_readers = ("agreement", "quadratic_kappa", "alpha_ordinal")
     columns = [
         Column("topic", "Topic", head=True),
         Column("documents", "Judged in both", format="{:,}".format),
         *(
-            Column(name, TITLES[name], format=_figure if name in shown else None)
+            Column(name, TITLES[name], format=_figure if name in for_readers else None)
             for name in agreement.estimates
         ),
         *(

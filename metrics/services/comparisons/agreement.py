@@ -335,15 +335,15 @@ def _users(runs: Sequence[Run], query: AgreementQuery) -> list[bool]:
     metadata = dict(
         Run.objects.filter(pk__in=[run.pk for run in runs]).values_list("pk", "metadata")
     )
-    used, known = [], False
+    used, has_parameter = [], False
     for run in runs:
         leaves = {leaf.name: leaf.value for leaf in flatten(metadata[run.pk]).leaves}
         value = leaves.get(query.uses_model)
-        known = known or value is not None
+        has_parameter = has_parameter or value is not None
         text = "" if value is None else str(value).casefold()
         used.append(text not in _NONE and query.family.casefold() in text)
 
-    if not known:
+    if not has_parameter:
         message = f"no compared run has the parameter {query.uses_model[:100]!r}"
         raise InvalidInput(message, code="bad_columns", pointer="uses_model")
 
