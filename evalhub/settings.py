@@ -352,6 +352,8 @@ SPECTACULAR_SETTINGS = {
         "PhaseKindEnum": "runs.models.Phase.Kind",
         "PhaseStateEnum": ("planned", "open", "paused", "late", "closed"),
         "ParticipationStateEnum": "runs.models.Participation.State",
+        "TeamDecisionEnum": "evalhub.campaigns.services.teams.DECISIONS",
+        "PoolStateEnum": ("draft", "frozen"),
         "RowStateEnum": "metrics.services.boards.states.BOARD_STATES",
         "ReleaseStateEnum": ("planned", "waiting", "done", "cancelled"),
         "EntryRoleEnum": "runs.models.Entry.Role",

@@ -98,7 +98,7 @@ class JudgedRun(TypedDict):
     uses_model: Annotated[bool | None, "null unless uses_model is given"]
 
 
-class Family(TypedDict):
+class JudgeFamily(TypedDict):
     """Runs of the judge's family against the others, by a permutation test of mean differences."""
 
     runs: int
@@ -116,10 +116,10 @@ class Effects(TypedDict):
     verdicts: Verdicts
     k: Annotated[int, "of Judged@k"]
     runs: list[JudgedRun]
-    family: Family | None
+    family: JudgeFamily | None
 
 
-class Agreement(TypedDict):
+class AgreementOfVersions(TypedDict):
     """A version of the judgements against another one, the reference."""
 
     collection: str
@@ -149,7 +149,7 @@ class AgreementView(APIView):
     """How far a version of the judgements agrees with another one, overall and by topic, and what
     it does to the runs: their order, significant differences, and runs that it favours."""
 
-    @extend_schema(responses=shape(Agreement), parameters=[*AGREEMENT])
+    @extend_schema(responses=shape(AgreementOfVersions), parameters=[*AGREEMENT])
     @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str, version: int) -> Response:
         test_collection = scored_collection(request, collection)
@@ -177,9 +177,9 @@ def _read(request: Request, collection: Collection, version: int) -> VersionAgre
     return read_agreement(collection=collection, version=version, query=query)
 
 
-def _answer(collection: Collection, answer: VersionAgreement) -> Agreement:
+def _answer(collection: Collection, answer: VersionAgreement) -> AgreementOfVersions:
     agreement, query = answer.agreement, answer.query
-    return Agreement(
+    return AgreementOfVersions(
         collection=collection.slug,
         qrels=answer.qrels.version,
         judged_by=answer.qrels.authors,
@@ -277,7 +277,7 @@ def _effects(query: AgreementQuery, effects: RunEffects) -> Effects:
             )
             for judged in effects.runs
         ],
-        family=Family(
+        family=JudgeFamily(
             runs=group.runs,
             others=group.others,
             difference=number(group.difference),
