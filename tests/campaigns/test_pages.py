@@ -171,7 +171,7 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
     Agreement.objects.create(campaign=campaign(), title="Terms", text="Be fair.", sha256="ab" * 32)
     ann, abe, anybody = browser("ann"), browser("abe"), browser()
     assert "Register a team" in page(anybody, "/campaigns/cup/")
-    assert "an owner of the team sends you an invitation link" in text_of(page(anybody, TEAM))
+    assert "an invitation link: it creates account and team" in text_of(page(anybody, TEAM))
     assert anybody.post(TEAM, {"action": "register"}).status_code == 401
     said = send(ann, TEAM, 400, action="register", team="apples", agreements=["ab" * 32])
     assert "Type your name" in said

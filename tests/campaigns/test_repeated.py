@@ -38,7 +38,10 @@ def test_every_act_in_a_campaign_takes_a_key(db: None) -> None:
         if of_campaigns.match(path) and "post" in acts
         if "Idempotency-Key" not in [one["name"] for one in acts["post"].get("parameters", [])]
     ]
-    assert without == ["/api/v1/campaigns/{campaign}/teams/{entrant}/invitations/"]
+    assert without == [
+        "/api/v1/campaigns/{campaign}/links/",
+        "/api/v1/campaigns/{campaign}/teams/{entrant}/invitations/",
+    ]
 
 
 def test_an_act_that_is_sent_again_is_done_once(people: Clients, clock: Clock) -> None:

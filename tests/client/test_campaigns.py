@@ -261,6 +261,11 @@ def test_the_commands_of_a_participant_write_what_their_schema_says(
 
     assert [row["slug"] for row in evh("ann", "list")[0]] == ["cup"]
     assert evh("ann", "show", "cup")[0][0]["phases"] == ["task"]
+    (link,), _ = evh("olga", "link create", "cup", "--team", "Lab of Ada", "--people", "5")
+    (row,), _ = evh("olga", "link list", "cup")
+    assert (row["key"], row["team_name"], row["max_uses"]) == (link["key"], "Lab of Ada", 5)
+    evh("olga", "link revoke", "cup", link["key"])
+    assert evh("olga", "link list", "cup")[0] == []
     (agreement,), text = evh("ann", "agreements", "cup")
     assert "No redistribution." in text
     said = evh("ann", "register", "cup", "--team", "apples")[1]

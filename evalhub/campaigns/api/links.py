@@ -131,7 +131,6 @@ class CampaignLinkDetail(APIView):
     """One link of a campaign; DELETE revokes it."""
 
     scopes = {"DELETE": Scope.MANAGE}
-    access = {"DELETE": Access.ORGANISERS}
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, campaign: str, campaign_link: str) -> Response:

@@ -66,7 +66,7 @@ THINGS = {
     "participant": Thing(_SEEN_BY_BOTH, NOBODY, PARTICIPANT),
     "entry": Thing(_SEEN_BY_BOTH, ORGANISERS, PARTICIPANT),
     "snapshot": Thing(ALL, ORGANISERS),
-    "campaign_link": _ORGANISED,
+    "campaign_link": _CAMPAIGN,
     "account_link": Thing(frozenset({"staff"}), frozenset({"staff"})),
     "pool": _ORGANISED,
 }
