@@ -33,7 +33,8 @@ CODES = {
     "unknown_experiment unknown_agreement unknown_team unknown_zone bad_time unknown_view "
     "unknown_system unknown_session_set too_few_systems too_many_systems not_crossed "
     "format_not_installed token_in_address unknown_user not_owner bad_url "
-    "port_not_permitted address_not_permitted",
+    "port_not_permitted address_not_permitted bad_recipe bad_strata pool_too_large unknown_form "
+    "bad_assessor",
     401: "not_authenticated authentication_failed",
     403: "not_allowed missing_scope blind",
     404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets",
@@ -55,7 +56,7 @@ CODES = {
     "organiser_takes_part registration_closed roster_closed team_is_full campaign_archived "
     "campaign_published not_a_draft not_published no_phases too_many_campaigns "
     "too_many_phases too_many_agreements too_many_notices already_withdrawn doi_given "
-    "too_many_snapshots",
+    "too_many_snapshots nothing_to_pool pool_empty pool_frozen pool_not_frozen pool_outdated",
     410: "share_expired share_revoked snapshot_withdrawn",
     412: "changed_meanwhile",
     413: "body_too_large file_too_large decompressed_too_large too_large_at_once too_many_lines "
@@ -63,7 +64,8 @@ CODES = {
     "artifact_quota",
     415: "unsupported_media_type artifact_type",
     422: "too_few_columns bad_score bad_level ambiguous_level duplicate_document "
-    "conflicting_judgement mixed_tags bad_run_tag undecodable_bytes control_character "
+    "conflicting_judgement missing_judgement added_judgement changed_judgement "
+    "mixed_tags bad_run_tag undecodable_bytes control_character "
     "ambiguous_comment line_too_long id_too_long empty_run empty_qrels bad_gzip bad_zstd "
     "more_problems too_many_columns bad_expected conflicting_expected empty_known "
     "idempotency_key_reused bad_json bad_xml bad_topic_id missing_topic_id duplicate_topic "

@@ -65,6 +65,13 @@ def test_a_file_creates_accounts_with_teams_and_secrets(
     assert not User.objects.filter(username="cem").exists()
 
 
+def test_a_name_that_a_spreadsheet_would_run_is_text(tmp_path: Path) -> None:
+    create(tmp_path / "people.csv", "name\n-ann\n", "--to", str(tmp_path / "secrets.csv"))
+    (row,) = csv.DictReader((tmp_path / "secrets.csv").read_text().splitlines())
+    assert row["name"] == "'-ann"
+    assert User.objects.get(username="-ann").check_password(row["password"])
+
+
 def test_every_wrong_line_is_reported_and_nothing_is_created(tmp_path: Path) -> None:
     User.objects.create_user("taken")
     lines = [

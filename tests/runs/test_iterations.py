@@ -108,7 +108,7 @@ def test_the_answer_says_what_the_column_was_taken_for(api: APIClient, web: str)
     assert taken(upload(api, PATH, ROUNDS, iteration="round", dry_run=True)) == (200, "round")
     first = upload(api, PATH, ROUNDS, iteration="round")
     assert taken(first) == (201, "round")
-    assert api.get(f"/api/v1/{PATH}1/").json() == first.json()
+    assert api.get(f"/api/v1/{PATH}1/").json() == {**first.json(), "prompt": ""}
     assert AuditEvent.objects.get(action="qrels.uploaded").after["iteration"] == "round"
     wrong = upload(api, PATH, ROUNDS, iteration="rounds")
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (400, "/iteration")

@@ -39,6 +39,8 @@ pytestmark = [
 ]
 # The parameters without which an address refuses or answers nothing of the state.
 QUERIES = {
+    "agreement": "?with=2",
+    "agreement-page": "?with=2",
     "frontier-page": "?x=ms",
     "difference": "?runs={run},{other}",
     "topic": "?topic=1",

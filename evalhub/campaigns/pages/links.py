@@ -121,6 +121,10 @@ def join_campaign_page(request: HttpRequest) -> HttpResponse:
     code = form.get("code", "")
     context: dict[str, Any] = {"code": code, "form_values": form, "chosen": []}
     status = 200
+    if request.method != "POST" and not code:
+        # Its form takes a code, of a campaign as well.
+        return HttpResponseRedirect(reverse("join-page"), status=303)
+
     try:
         link = find_link(code)
         campaign = link.campaign

@@ -194,6 +194,9 @@ def new_password_page(request: HttpRequest) -> HttpResponse:
     token = form.get("code", "")
     context: dict[str, Any] = {"code": token}
     status = 200
+    if request.method != "POST" and not token:
+        return HttpResponseRedirect(reverse("forgotten-password-page"), status=303)
+
     try:
         context["account"] = user_of(token)
         if request.method == "POST":
