@@ -87,6 +87,10 @@ class Environment(environ.Env):  # type: ignore[misc]
 
         return tuple(int(text) for text in texts) or default
 
+    def domains(self, var: str) -> list[str]:
+        """Return the domains of mail addresses, separated by commas, in small letters."""
+        return [text.lower().lstrip("@") for text in self._parts(var)]
+
     def _parts(self, var: str) -> list[str]:
         texts = str(self.get_value(var, default="")).split(",")
         return [text.strip() for text in texts if text.strip()]
@@ -151,6 +155,41 @@ def mail_settings(url: str, sender: str) -> MailSettings:
         use_starttls=parts.scheme == "smtp+tls",
         use_tls=parts.scheme == "smtps",
     )
+
+
+def check_provider(
+    *, issuer: str, client_id: str, client_secret: str, claim: str, url: str
+) -> None:
+    """Raise ImproperlyConfigured for settings of an OpenID Connect provider that do not work."""
+    if not issuer:
+        if client_id or client_secret:
+            raise ImproperlyConfigured(
+                "EVALHUB_OIDC_ISSUER is the address of the provider, such as "
+                "https://login.example.org/realms/lab"
+            )
+        return
+
+    parts = urlsplit(issuer)
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if not parts.hostname or parts.scheme not in (("https", "http") if is_local else ("https",)):
+        raise ImproperlyConfigured(
+            "EVALHUB_OIDC_ISSUER must begin with https://, or with http:// on this machine alone"
+        )
+
+    for name, value in (
+        ("EVALHUB_OIDC_CLIENT_ID", client_id),
+        ("EVALHUB_OIDC_CLIENT_SECRET", client_secret),
+    ):
+        if not value:
+            raise ImproperlyConfigured(f"EVALHUB_OIDC_ISSUER needs {name}, as the provider gave it")
+    if not url:
+        raise ImproperlyConfigured(
+            "EVALHUB_OIDC_ISSUER needs EVALHUB_URL: the provider sends people back to it"
+        )
+    if claim and not all(claim.partition("=")):
+        raise ImproperlyConfigured(
+            "EVALHUB_OIDC_CLAIM is a claim and its value, such as groups=retrieval"
+        )
 
 
 def files_location(url: str, key: str, secret: str) -> Location | None:

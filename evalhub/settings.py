@@ -12,7 +12,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from platformdirs import user_data_path
 
-from evalhub.environment import Environment, files_location, mail_settings
+from evalhub.environment import Environment, check_provider, files_location, mail_settings
 from evalhub.operating.logs import FORMATTERS
 from evalhub.serving.secret_key import new_key, read_key
 from evalhub.serving.template_sources import TEXTS
@@ -127,11 +127,14 @@ EVALHUB_MAIL_URL = env.str("EVALHUB_MAIL_URL", default="")
 DEFAULT_FROM_EMAIL = env.str("EVALHUB_MAIL_FROM", default="")
 EVALHUB_REGISTRATION = env.bool("EVALHUB_REGISTRATION", default=False)
 EVALHUB_ORGANISERS_CREATE_ACCOUNTS = env.bool("EVALHUB_ORGANISERS_CREATE_ACCOUNTS", default=True)
-EVALHUB_REGISTRATION_DOMAINS = [
-    domain.strip().lower().lstrip("@")
-    for domain in env.list("EVALHUB_REGISTRATION_DOMAINS", default=[])
-    if domain.strip()
-]
+EVALHUB_REGISTRATION_DOMAINS = env.domains("EVALHUB_REGISTRATION_DOMAINS")
+EVALHUB_OIDC_ISSUER = env.str("EVALHUB_OIDC_ISSUER", default="")
+EVALHUB_OIDC_CLIENT_ID = env.str("EVALHUB_OIDC_CLIENT_ID", default="")
+EVALHUB_OIDC_CLIENT_SECRET = env.str("EVALHUB_OIDC_CLIENT_SECRET", default="")
+EVALHUB_OIDC_LABEL = env.str("EVALHUB_OIDC_LABEL", default="") or "your organisation"
+EVALHUB_OIDC_DOMAINS = env.domains("EVALHUB_OIDC_DOMAINS")
+EVALHUB_OIDC_CLAIM = env.str("EVALHUB_OIDC_CLAIM", default="")
+EVALHUB_PASSWORD_LOGIN = env.bool("EVALHUB_PASSWORD_LOGIN", default=True)
 EVALHUB_WEBHOOKS = env.bool("EVALHUB_WEBHOOKS", default=False)
 EVALHUB_WEBHOOK_ALLOW = env.networks("EVALHUB_WEBHOOK_ALLOW")
 EVALHUB_WEBHOOK_PORTS = env.ports("EVALHUB_WEBHOOK_PORTS", default=(443, 8443))
@@ -163,6 +166,17 @@ if EVALHUB_REGISTRATION and not (EVALHUB_MAIL_URL and EVALHUB_URL):
         "EVALHUB_REGISTRATION needs EVALHUB_MAIL_URL and EVALHUB_URL: a link in a mail confirms "
         "each address"
     )
+check_provider(
+    issuer=EVALHUB_OIDC_ISSUER,
+    client_id=EVALHUB_OIDC_CLIENT_ID,
+    client_secret=EVALHUB_OIDC_CLIENT_SECRET,
+    claim=EVALHUB_OIDC_CLAIM,
+    url=EVALHUB_URL,
+)
+if not EVALHUB_PASSWORD_LOGIN and not EVALHUB_OIDC_ISSUER:
+    raise ImproperlyConfigured(
+        "EVALHUB_PASSWORD_LOGIN=off needs EVALHUB_OIDC_ISSUER: only superusers could log in otherwise"
+    )
 if EVALHUB_METRICS_TOKEN and len(EVALHUB_METRICS_TOKEN) < 16:
     raise ImproperlyConfigured("EVALHUB_METRICS_TOKEN needs at least 16 characters")
 if EVALHUB_LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
@@ -192,6 +206,7 @@ CACHES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "runs.User"
+AUTHENTICATION_BACKENDS = ["runs.web.passwords.PasswordBackend"]
 # Long passwords matter more than odd characters.
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

@@ -10,6 +10,8 @@ from evalhub.offered_client import WHEEL_NAME, client_file, client_page
 from evalhub.operating.probes import PROBES
 from evalhub.version_view import VersionView
 from runs.services.accounts.invitation_links import mail_has_links
+from runs.services.accounts.passwords import takes_passwords
+from runs.services.accounts.provider_accounts import provider_label
 from runs.services.accounts.registration import takes_registrations
 from runs.web.views import check_parameters, reads
 
@@ -38,6 +40,8 @@ urlpatterns = [
                     extra_context={
                         "sends_mail": mail_has_links,
                         "takes_registrations": takes_registrations,
+                        "provider": provider_label,
+                        "takes_passwords": takes_passwords,
                     },
                 )
             )

@@ -13,6 +13,11 @@ from runs.pages.accounts.joining import (
     new_password_page,
     register_page,
 )
+from runs.pages.accounts.provider import (
+    new_provider_account_page,
+    provider_callback,
+    provider_login,
+)
 from runs.pages.accounts.teams import TeamPage, TeamsPage
 from runs.pages.accounts.tokens import TokensPage
 from runs.pages.collections.collections import NewCollectionPage
@@ -109,6 +114,9 @@ urlpatterns: list[URLPattern] = [
         name="system-change-page",
     ),
     path("first-account/", first_account_page, name="first-account-page"),
+    path("login/organisation/", provider_login, name="provider-login"),
+    path("login/organisation/callback/", provider_callback, name="provider-callback"),
+    path("login/organisation/new/", new_provider_account_page, name="new-provider-account-page"),
     path("join/", join_page, name="join-page"),
     path("register/", register_page, name="register-page"),
     path("forgotten-password/", forgotten_password_page, name="forgotten-password-page"),

@@ -7,6 +7,7 @@ and `evalhub check` run them.
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,17 @@ def check_files(**options: Any) -> Messages:
         text = "EVALHUB_FILES_URL needs a library that is not installed"
         hint = "pip install botocore"
         return [checks.Error(text, hint, id="evalhub.E014")]
+
+    return []
+
+
+@checks.register(*OWN_CHECKS)
+def check_provider_client(**options: Any) -> Messages:
+    """Check that the client of an OpenID Connect provider is installed."""
+    if settings.EVALHUB_OIDC_ISSUER and not find_spec("authlib"):
+        text = "EVALHUB_OIDC_ISSUER needs a library that is not installed"
+        hint = "pip install 'authlib>=1.9,<2' requests"
+        return [checks.Error(text, hint, id="evalhub.E015")]
 
     return []
 

@@ -253,13 +253,18 @@ _PASSWORDS = (
     "/register/",
     "/forgotten-password/",
     "/new-password/",
+    "/login/organisation/new/",
     "/admin/login/",
     "/admin/password_change/",
 )
 
 
+# The addresses that ask the OpenID Connect provider.
+_PROVIDER = ("/login/organisation/", "/login/organisation/callback/")
+
+
 class AddressRate:
-    """Allow EVALHUB_ADDRESS_RATE requests and EVALHUB_LOGIN_RATE passwords a minute for each address."""
+    """Allow EVALHUB_ADDRESS_RATE requests and EVALHUB_LOGIN_RATE logins a minute for each address."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -267,7 +272,8 @@ class AddressRate:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         network = network_of(sender_of(request))
         wait = RATES.take(f"address:{network}", settings.EVALHUB_ADDRESS_RATE)
-        if request.method == "POST" and request.path_info in _PASSWORDS:
+        path = request.path_info
+        if path in _PROVIDER or (request.method == "POST" and path in _PASSWORDS):
             wait = wait or RATES.take(f"password:{network}", settings.EVALHUB_LOGIN_RATE)
         return slow_down(request, wait) if wait else self.get_response(request)
 

@@ -31,8 +31,9 @@ GUIDES = [
     "ci",
     "pools",
 ]
-# Tried by other tests: test_ways_in.py, which reads the mails, and client/test_judging.py, which runs the script.
-TRIED_ELSEWHERE = {"invite-people", "judgements-by-a-model"}
+# Tried by other tests: test_ways_in.py, which reads the mails, client/test_judging.py, which runs the script,
+# and test_provider.py, which has a provider.
+TRIED_ELSEWHERE = {"invite-people", "judgements-by-a-model", "provider"}
 # Two users without rights; the last one's token is printed.
 USERS = """
 from django.core.management import call_command

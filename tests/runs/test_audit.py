@@ -257,7 +257,7 @@ OF_COLLECTIONS = (
 ADMINISTRATION = {
     "collection.deleted", "session_set.restored", "evaluation.repeated", "comparison.repeated",
     "comparison.cancelled", "team.changed", "token.changed", "user.created", "user.changed",
-    "user.deleted", "webhook.disabled",
+    "user.deleted", "webhook.disabled", "provider.linked", "provider.unlinked",
 }  # fmt: skip
 
 

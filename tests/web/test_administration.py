@@ -61,6 +61,8 @@ UNSEEN = {
     "DocumentTitle",
     "Invitation",
     "InvitationLink",
+    # The account page of its user shows it.
+    "ProviderAccount",
     # It is given out as a file.
     "Packet",
     # It has a page of its own.

@@ -40,6 +40,7 @@ from runs.services.accounts.invitation_links import (
     find_link,
     revoke_link,
 )
+from runs.services.accounts.provider_accounts import provider_label
 from runs.web.forms import Refusal, fields_of, redirect_to, refusal_of
 from runs.web.origin import origin_of
 from runs.web.views import check_parameters, error_page, reads
@@ -162,6 +163,7 @@ def _of_link(request: HttpRequest, link: InvitationLink, campaign: Campaign) -> 
         "campaign": campaign,
         "closed": why_closed(link),
         "creates_accounts": creates_accounts(link),
+        "provider": provider_label(),
         "agreements": agreements,
         "teams": [] if link.team_name else list(teams.order_by("slug")),
         "asks_address": not request.user.is_authenticated and asks_address(request, link),

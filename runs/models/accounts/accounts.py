@@ -63,6 +63,29 @@ class User(AbstractUser):
         return f"{digest}:{self.sessions_ended}" if self.sessions_ended else digest
 
 
+class ProviderAccount(models.Model):
+    """An account of a user at an OpenID Connect provider, with which the user logs in.
+
+    Issuer and subject alone identify it: the provider never gives a subject to another person, and
+    an address it may.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="provider_accounts")
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255, validators=[check_line])
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("issuer", "subject"), name="one_user_per_provider_account"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user} at {self.issuer}"
+
+
 class TeamQuerySet(models.QuerySet["Team"]):
     def of(self, user: Any) -> TeamQuerySet:
         """Return the teams that a user is a member of; none for anonymous users."""

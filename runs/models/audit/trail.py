@@ -125,6 +125,8 @@ class AuditEvent(models.Model):
         USER_CREATED = "user.created"
         USER_CHANGED = "user.changed"
         USER_DELETED = "user.deleted"
+        PROVIDER_LINKED = "provider.linked"
+        PROVIDER_UNLINKED = "provider.unlinked"
 
     time = models.DateTimeField(default=timezone.now, editable=False)
     actor = models.CharField(

@@ -13,9 +13,20 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from runs.errors import NotFound
-from runs.models import ApiToken, Collection, Invitation, Scope, Team, User, Webhook
+from runs.models import (
+    ApiToken,
+    Collection,
+    Invitation,
+    ProviderAccount,
+    Scope,
+    Team,
+    User,
+    Webhook,
+)
 from runs.services.accounts.accounts import change_password, end_sessions
 from runs.services.accounts.addresses import address_in, ask_address, confirm_address
+from runs.services.accounts.passwords import may_use_password
+from runs.services.accounts.provider_accounts import provider_label, unlink_provider
 from runs.services.accounts.teams import accept_invitation, end_invitation
 from runs.services.audit.trail import Origin
 from runs.web.forms import FormPage
@@ -26,7 +37,8 @@ from runs.web.views import problem_of
 class AccountPage(FormPage):
     """The account of the logged-in user.
 
-    `action` answers an invitation, changes the address or the password, or ends the other sessions.
+    `action` answers an invitation, changes the address or the password, unlinks an account of the
+    provider, or ends the other sessions.
     """
 
     scopes = {"POST": Scope.MANAGE}
@@ -39,6 +51,7 @@ class AccountPage(FormPage):
         "old_password",
         "new_password1",
         "new_password2",
+        "provider_account",
     )
 
     def get(self, request: Request) -> HttpResponse:
@@ -51,10 +64,14 @@ class AccountPage(FormPage):
             return _answer_invitation(request, user, origin)
         if action in ("address", "confirm"):
             return _change_address(request, user, origin)
+        if action == "unlink":
+            return _unlink(request, user, origin)
 
         if action == "sessions":
             end_sessions(user=user, origin=origin)
             message = "All other sessions have been ended."
+        elif not may_use_password(user):
+            return _page(request, 403, refused=["You log in without a password of this server."])
         else:
             form = PasswordChangeForm(user, request.data)
             if not form.is_valid():
@@ -91,6 +108,17 @@ def _change_address(request: Request, user: User, origin: Origin) -> HttpRespons
     return _page(request, done=message)
 
 
+def _unlink(request: Request, user: User, origin: Origin) -> HttpResponse:
+    try:
+        key = str(request.data.get("provider_account", ""))
+        unlink_provider(user=user, key=key, origin=origin)
+    except EvalHubError as error:
+        status, detail = problem_of(error)
+        return _page(request, status, refused=[detail])
+
+    return _page(request, done="You no longer log in with that account.")
+
+
 def _answer_invitation(request: Request, user: User, origin: Origin) -> HttpResponse:
     team = str(request.data.get("team", ""))
     try:
@@ -124,6 +152,9 @@ def _page(request: Request, status: int = 200, **messages: Any) -> HttpResponse:
         ),
         "confirm": confirmation,
         "confirmed_address": address_in(confirmation) if confirmation else "",
+        "provider": provider_label(),
+        "provider_accounts": ProviderAccount.objects.filter(user=request.user.pk).order_by("pk"),
+        "may_use_password": may_use_password(cast(User, request.user)),
         "led_teams": led_teams,
         "led_collections": Collection.objects.filter(team__in=led_teams),
         **messages,

@@ -29,6 +29,7 @@ from runs.services.accounts.invitation_links import (
     mail_has_links,
 )
 from runs.services.accounts.passwords import request_reset, reset_password, user_of
+from runs.services.accounts.provider_accounts import provider_label
 from runs.services.accounts.registration import request_account, takes_registrations
 from runs.services.audit.trail import Origin
 from runs.web.forms import refusal_of
@@ -36,7 +37,7 @@ from runs.web.origin import origin_of
 from runs.web.views import check_parameters, error_page, reads
 
 _ACCOUNT = ("username", "password", "again")
-_FORM = require_http_methods(["GET", "HEAD", "POST"])
+FORM = require_http_methods(["GET", "HEAD", "POST"])
 
 
 def password_of(form: Any) -> str:
@@ -48,12 +49,12 @@ def password_of(form: Any) -> str:
 
 def welcome(request: HttpRequest, user: User, message: str, address: str = "") -> HttpResponse:
     """Log a new user in, and lead to a page: the home page unless an address says otherwise."""
-    login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    login(request, user)
     messages.success(request, message)
     return HttpResponseRedirect(address or reverse("home"), status=303)
 
 
-@_FORM
+@FORM
 @sensitive_post_parameters("code", "password", "again")
 @check_parameters
 @reads(fields=("code", *_ACCOUNT))
@@ -78,7 +79,7 @@ def first_account_page(request: HttpRequest) -> HttpResponse:
     return welcome(request, user, f"Welcome, {user}. You are the administrator of this server.")
 
 
-@_FORM
+@FORM
 @sensitive_post_parameters("code", "password", "again")
 @check_parameters
 @reads("code", fields=("code", "email", *_ACCOUNT))
@@ -95,6 +96,7 @@ def join_page(request: HttpRequest) -> HttpResponse:
         link = find_link(code)
         context |= {"link": link, "creates_accounts": creates_accounts(link)}
         context["asks_address"] = asks_address(request, link)
+        context["provider"] = provider_label()
         if link.campaign:
             query = urlencode({"code": code})
             return HttpResponseRedirect(f"{reverse('join-campaign-page')}?{query}", status=303)
@@ -138,7 +140,7 @@ def _join(request: HttpRequest, link: InvitationLink, email: str) -> HttpRespons
     return HttpResponseRedirect(reverse("team-page", args=[team.slug]), status=303)
 
 
-@_FORM
+@FORM
 @check_parameters
 @reads(fields=("email",))
 def register_page(request: HttpRequest) -> HttpResponse:
@@ -150,7 +152,7 @@ def register_page(request: HttpRequest) -> HttpResponse:
     return _mail_form(request, "runs/register.html", context, request_account)
 
 
-@_FORM
+@FORM
 @check_parameters
 @reads(fields=("email",))
 def forgotten_password_page(request: HttpRequest) -> HttpResponse:
@@ -184,7 +186,7 @@ def _mail_form(
     return without_trace(render(request, template, {**context, "mail_sent": True}))
 
 
-@_FORM
+@FORM
 @sensitive_post_parameters("code", "password", "again")
 @check_parameters
 @reads("code", fields=("code", "password", "again"))

@@ -17,13 +17,14 @@ from runs.services.audit.trail import SYSTEM, Origin, changed, record
 def create_account(
     *,
     username: str,
-    password: str,
+    password: str | None,
     email: str = "",
     administrator: bool = False,
     origin: Origin = SYSTEM,
 ) -> User:
     """Return a new user with a personal team; mail goes to the address at once.
 
+    Without a password the user cannot log in with one.
     Raise InvalidInput for a name, a password or an address that is not permitted, Conflict if the
     name is taken.
     """
@@ -32,7 +33,8 @@ def create_account(
     try:
         User._meta.get_field("username").clean(username, None)
         pointer = "/password"
-        validate_password(password, User(username=username, email=email))
+        if password is not None:
+            validate_password(password, User(username=username, email=email))
         pointer = "/email"
         User._meta.get_field("email").clean(email, None)
     except ValidationError as error:

@@ -26,6 +26,7 @@ from runs.models import (
 from runs.models.accounts.accounts import digest_of_secret
 from runs.services.accounts.accounts import create_account
 from runs.services.accounts.addresses import ask_address
+from runs.services.accounts.passwords import takes_passwords
 from runs.services.accounts.teams import check_room, lock
 from runs.services.audit.trail import SYSTEM, Origin, record
 from runs.services.mail.outbox import write_mail
@@ -207,11 +208,13 @@ def use_link(link: InvitationLink) -> None:
 
 
 def creates_accounts(link: InvitationLink) -> bool:
-    """Return whether people without an account may use a link.
+    """Return whether people without an account may use a link to create one with a password.
 
     They may use those of administrators, of registration and, where the server permits it, of
     organisers of campaigns.
     """
+    if not takes_passwords():
+        return False
     if link.campaign:
         return link.created_by is not None and campaign_links_create_accounts(link.created_by)
     return link.created_by is None or link.created_by.is_staff
@@ -219,7 +222,9 @@ def creates_accounts(link: InvitationLink) -> bool:
 
 def campaign_links_create_accounts(organiser: User) -> bool:
     """Return whether people without an account may use the links of an organiser."""
-    return bool(organiser.is_staff or settings.EVALHUB_ORGANISERS_CREATE_ACCOUNTS)
+    return bool(
+        takes_passwords() and (organiser.is_staff or settings.EVALHUB_ORGANISERS_CREATE_ACCOUNTS)
+    )
 
 
 def join(*, link: InvitationLink, user: User, origin: Origin = SYSTEM) -> Membership:

@@ -25,6 +25,20 @@ MAX_RESETS = 5
 _DAY = timedelta(days=1)
 
 
+def takes_passwords() -> bool:
+    """Return whether users log in with passwords of this server."""
+    return bool(settings.EVALHUB_PASSWORD_LOGIN)
+
+
+def may_use_password(user: User) -> bool:
+    """Return whether a user can log in with a password of this server.
+
+    Where EVALHUB_PASSWORD_LOGIN is off, superusers alone can: they repair what the provider, or its
+    settings, lock out.
+    """
+    return user.has_usable_password() and (takes_passwords() or user.is_superuser)
+
+
 def request_reset(*, email: str) -> None:
     """Mail links that set a new password to an address, one for each account with it.
 
@@ -44,7 +58,7 @@ def request_reset(*, email: str) -> None:
         users = User.objects.filter(email__iexact=address, is_active=True).order_by("pk")[:20]
         by_address: dict[str, list[User]] = defaultdict(list)
         for user in users:
-            if user.has_usable_password():
+            if may_use_password(user):
                 by_address[user.email].append(user)
 
         for confirmed, accounts in by_address.items():

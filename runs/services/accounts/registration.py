@@ -16,6 +16,7 @@ from django.utils import timezone
 from runs.errors import InvalidInput, NotFound
 from runs.models import InvitationLink, Mail, User
 from runs.services.accounts.invitation_links import mail_has_links, store_link
+from runs.services.accounts.passwords import takes_passwords
 from runs.services.audit.trail import SYSTEM, Origin
 from runs.services.mail.outbox import write_mail
 
@@ -27,7 +28,7 @@ _DAYS = 1
 
 def takes_registrations() -> bool:
     """Return whether people can register themselves."""
-    return bool(settings.EVALHUB_REGISTRATION and mail_has_links())
+    return bool(settings.EVALHUB_REGISTRATION and takes_passwords() and mail_has_links())
 
 
 def request_account(*, email: str, origin: Origin = SYSTEM) -> None:

@@ -110,6 +110,7 @@ OPEN_FORMS = {
     "register-page",
     "forgotten-password-page",
     "new-password-page",
+    "new-provider-account-page",
 }
 # What a page of a share link shows needs the secret of the link; nobody has it here.
 SECRET_LINKS = {"open-share", "shared-page", "shared-file", "shared-chart"}

@@ -69,6 +69,8 @@ UNREADY = {
     ("join-page", "POST"): 404,
     ("new-password-page", "GET"): 404,
     ("new-password-page", "POST"): 404,
+    ("provider-login", "GET"): 404,
+    ("provider-callback", "GET"): 404,
     ("register-page", "GET"): 404,
     ("register-page", "POST"): 404,
     ("manage-withdrawn-page", "POST"): 404,
