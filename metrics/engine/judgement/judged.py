@@ -241,6 +241,27 @@ class JudgedRun:
             known=self.known and replace(self.known, rows=self.known.rows[within]),
         )
 
+    def without(self, left_out: Flags, base: RecallBase) -> Self:
+        """Return the run as if these judgements had not been made: their documents are unjudged.
+
+        `left_out` has one entry for each row of the qrels, `base` counts the others. Nothing is
+        said of documents that the user knew.
+        """
+        judged = np.logical_not(left_out[self.judgement])
+        return replace(
+            self,
+            topic=self.topic[judged],
+            rank=self.rank[judged],
+            level=self.level[judged],
+            judgement=self.judgement[judged],
+            score=self.score[judged],
+            tie_first=self.tie_first[judged],
+            tie_size=self.tie_size[judged],
+            recall_base=base,
+            known=None,
+            subtopics=self.subtopics and self.subtopics.without(left_out),
+        )
+
     def of_level(self, level: int) -> Self:
         """Return the run with documents of this level as relevant ones, at level 1, and all others
         at 0."""

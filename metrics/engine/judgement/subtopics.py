@@ -6,12 +6,12 @@ column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from metrics.engine.arrays import Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.compiled.running import place
 
 # Gains that differ by less are equal: their sums were added in another order.
@@ -69,6 +69,18 @@ class Subtopics:
         """Return how many subtopics there are in all topics, with a relevant document or
         without."""
         return len(_number(self.topic, self.subtopic)[0])
+
+    def without(self, left_out: Flags) -> Self:
+        """Return the subtopics without these judgements; `left_out` has one entry for each row of
+        the qrels."""
+        rows = np.logical_not(left_out[self.judgement])
+        return replace(
+            self,
+            topic=self.topic[rows],
+            judgement=self.judgement[rows],
+            subtopic=self.subtopic[rows],
+            level=self.level[rows],
+        )
 
     def coverage(self, judgement: Ints, rank: Ints, rel: int, n_topics: int) -> Coverage:
         """Return the coverage of a ranking that has these judged documents at these ranks."""
