@@ -125,6 +125,28 @@ def show_statistics(args: argparse.Namespace) -> int:
     return DONE
 
 
+def show_reusability(args: argparse.Namespace) -> int:
+    """Show the runs with and without what their own team brought to the pool."""
+    parameters = {"measures": args.measure, "by": args.by, "depth": args.depth}
+    parameters["pooled"] = args.run
+    query = {name: value for name, value in parameters.items() if value}
+    with commands.hub_of(args) as hub:
+        answer = hub.collection(args.collection).reusability(**query)
+        show(args, answer.rows(), hub)
+        for sentence in answer.sentences:
+            say(sentence)
+    return DONE
+
+
+def show_undecided(args: argparse.Namespace) -> int:
+    """Show the unjudged documents that would decide which of two runs is ahead."""
+    with commands.hub_of(args) as hub:
+        answer = hub.collection(args.collection).undecided(args.a, args.b, args.measure)
+        show(args, answer.rows(), hub)
+        say(answer.sentence)
+    return DONE
+
+
 def save_files(args: argparse.Namespace) -> int:
     """Save the files for an assessor: one topic, or a zip archive of all."""
     with commands.hub_of(args) as hub:
@@ -196,3 +218,24 @@ def add_commands(add: Any, add_actions: Any) -> None:
             action.add_argument("--form", choices=_FORMS, default="tsv")
             action.add_argument("--assessor", default="", help="whose order the documents have")
             action.add_argument("--out", default="", metavar="FILE")
+
+    action = add_action(
+        "reusability", show_reusability, "runs without what their own team brought to the pool"
+    )
+    action.add_argument("collection", metavar="COLLECTION")
+    action.add_argument("-m", "--measure", default="", help="default: the collection's first")
+    action.add_argument(
+        "--by", default="", metavar="NAME", help="team (the default), run, or a parameter of runs"
+    )
+    action.add_argument("--depth", type=int, metavar="K", help="ranks of pooled runs")
+    action.add_argument(
+        "--run", action="append", default=[], metavar="ID", help="a pooled run; may be repeated"
+    )
+
+    action = add_action(
+        "undecided", show_undecided, "unjudged documents that decide which of two runs is ahead"
+    )
+    action.add_argument("collection", metavar="COLLECTION")
+    action.add_argument("a", metavar="RUN")
+    action.add_argument("b", metavar="RUN")
+    action.add_argument("-m", "--measure", help="P@k, CG@k, DCG@k or RBP(rel=1)")

@@ -52,6 +52,25 @@ class Pools:
         return PoolCheck(self._hub.send(call).json())
 
 
+class Reusability(Answer):
+    """How far the judgements reach: `rows()` gives the runs by the first measure, the best first."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        runs = sorted(self.raw["measures"][0]["runs"], key=lambda row: row["rank"])
+        return [{**row, "run": f"{row['run']['team']}/{row['run']['tag']}"} for row in runs]
+
+    @property
+    def sentences(self) -> list[str]:
+        return list(self.raw["measures"][0]["sentences"])
+
+
+class Undecided(Answer):
+    """What unjudged documents decide between two runs: `rows()` gives the documents."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [dict(document) for document in self.raw["documents"]]
+
+
 class Pool:
     """A pool by its id; nothing is sent before a method is called."""
 

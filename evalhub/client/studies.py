@@ -11,6 +11,7 @@ from .answers import ChartAnswer, Listed, PageAnswer
 from .display import Chart
 from .experiments import ids_of
 from .output import names_in
+from .pools import Reusability, Undecided
 from .runs import Run
 from .sending import Connection, parameters_of
 
@@ -212,6 +213,21 @@ class CollectionStudies:
         page = self._page_of("parameters/importance/", question)
 
         return Importance(body, page, partial(self.chart, **question))
+
+    def reusability(self, measures: Any = None, **parameters: Any) -> Reusability:
+        """Return the runs without what their own team brought to the pool.
+
+        Parameters are `by`, `pooled` and `depth`.
+        """
+        question = self._question(measures=measures, **parameters)
+        if "pooled" in question:
+            question["pooled"] = ids_of(self._hub, as_list(question["pooled"]), self.slug)
+        return Reusability(self._hub.read(f"{self.path}reusability/", question))
+
+    def undecided(self, a: Any, b: Any, measure: Any = None, **parameters: Any) -> Undecided:
+        """Return whether the order of two runs holds whatever their unjudged documents are."""
+        question = self._question(runs=[a, b], measure=measure, **parameters)
+        return Undecided(self._hub.read(f"{self.path}undecided/", question))
 
     def frontier(self, measure: Any = None, cost: str | None = None, **parameters: Any) -> Frontier:
         """Return which runs of `runs` or `filter` are worth their cost.

@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from evalhub.pools.pages import pools
 from evalhub.pools.pages.new_pool import NewPhasePoolPage, NewPoolPage
+from evalhub.pools.pages.reusability import reusability_page
 
 _PHASE = "campaigns/<slug:campaign>/phases/<slug:phase>/"
 
@@ -16,6 +17,7 @@ urlpatterns: list[URLPattern] = [
         name="collection-pools-page",
     ),
     path("collections/<slug:collection>/new-pool/", NewPoolPage.as_view(), name="new-pool-page"),
+    path("collections/<slug:slug>/reusability/", reusability_page, name="reusability-page"),
     path(_PHASE + "pools/", pools.phase_pools_page, name="phase-pools-page"),
     path(_PHASE + "new-pool/", NewPhasePoolPage.as_view(), name="new-phase-pool-page"),
     path("pools/<uuid:pool>/", pools.pool_page, name="pool-page"),

@@ -54,6 +54,10 @@ DEAREST: dict[str, str] = {
     "agreement": _BOARD + "qrels/2/agreement/?with=1&measure={one}&resamples={ranks}&seed={n}",
     "agreement-export": _BOARD
     + "qrels/2/agreement/export/csv/?with=1&measure={one}&resamples={ranks}&seed={n}",
+    "reusability": _BOARD + "reusability/?measures={compared}&by=run&depth=10",
+    "reusability-export": _BOARD + "reusability/export/csv/?measures={compared}&by=run&depth=10",
+    "reusability-page": _PAGE + "reusability/?measures={compared}&by=run&depth=10",
+    "undecided": _BOARD + "undecided/?runs={run},{other}&measure=DCG",
     "design": _BOARD + "design/?measures={compared}&test=randomisation&resamples={draws}&seed={n}&trials={trials}",
     "importance": _BOARD + "importance/?measure={one}&seed={n}",
     "importance-export": _BOARD + "importance/export/csv/?measure={one}&seed={n}",

@@ -13,10 +13,12 @@ from rest_framework.test import APIClient
 from evalhub.client import cli, commands
 from runs.models import User
 from tests.client.inside import hub_inside
-from tests.conftest import upload
+from tests.conftest import GOOD, POOR, upload
 from tests.reliability.servers import ROOT
 
 pytestmark = [pytest.mark.sqlite, pytest.mark.django_db]
+# Commands on evaluated runs, in the second test.
+JUDGED = {"pool reusability", "pool undecided"}
 SCHEMAS: dict[str, Any] = json.loads((ROOT / "docs/client.schema.json").read_text())["$defs"]
 FIRST = "1 Q0 p 1 3 first\n1 Q0 q 2 2 first\n2 Q0 r 1 1 first\n"
 SECOND = "1 Q0 q 1 3 second\n1 Q0 s 2 2 second\n2 Q0 r 1 1 second\n"
@@ -87,4 +89,32 @@ def test_organisers_make_a_pool_and_give_out_its_files(
     (second,), _ = evh("pool make", *depth, "--with-judged")
     evh("pool delete", second["id"])
     assert [row["id"] for row in evh("pool list", "small")[0]] == [key]
-    assert checked == {name for name in SCHEMAS if name.startswith("pool ")}
+    assert checked == {name for name in SCHEMAS if name.startswith("pool ")} - JUDGED
+
+
+def test_what_the_judgements_do_not_reach(
+    submit: Any, alice: User, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    validators = pytest.importorskip("jsonschema")
+    monkeypatch.setattr(commands, "hub_of", lambda args: hub_inside(alice))
+    submit(GOOD)
+    submit(POOR)
+
+    printed = {}
+    for action, options in (
+        ("reusability", ("small", "--by", "run", "--depth", "1")),
+        ("undecided", ("small", "good", "poor", "-m", "P@2")),
+    ):
+        assert cli.run(["pool", action, *options, "--format", "json"]) == 0
+        out, err = capsys.readouterr()
+        schema = {"$defs": SCHEMAS, **SCHEMAS[f"pool {action}"]}
+        validators.Draft202012Validator(schema).validate(json.loads(out))
+        printed[action] = json.loads(out), err
+
+    rows, text = printed["reusability"]
+    assert [row["run"].partition("/")[2] for row in rows] == ["good", "poor"]
+    assert "runs were pooled" in text
+    rows, text = printed["undecided"]
+    # Document u of topic 1, at rank 2 of the second run alone.
+    assert [(row["doc_id"], row["rank_a"], row["rank_b"]) for row in rows] == [("u", None, 2)]
+    assert "P@2" in text

@@ -43,7 +43,10 @@ QUERIES = {
     "agreement-page": "?with=2",
     "frontier-page": "?x=ms",
     "difference": "?runs={run},{other}",
+    "reusability": "?depth=1",
+    "reusability-page": "?depth=1",
     "topic": "?topic=1",
+    "undecided": "?runs={run},{other}",
 }
 # Answers that depend on nothing stored.
 # The page of a phase without entries names no version of the judgements.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
 
-from evalhub.pools.api import pools
+from evalhub.pools.api import pools, reusability, undecided
 from evalhub.pools.exports.files import FORMS
 
 
@@ -29,6 +29,21 @@ urlpatterns: list[URLPattern] = [
         "collections/<slug:collection>/pools/",
         pools.CollectionPoolList.as_view(),
         name="collection-pools",
+    ),
+    path(
+        "collections/<slug:collection>/reusability/",
+        reusability.ReusabilityView.as_view(),
+        name="reusability",
+    ),
+    path(
+        "collections/<slug:collection>/reusability/export/<export:kind>/",
+        reusability.ReusabilityExport.as_view(),
+        name="reusability-export",
+    ),
+    path(
+        "collections/<slug:collection>/undecided/",
+        undecided.UndecidedView.as_view(),
+        name="undecided",
     ),
     path(_POOL, pools.PoolView.as_view(), name="pool"),
     path(_POOL + "freeze/", pools.PoolFreeze.as_view(), name="pool-freeze"),

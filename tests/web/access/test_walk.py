@@ -52,7 +52,11 @@ QUERIES = {
     "difference": "?runs={run},{other}",
     "run-ranking": "?topic=1",
     "run-states": "?id={run}",
+    "reusability": "?depth=1",
+    "reusability-export": "?depth=1",
+    "reusability-page": "?depth=1",
     "topic": "?topic=1",
+    "undecided": "?runs={run},{other}",
 }
 # Statuses of requests that were let through, but for which the world is not made.
 UNREADY = {
