@@ -34,7 +34,7 @@ CODES = {
     "unknown_system unknown_session_set too_few_systems too_many_systems not_crossed "
     "format_not_installed token_in_address unknown_user not_owner bad_url "
     "port_not_permitted address_not_permitted bad_recipe bad_strata pool_too_large unknown_form "
-    "bad_assessor no_pooled_runs no_bounds",
+    "bad_assessor no_pooled_runs no_bounds bad_level not_assigned not_in_pool",
     401: "not_authenticated authentication_failed",
     403: "not_allowed missing_scope blind",
     404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets",
@@ -56,7 +56,8 @@ CODES = {
     "organiser_takes_part registration_closed roster_closed team_is_full campaign_archived "
     "campaign_published not_a_draft not_published no_phases too_many_campaigns "
     "too_many_phases too_many_agreements too_many_notices already_withdrawn doi_given "
-    "too_many_snapshots nothing_to_pool pool_empty pool_frozen pool_not_frozen pool_outdated",
+    "too_many_snapshots nothing_to_pool pool_empty pool_frozen pool_not_frozen pool_outdated "
+    "open_conflicts nothing_judged too_few_assessors too_many_assessors",
     410: "share_expired share_revoked snapshot_withdrawn",
     412: "changed_meanwhile",
     413: "body_too_large file_too_large decompressed_too_large too_large_at_once too_many_lines "
@@ -75,7 +76,8 @@ CODES = {
     "too_large bad_cost bad_line bad_link bad_csv bad_column wrong_columns "
     "bad_text missing_doc_id no_documents too_many_documents "
     "too_many_rows unknown_run ambiguous_run repeated_run not_allowed "
-    "tag_differs topic_missing bad_answer wrong_run_type wrong_tag too_many_documents_per_topic",
+    "tag_differs topic_missing bad_answer wrong_run_type wrong_tag too_many_documents_per_topic "
+    "not_in_pool not_assigned missing_assessor too_many_assessors",
     429: "throttled quota_exceeded attempts_exceeded too_many_comparisons too_many_at_once "
     "too_many_transfers",
     500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt "

@@ -16,6 +16,8 @@ from evalhub.campaigns.exports.snapshot_files import sealed
 from evalhub.campaigns.services.manifest import manifest_of
 from evalhub.campaigns.services.snapshots import keep_snapshot
 from evalhub.pools.models import Pool
+from evalhub.pools.services.assigning import assign_topics, documents_to_judge
+from evalhub.pools.services.judging import judge_document
 from evalhub.pools.services.pools import Contributor, freeze_pool, plan_pool, store_draft
 from evalhub.pools.services.recipes import Method, Recipe
 from metrics.engine.errors import EvalHubError
@@ -183,14 +185,14 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "experiment": make_experiment(run),
         "note": make_note(people, run),
         "system": make_system(),
-        "pool": make_pool(people, slug),
+        **make_pool(people, slug),
         "file_form": "tsv",
         **make_campaign(people, slug, run),
     }
 
 
-def make_pool(people: People, slug: str) -> str:
-    """The id of a frozen pool of the collection's runs."""
+def make_pool(people: People, slug: str) -> dict[str, Any]:
+    """A frozen pool of the collection's runs, which the member and the owner judge."""
     collection = Collection.objects.get(slug=slug)
     pool = Pool.objects.filter(collection=collection).first()
     if pool is None:
@@ -199,8 +201,14 @@ def make_pool(people: People, slug: str) -> str:
         recipe = Recipe(method=Method.DEPTH, k=2, only_new=False)
         plan = plan_pool(collection=collection, recipe=recipe, contributors=contributors, seed=1)
         pool = store_draft(plan=plan, user=people.users["owner"])
-        freeze_pool(pool=pool, user=people.users["owner"])
-    return str(pool.pk)
+        pool = freeze_pool(pool=pool, user=people.users["owner"])
+        for role in ("member", "owner"):
+            user = people.users[role]
+            assignment, *_ = assign_topics(pool=pool, user=user, copies=2, by=people.users["owner"])
+            doc_id = min(documents_to_judge(assignment))
+            judge_document(assignment=assignment, doc_id=doc_id, level=1, user=user)
+
+    return {"pool": str(pool.pk), "assigned_pool": str(pool.pk)}
 
 
 def make_campaign(people: People, slug: str, run: str, *, alone: bool = True) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
 
-from evalhub.pools.api import pools, reusability, undecided
+from evalhub.pools.api import judging, pools, reusability, undecided
 from evalhub.pools.exports.files import FORMS
 
 
@@ -18,6 +18,8 @@ class PoolFormConverter(StringConverter):
 register_converter(PoolFormConverter, "pool_form")
 
 _POOL = "pools/<uuid:pool>/"
+# For the assessors of a pool, too.
+_ASSIGNED = "pools/<uuid:assigned_pool>/"
 
 urlpatterns: list[URLPattern] = [
     path(
@@ -54,4 +56,16 @@ urlpatterns: list[URLPattern] = [
         name="pool-file",
     ),
     path(_POOL + "files.zip", pools.PoolArchive.as_view(), name="pool-archive"),
+    path(_ASSIGNED + "assignments/", judging.AssignmentList.as_view(), name="pool-assignments"),
+    path(
+        _POOL + "assignments/<str:username>/<path:topic>/",
+        judging.AssignmentView.as_view(),
+        name="pool-assignment",
+    ),
+    path(_ASSIGNED + "documents/", judging.DocumentList.as_view(), name="pool-documents"),
+    path(_ASSIGNED + "judgements/", judging.JudgementList.as_view(), name="pool-judgements"),
+    path(_POOL + "conflicts/", judging.ConflictList.as_view(), name="pool-conflicts"),
+    path(_POOL + "adjudications/", judging.AdjudicationList.as_view(), name="pool-adjudications"),
+    path(_POOL + "agreement/", judging.PoolAgreementView.as_view(), name="pool-agreement"),
+    path(_POOL + "qrels/", judging.JudgedVersionList.as_view(), name="pool-qrels"),
 ]

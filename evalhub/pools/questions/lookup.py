@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
-from evalhub.pools.models import Pool
+from evalhub.pools.models import Assignment, Pool
 from evalhub.pools.questions.recipes import residual_versions
 from evalhub.pools.services.pools import (
     Contributor,
@@ -47,6 +47,37 @@ def managed_pool(request: HttpRequest | Request, pk: UUID) -> Pool:
     if not manages(request.user, pool):
         raise NotAllowed("only organisers of the collection or campaign can do this with a pool")
     return pool
+
+
+def assigned_pool(request: HttpRequest | Request, pk: UUID) -> Pool:
+    """Return a pool that the user manages, or has topics of to judge."""
+
+    def read() -> Pool | None:
+        user = request.user
+        own = Q(pk__in=Pool.objects.managed_by(user).values("pk"))
+        if user.is_authenticated:
+            own |= Q(pk__in=Assignment.objects.filter(assessor__user=user).values("pool"))
+        return Pool.objects.filter(own, pk=pk).select_related("collection__team").first()
+
+    pool = find_once(request, ("assigned pool", pk), read)
+    if pool is None:
+        raise Http404(f"there is no pool {pk}")
+    return pool
+
+
+def assignments_of(user: Any, pool: Pool) -> QuerySet[Assignment]:
+    """Return the assignments of a pool that the user sees: all for its managers, else own ones."""
+    rows = pool.assignments.select_related("assessor", "pool__collection").order_by("pk")
+    return rows if manages(user, pool) else rows.filter(assessor__user=user.pk)
+
+
+def own_assignment(request: HttpRequest | Request, pool: Pool, topic_id: str) -> Assignment:
+    """Return the assignment of a topic to the user."""
+    rows = pool.assignments.select_related("assessor", "pool__collection")
+    assignment = rows.filter(assessor__user=request.user.pk, topic_id=topic_id).first()
+    if assignment is None:
+        raise Http404(f"you have no topic {topic_id[:40]!r} to judge in this pool")
+    return assignment
 
 
 def planned_pool(

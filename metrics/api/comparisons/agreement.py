@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
 from django.http import HttpResponse
@@ -13,7 +14,7 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, RunName, cautions_of, number, run_name
 from metrics.engine.agreement import intervals
-from metrics.engine.agreement.assessors import UNDEFINED, Estimate
+from metrics.engine.agreement.assessors import UNDEFINED, AssessorAgreement, Estimate
 from metrics.exports.comparisons.agreement import (
     AGREEMENT_TABLES,
     COEFFICIENTS,
@@ -189,37 +190,9 @@ def _answer(collection: Collection, answer: VersionAgreement) -> AgreementOfVers
         topics=answer.topics,
         levels=answer.levels,
         confusion=agreement.confusion.tolist(),
-        coefficients={
-            name: _coefficient(estimate) for name, estimate in agreement.estimates.items()
-        },
-        relevant=[
-            RelevantAgreement(
-                level=threshold.level,
-                overlap=_coefficient(threshold.overlap),
-                kappa=_coefficient(threshold.kappa),
-            )
-            for threshold in agreement.thresholds
-        ],
-        by_topic=[
-            TopicAgreement(
-                topic_id=topic_id,
-                documents=int(agreement.documents[place]),
-                coefficients={
-                    name: number(float(estimate.topics[place]))
-                    for name, estimate in agreement.estimates.items()
-                },
-                relevant=[
-                    {
-                        "level": threshold.level,
-                        "overlap": number(float(threshold.overlap.topics[place])),
-                        "kappa": number(float(threshold.kappa.topics[place])),
-                    }
-                    for threshold in agreement.thresholds
-                ],
-            )
-            for place, topic_id in enumerate(answer.topic_ids)
-            if agreement.documents[place]
-        ],
+        coefficients=coefficients_of(agreement),
+        relevant=relevant_agreements(agreement),
+        by_topic=topic_agreements(agreement, answer.topic_ids),
         runs=_effects(query, answer.effects) if answer.effects else None,
         runs_reason=answer.problem.message if answer.problem else "",
         sentences=sentences(answer),
@@ -228,6 +201,47 @@ def _answer(collection: Collection, answer: VersionAgreement) -> AgreementOfVers
         seed=query.seed,
         cautions=cautions_of(answer.cautions),
     )
+
+
+def coefficients_of(agreement: AssessorAgreement) -> dict[str, Coefficient]:
+    return {name: _coefficient(estimate) for name, estimate in agreement.estimates.items()}
+
+
+def relevant_agreements(agreement: AssessorAgreement) -> list[RelevantAgreement]:
+    return [
+        RelevantAgreement(
+            level=threshold.level,
+            overlap=_coefficient(threshold.overlap),
+            kappa=_coefficient(threshold.kappa),
+        )
+        for threshold in agreement.thresholds
+    ]
+
+
+def topic_agreements(
+    agreement: AssessorAgreement, topic_ids: Sequence[str]
+) -> list[TopicAgreement]:
+    """Return the agreement on each topic with documents that several assessors judge."""
+    return [
+        TopicAgreement(
+            topic_id=topic_id,
+            documents=int(agreement.documents[place]),
+            coefficients={
+                name: number(float(estimate.topics[place]))
+                for name, estimate in agreement.estimates.items()
+            },
+            relevant=[
+                {
+                    "level": threshold.level,
+                    "overlap": number(float(threshold.overlap.topics[place])),
+                    "kappa": number(float(threshold.kappa.topics[place])),
+                }
+                for threshold in agreement.thresholds
+            ],
+        )
+        for place, topic_id in enumerate(topic_ids)
+        if agreement.documents[place]
+    ]
 
 
 def _coefficient(estimate: Estimate) -> Coefficient:

@@ -23,7 +23,7 @@ def unlabelled_run() -> str:
 
 HOOK = {"url": "https://ci.example.org/", "events": ["run.failed"], "format": "standard"}
 # What makes a request that whoever may make it would see succeed.
-BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
+BODIES: dict[tuple[str, str], Callable[[], Any]] = {
     ("collections", "POST"): lambda: {"slug": "new", "name": "New"},
     ("collection", "PATCH"): lambda: {"name": "Renamed"},
     ("topics", "PUT"): lambda: file_of("1\tanother\n"),
@@ -111,6 +111,10 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("new-pool-page", "POST"): lambda: {"method": "depth", "k": "2", "action": "make"},
     ("new-phase-pool-page", "POST"): lambda: {"method": "depth", "k": "2", "action": "make"},
     ("pool", "PATCH"): lambda: {"shown": True},
+    ("pool-assignments", "POST"): lambda: {"assessor": "member", "topics": ["1"]},
+    ("pool-judgements", "POST"): lambda: {**file_of("1 0 a 1\n"), "assessor": "member"},
+    ("pool-adjudications", "POST"): lambda: [{"topic_id": "1", "doc_id": "a", "level": 1}],
+    ("pool-qrels", "POST"): lambda: {"activate": False},
     ("pool-act-page", "POST"): lambda: {"action": "show"},
     ("snapshot", "PATCH"): lambda: {"doi": "10.5281/zenodo.1"},
     ("snapshot-withdraw", "POST"): lambda: {"reason": "power cut"},

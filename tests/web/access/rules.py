@@ -69,6 +69,8 @@ THINGS = {
     "campaign_link": _CAMPAIGN,
     "account_link": Thing(frozenset({"staff"}), frozenset({"staff"})),
     "pool": _ORGANISED,
+    # The member is an assessor of it.
+    "assigned_pool": Thing(LAB, ORGANISERS, LAB),
 }
 # Parts of an address that name no object with readers of its own.
 PLAIN = {

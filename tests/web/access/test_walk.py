@@ -50,6 +50,7 @@ QUERIES = {
     "agreement-export": "?with=2",
     "agreement-page": "?with=2",
     "difference": "?runs={run},{other}",
+    "pool-documents": "?topic=1",
     "run-ranking": "?topic=1",
     "run-states": "?id={run}",
     "reusability": "?depth=1",

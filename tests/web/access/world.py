@@ -56,6 +56,7 @@ _BY_ID = (
     "release",
     "entry",
     "pool",
+    "assigned_pool",
 )
 _BY_NAME = (
     "collection", "slug", "team", "label", "code", "artifact", "system", "username", "invited", "entrant", "key",
