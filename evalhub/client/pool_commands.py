@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from . import commands
 from .commands import say, show
 from .errors import WrongOption
+from .hub import Hub
+from .pools import Pool
 from .statuses import DONE
 
 _FIELDS = (
@@ -18,6 +23,11 @@ _FIELDS = (
 _NUMBERS = ("k", "budget", "n", "p", "seed")
 _WORDS = ("method", "by", "note")
 _FORMS = ("tsv", "trec", "jsonl")
+_IMPORTED = ("lines", "new", "changed", "same", "unjudged")
+_VERSION = ("collection", "version", "active", "judgements", "levels", "resolve")
+_RULES = (
+    "adjudicated", "majority", "max", "min", "mean_rounded_down", "latest", "primary",
+)  # fmt: skip
 
 
 def _row(raw: dict[str, Any]) -> dict[str, Any]:
@@ -163,6 +173,225 @@ def save_files(args: argparse.Namespace) -> int:
     return DONE
 
 
+def show_assignments(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        show(args, hub.pool(args.pool).assignments(), hub)
+    return DONE
+
+
+def assign_topics(args: argparse.Namespace) -> int:
+    """Give topics to an assessor."""
+    fields = {
+        "topics": args.topics.split(",") if args.topics else None,
+        "copies": args.copies,
+        "overlap": args.overlap,
+        "due_at": args.due or None,
+    }
+    with commands.hub_of(args) as hub:
+        rows = hub.pool(args.pool).assign(args.assessor, **fields)
+        show(args, rows, hub)
+    return DONE
+
+
+def unassign_topics(args: argparse.Namespace) -> int:
+    """Take topics from an assessor, by default all; the judgements stay."""
+    topics = args.topics.split(",") if args.topics else None
+    with commands.hub_of(args) as hub:
+        pool = hub.pool(args.pool)
+        for row in pool.assignments():
+            if row["assessor"] == args.assessor and (topics is None or row["topic_id"] in topics):
+                pool.unassign(row["assessor"], row["topic_id"])
+    return DONE
+
+
+def write_documents(args: argparse.Namespace) -> int:
+    """Write documents that are to be judged as lines of JSON, in the form of `evh judge pairs`."""
+    written = 0
+    with ExitStack() as files, commands.hub_of(args) as hub:
+        pool = hub.pool(args.pool)
+        topics = args.topics.split(",") if args.topics else _topics_of(hub, pool)
+        output: Any = sys.stdout
+        if args.to != "-":
+            output = files.enter_context(open(args.to, "w", encoding="utf-8"))
+
+        for topic in topics:
+            for row in pool.documents(topic):
+                if row["level"] is not None and not args.all:
+                    continue
+                pair = {
+                    "topic": topic,
+                    "query": row["query"],
+                    "doc": row["doc_id"],
+                    "title": row["title"],
+                    "text": row["snippet"],
+                }
+                output.write(f"{json.dumps(pair, ensure_ascii=False)}\n")
+                written += 1
+
+    say(f"{written:,} documents are to be judged.")
+    return DONE
+
+
+def _topics_of(hub: Hub, pool: Pool) -> list[str]:
+    """Return the topics that are given to the user; for organisers without one all of the pool."""
+    user = hub.me().raw["username"]
+    own = [row["topic_id"] for row in pool.assignments() if row["assessor"] == user]
+    return own or [row["topic_id"] for row in pool.info().raw["topics"]]
+
+
+def import_judgements(args: argparse.Namespace) -> int:
+    """Store a file of judgements, all or none."""
+    with commands.hub_of(args) as hub:
+        answer = hub.pool(args.pool).store_judgements(
+            args.file,
+            assessor=args.assessor,
+            aspect=args.aspect,
+            format=args.form,
+            iteration=args.iteration,
+            scale=args.scale,
+            allow_outside=args.allow_outside,
+            dry_run=args.dry_run,
+        )
+        show(args, [{name: answer.raw[name] for name in _IMPORTED}], hub)
+
+    for warning in answer.raw["warnings"]:
+        say(f"line {warning['line']}: {warning['message']} ({warning['count']:,} lines)")
+    if args.dry_run:
+        say("The file can be stored; nothing is stored yet.")
+    return DONE
+
+
+def show_conflicts(args: argparse.Namespace) -> int:
+    """List the documents on which assessors differ."""
+    params = {"aspect": args.aspect, "conflict_at": args.conflict_at}
+    if args.decided:
+        params["decided"] = "true"
+    with commands.hub_of(args) as hub:
+        given = {name: value for name, value in params.items() if value}
+        rows = [
+            {
+                "topic_id": row["topic_id"],
+                "doc_id": row["doc_id"],
+                "levels": ", ".join(
+                    f"{each['assessor']} {each['level']}" for each in row["levels"]
+                ),
+                "decided": row["decided"],
+            }
+            for row in hub.pool(args.pool).conflicts(**given)
+        ]
+        show(args, rows, hub)
+    return DONE
+
+
+def adjudicate_conflicts(args: argparse.Namespace) -> int:
+    """Decide the levels of documents: lines of topic, document, level and perhaps a note."""
+    decisions = []
+    for number, line in enumerate(Path(args.file).read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        parts = line.split("\t") if "\t" in line else line.split(None, 3)
+        if not 3 <= len(parts) <= 4 or not parts[2].strip().isdecimal():
+            raise WrongOption(
+                f"{args.file}, line {number}: write a topic, a document, a level and perhaps a note"
+            )
+        decision: dict[str, Any] = {"topic_id": parts[0], "doc_id": parts[1]}
+        decisions.append({**decision, "level": int(parts[2]), "note": "".join(parts[3:])})
+
+    with commands.hub_of(args) as hub:
+        show(args, hub.pool(args.pool).adjudicate(decisions), hub)
+    return DONE
+
+
+def show_agreement(args: argparse.Namespace) -> int:
+    """Show how far the assessors agree."""
+    with commands.hub_of(args) as hub:
+        agreement = hub.pool(args.pool).agreement(
+            **({"aspect": args.aspect} if args.aspect else {})
+        )
+        show(args, agreement.rows(), hub)
+    documents, assessors = agreement.raw["documents"], len(agreement.raw["assessors"])
+    say(f"{documents:,} documents by {assessors} assessors")
+    return DONE
+
+
+def make_qrels(args: argparse.Namespace) -> int:
+    """Make a version of the judgements."""
+    fields: dict[str, Any] = {"resolve": args.resolve, "activate": not args.no_activate}
+    for name in ("note", "author_kind", "author", "model", "aspect"):
+        if getattr(args, name):
+            fields[name] = getattr(args, name)
+
+    with commands.hub_of(args) as hub:
+        version = hub.pool(args.pool).make_qrels(**fields)
+        show(args, [{name: version.raw[name] for name in _VERSION}], hub)
+    return DONE
+
+
+def _add_judging(add_action: Any) -> None:
+    """Add the actions on assignments and judgements."""
+    for name, function, help_text in (
+        ("assignments", show_assignments, "who judges which topics, and how far"),
+        ("assign", assign_topics, "give topics to an assessor"),
+        ("unassign", unassign_topics, "take topics from an assessor; the judgements stay"),
+        ("documents", write_documents, "write documents to judge as lines of JSON"),
+        ("judge-import", import_judgements, "store a file of judgements"),
+        ("conflicts", show_conflicts, "documents on which assessors differ"),
+        ("adjudicate", adjudicate_conflicts, "decide levels where assessors differ"),
+        ("agreement", show_agreement, "how far assessors agree"),
+        ("qrels", make_qrels, "make a version of the collection's judgements"),
+    ):
+        action = add_action(name, function, help_text)
+        action.add_argument("pool", metavar="ID")
+        if name in ("assign", "unassign"):
+            action.add_argument("assessor", metavar="USER")
+        if name in ("assign", "unassign", "documents"):
+            action.add_argument(
+                "--topics", default="", help="ids with commas between; default: all"
+            )
+        if name in ("conflicts", "agreement", "judge-import", "qrels"):
+            action.add_argument("--aspect", default="", help="default: relevance")
+
+        if name == "assign":
+            action.add_argument("--copies", type=int, help="assessors of a document; default: 1")
+            action.add_argument(
+                "--overlap", type=float, help="share of documents with several; default: 1"
+            )
+            action.add_argument("--due", default="", metavar="TIME")
+        if name == "documents":
+            action.add_argument("--all", action="store_true", help="those you judged, too")
+            action.add_argument(
+                "--to", default="-", metavar="FILE", help="default: standard output"
+            )
+        if name == "judge-import":
+            action.add_argument("file", metavar="FILE")
+            action.add_argument("--assessor", default="", metavar="NAME", help="who judged")
+            action.add_argument(
+                "--form", choices=("qrels", "tsv", "jsonl"), default="qrels", help="default: qrels"
+            )
+            action.add_argument("--iteration", choices=("subtopic", "round", "ignore"))
+            action.add_argument(
+                "--scale", default="", metavar="VALUES", help="of the file, as in 0,0.5,1"
+            )
+            action.add_argument("--allow-outside", action="store_true", help="of the pool, too")
+            action.add_argument("--dry-run", action="store_true", help="check; store nothing")
+        if name == "conflicts":
+            action.add_argument("--conflict-at", type=int, help="levels apart; default: relevance")
+            action.add_argument("--decided", action="store_true", help="adjudicated ones, too")
+        if name == "adjudicate":
+            action.add_argument(
+                "file", metavar="FILE", help="topic, document, level, perhaps a note"
+            )
+        if name == "qrels":
+            action.add_argument(
+                "--resolve", choices=_RULES, default=_RULES[0], help="default: adjudicated"
+            )
+            action.add_argument("--no-activate", action="store_true")
+            action.add_argument("--note", default="")
+            action.add_argument("--author-kind", choices=("person", "model", "clicks", "mixed"))
+            action.add_argument("--author", default="", metavar="NAME")
+            action.add_argument("--model", default="", help="the model that judged")
+
+
 def add_commands(add: Any, add_actions: Any) -> None:
     """Add `evh pool` and its actions."""
     command = add("pool", None, "pools: the documents of runs that assessors judge")
@@ -239,3 +468,5 @@ def add_commands(add: Any, add_actions: Any) -> None:
     action.add_argument("a", metavar="RUN")
     action.add_argument("b", metavar="RUN")
     action.add_argument("-m", "--measure", help="P@k, CG@k, DCG@k or RBP(rel=1)")
+
+    _add_judging(add_action)

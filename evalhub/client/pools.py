@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from .answers import Answer, Listed
 from .sending import Call, Connection
+from .sources import read_file
 
 
 class PoolCheck(Answer):
@@ -29,6 +30,14 @@ class PoolStatistics(Answer):
 
     def rows(self) -> list[dict[str, Any]]:
         return [dict(run) for run in self.raw["runs"]]
+
+
+class PoolAgreement(Answer):
+    """How far assessors agree: `rows()` gives the coefficients."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        coefficients = self.raw["coefficients"]
+        return [{"coefficient": name, **value} for name, value in coefficients.items()]
 
 
 class Pools:
@@ -106,6 +115,64 @@ class Pool:
         """Return the files of all topics as a zip archive."""
         query = {"form": form, **({"assessor": assessor} if assessor else {})}
         return self._hub.download(f"{self.path}files.zip?{urlencode(query)}")
+
+    def assignments(self) -> list[dict[str, Any]]:
+        """Return who judges which topics; for an assessor the own ones."""
+        return Listed(self._hub.pages(f"{self.path}assignments/")).rows()
+
+    def assign(self, assessor: str, **fields: Any) -> list[dict[str, Any]]:
+        """Give topics to an assessor: `topics`, by default all, `copies`, `overlap`, `due_at`."""
+        body = {"assessor": assessor, **fields}
+        call = Call("POST", f"{self.path}assignments/", json=body, key=str(uuid.uuid4()))
+        return list(self._hub.send(call).json())
+
+    def unassign(self, assessor: str, topic: str) -> None:
+        """Take a topic from an assessor; the judgements stay."""
+        path = f"{self.path}assignments/{quote(assessor, safe='')}/{quote(topic, safe='/')}/"
+        self._hub.send(Call("DELETE", path))
+
+    def documents(self, topic: str) -> list[dict[str, Any]]:
+        """Return the documents of a topic that you judge, with their titles and your levels."""
+        return Listed(self._hub.pages(f"{self.path}documents/", {"topic": topic})).rows()
+
+    def judgements(self, *, history: bool = False) -> list[dict[str, Any]]:
+        """Return the judgements; for an assessor the own ones. `history` has superseded ones, too."""
+        params = {"history": "true"} if history else {}
+        return Listed(self._hub.pages(f"{self.path}judgements/", params)).rows()
+
+    def store_judgements(self, source: Any, **fields: Any) -> Answer:
+        """Store a file of judgements: `assessor`, `format`, `iteration`, `scale`, `dry_run`, ..."""
+        form = {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in fields.items()
+            if value not in (None, "")
+        }
+        call = Call(
+            "POST",
+            f"{self.path}judgements/",
+            fields=form,
+            files={"file": read_file(source)},
+            key=str(uuid.uuid4()),
+        )
+        return Answer(self._hub.send(call).json())
+
+    def conflicts(self, **params: Any) -> list[dict[str, Any]]:
+        """Return the documents on which assessors differ."""
+        return Listed(self._hub.pages(f"{self.path}conflicts/", params)).rows()
+
+    def adjudicate(self, decisions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Decide levels: each of `decisions` has `topic_id`, `doc_id`, `level` and perhaps `note`."""
+        path = f"{self.path}adjudications/"
+        call = Call("POST", path, json=decisions, key=str(uuid.uuid4()))
+        return list(self._hub.send(call).json())
+
+    def agreement(self, **params: Any) -> PoolAgreement:
+        return PoolAgreement(self._hub.read(f"{self.path}agreement/", params))
+
+    def make_qrels(self, **fields: Any) -> Answer:
+        """Make a version of the judgements: `resolve`, `activate`, `note`, ..."""
+        call = Call("POST", f"{self.path}qrels/", json=fields, key=str(uuid.uuid4()))
+        return Answer(self._hub.send(call).json())
 
 
 def pools_of(hub: Connection, place: str) -> Pools:

@@ -30,6 +30,7 @@ GUIDES = [
     "cost",
     "ci",
     "pools",
+    "judging",
 ]
 # Tried by other tests: test_ways_in.py, which reads the mails, client/test_judging.py, which runs the script,
 # and test_provider.py, which has a provider.
@@ -59,6 +60,7 @@ EXACT = (
     "tag,",
     "bm25,",
     "dense,",
+    "1,d1,",
 )
 
 
