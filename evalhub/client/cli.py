@@ -577,6 +577,12 @@ def _add_runs(add: Any) -> None:
     command.add_argument(
         "--experiment", help="of the team, by its short name or id: the runs are put into it"
     )
+    command.add_argument(
+        "--passages",
+        default="",
+        metavar="TEXT",
+        help="runs rank passages, such as D1#7 with --passages '#': each document gets its best",
+    )
 
     for name, function, help_text in (
         ("status", commands.status, "the states of runs, or of all of a collection"),

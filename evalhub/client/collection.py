@@ -69,6 +69,7 @@ class Collection(CollectionStudies):
         label: str | None = None,
         lineage: dict[str, Any] | None = None,
         known: Any = None,
+        passages: str = "",
         dry_run: Literal[False] = False,
         key: str | None = None,
         if_taken: str = "fail",
@@ -90,6 +91,7 @@ class Collection(CollectionStudies):
         label: str | None = None,
         lineage: dict[str, Any] | None = None,
         known: Any = None,
+        passages: str = "",
         dry_run: Literal[True],
         key: str | None = None,
         if_taken: str = "fail",
@@ -110,6 +112,7 @@ class Collection(CollectionStudies):
         label: str | None = None,
         lineage: dict[str, Any] | None = None,
         known: Any = None,
+        passages: str = "",
         dry_run: bool = False,
         key: str | None = None,
         if_taken: str = "fail",
@@ -122,6 +125,8 @@ class Collection(CollectionStudies):
         - `source` is a path, bytes, a file, {topic: {document: score}}, a table, scored documents
           or a ranx Run.
         - `known` is a file of the documents that the user knew.
+        - `passages` is the text between document and passage in ids such as D1#7, of a run that ranks
+          passages where documents are judged: each document gets its best passage.
         - `metadata` is a dictionary, or "auto" for the git commit, the versions of Python and
           packages, and the command line.
         - `if_taken` says what to do if another run of the team has the tag: `fail` (Conflict),
@@ -144,6 +149,7 @@ class Collection(CollectionStudies):
             "system": system,
             "experiment": experiment,
             "label": label,
+            "passages": passages,
             **lineage_of(lineage),
         }
         return submit_run(
@@ -173,6 +179,7 @@ class Collection(CollectionStudies):
         stop: bool = False,
         wait_for_quota: bool = False,
         experiment: str = "",
+        passages: str = "",
     ) -> Batch:
         """Submit a folder, a pattern such as `runs/*.gz`, or paths; wait unless `timeout` is 0.
 
@@ -185,6 +192,8 @@ class Collection(CollectionStudies):
         # An empty field would change the identity of files in earlier journals.
         if experiment:
             fields["experiment"] = experiment
+        if passages:
+            fields["passages"] = passages
 
         return submit_batch(
             self,

@@ -110,6 +110,8 @@ def submit_options(args: argparse.Namespace) -> dict[str, Any]:
     options["wait_for_quota"] = args.wait_for_quota
     if args.experiment:
         options["experiment"] = args.experiment
+    if args.passages:
+        options["passages"] = args.passages
 
     return options
 

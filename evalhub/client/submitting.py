@@ -58,8 +58,8 @@ def submit_run(
         fields = {**fields, "if_taken": if_taken}
 
     # An existing run with the same file need not be sent. Without a team, only the server can find
-    # it; and only the server puts it into an experiment or moves a label to it.
-    changes = fields.get("experiment") or fields.get("label")
+    # it; and only the server puts it into an experiment, moves a label to it or reads passages.
+    changes = fields.get("experiment") or fields.get("label") or fields.get("passages")
     if if_taken == "skip" and stem and source.sha256 and team and not changes:
         for existing in collection.runs(sha256=source.sha256, team=team):
             if existing.tag == stem:
@@ -107,7 +107,7 @@ def lineage_of(lineage: dict[str, Any] | None) -> dict[str, Any]:
 
 def _form(tag: str | None, team: str | None, fields: dict[str, Any]) -> dict[str, str]:
     """Return the fields of the form that submits a run."""
-    names = ("description", "experiment", "system", "label", "if_taken")
+    names = ("description", "experiment", "system", "label", "if_taken", "passages")
     values = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
     form = {name: str(value) for name, value in values.items() if value}
 

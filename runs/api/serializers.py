@@ -229,6 +229,18 @@ class RunUploadSerializer(UploadSerializer):
         help_text='{"latency_ms": 12.1, "index_bytes": {"value": 9, "low": 8, "high": 10}}',
     )
     known = serializers.FileField(allow_empty_file=True, required=False, default=None)
+    passages = serializers.RegexField(
+        r"\A[^\s\x00-\x1f]{1,16}\Z",
+        required=False,
+        allow_blank=True,
+        default="",
+        error_messages={
+            "invalid": "the text between document and passage, such as #: 1 to 16 characters "
+            "without spaces"
+        },
+        help_text="the run ranks passages, with ids such as D1#7, and documents are judged: the "
+        "text between them, such as #; each document is stored with its best passage",
+    )
     system = serializers.RegexField(
         rf"\A{SYSTEM_RULE}\Z",
         required=False,

@@ -340,7 +340,8 @@ def _submit(
         user, origin = cast(User, request.user), origin_of(request)
         upload = upload_of(collection=collection, user=user, origin=origin, **fields)
         if dry_run:
-            return Response(check_answer(upload.check()))
+            with upload.prepared() as ready:
+                return Response(check_answer(ready.check()))
         submission, new = submit(upload=upload, enqueue=accept, again=try_damaged_again)
 
     if new:

@@ -38,7 +38,7 @@ from runs.web.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
 _ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
 _TEXT_FIELDS = (
     "tag", "tags", "team", "description", "metadata", "costs", "experiment", "system", "label",
-    "if_taken", "parents", "links",
+    "if_taken", "parents", "links", "passages",
 )  # fmt: skip
 # Fields of a single file, and why several files are refused with them.
 _SINGLE_FILE_FIELDS = {
@@ -146,7 +146,8 @@ class SubmitPage(FormPage):
             with upload_fields(request, RunFormSerializer) as fields:
                 upload = _upload(request, collection, fields)
                 if request.data.get("action") == "check":
-                    return _page(request, collection, checked=upload.check())
+                    with upload.prepared() as ready:
+                        return _page(request, collection, checked=ready.check())
                 run, _ = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
         except (EvalHubError, APIException) as error:
             return _page(request, collection, refusal_of(error))
@@ -162,6 +163,7 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
         user=cast(User, request.user),
         file=fields["file"].path,
         known=known.path if known else None,
+        passages=fields["passages"],
         tag=fields["tag"],
         description=fields["description"],
         metadata=fields["metadata"],
@@ -219,7 +221,8 @@ def _submit_one(
     try:
         upload = _upload(request, collection, fields)
         if request.data.get("action") == "check":
-            return FileResult(name, checked=upload.check())
+            with upload.prepared() as ready:
+                return FileResult(name, checked=ready.check())
         run, new = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
     except ClientLeft:
         raise

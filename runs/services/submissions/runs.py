@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from runs import hooks
@@ -22,6 +23,7 @@ from runs.services.storage.reports import (
     warn_of_outside,
     warn_where_none_matches,
 )
+from runs.services.submissions.passages import best_passages
 from runs.services.submissions.submissions import Upload, namesake
 from runs.services.tracking.experiments import add_submitted
 from runs.services.tracking.labels import move_label
@@ -50,6 +52,9 @@ _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 class RunUpload(Upload[Run]):
     """A run, with what may come with it: costs, known documents, parents, links.
 
+    With a separator in `passages`, its documents are passages: each document is stored with the
+    score of its best one.
+
     It is put into the `experiment` of its team, and the `label` of the team is moved to it.
 
     With a `system` it becomes the next version of it, and without a tag it is named after that
@@ -58,6 +63,7 @@ class RunUpload(Upload[Run]):
     """
 
     known: Path | None = None
+    passages: str = ""
     system: str | None = None
     if_taken: str = FAIL
     parents: list[Parent] = field(default_factory=list)
@@ -69,6 +75,16 @@ class RunUpload(Upload[Run]):
     @property
     def paths(self) -> list[Path]:
         return [self.file, self.known] if self.known else [self.file]
+
+    @contextlib.contextmanager
+    def prepared(self) -> Iterator[Self]:
+        if not self.passages:
+            yield self
+            return
+
+        with best_passages(self.file, self.passages, self.tag or self._next_tag()) as best:
+            metadata = {**best.metadata, **self.metadata}
+            yield replace(self, file=best.path, metadata=metadata, passages="")
 
     def check(self) -> Run:
         source = FileSource(self.file, upload_limits())

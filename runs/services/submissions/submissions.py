@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -40,6 +41,14 @@ class Upload(Generic[SubmissionT]):
     def paths(self) -> list[Path]:
         """Return the files of the upload, in the order of the submission's `files`."""
         return [self.file]
+
+    @contextlib.contextmanager
+    def prepared(self) -> Iterator[Self]:
+        """Yield the upload to check and store, with its file as it will be stored.
+
+        Raise the errors of a file that cannot be prepared.
+        """
+        yield self
 
     def check(self) -> SubmissionT:
         """Read the files to their ends and return the unsaved submission, with every warning.
@@ -105,9 +114,18 @@ def submit(
     submission: its stored files are sound afterwards, and `again` is called with it. For a new one,
     `enqueue` is called in the storing transaction.
 
-    Raise the errors of `check`, FileTooLarge, Conflict (the tag names another submission) or
+    Raise the errors of `prepared` and `check`, FileTooLarge, Conflict (the tag names another submission) or
     LimitReached (the team's quota of the day is used up); then nothing is stored.
     """
+    with upload.prepared() as ready:
+        return _store(ready, enqueue, again)
+
+
+def _store(
+    upload: Upload[SubmissionT],
+    enqueue: Callable[[SubmissionT], object],
+    again: Callable[[SubmissionT], object] | None,
+) -> tuple[SubmissionT, bool]:
     submission = upload.check()
     existing = upload.find_existing(submission)
 
