@@ -454,7 +454,7 @@ def add_commands(add: Any, add_actions: Any) -> None:
     action.add_argument("collection", metavar="COLLECTION")
     action.add_argument("-m", "--measure", default="", help="default: the collection's first")
     action.add_argument(
-        "--by", default="", metavar="NAME", help="team (the default), run, or a parameter of runs"
+        "--by", default="", metavar="NAME", help="team, run, or a parameter of runs"
     )
     action.add_argument("--depth", type=int, metavar="K", help="ranks of pooled runs")
     action.add_argument(

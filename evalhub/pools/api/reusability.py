@@ -123,7 +123,7 @@ def _answer(collection: Collection, answer: Reusability) -> ReusabilityAnswer:
         collection=collection.slug,
         qrels=answer.qrels.version,
         scores=answer.scores,
-        by=answer.query.by,
+        by=answer.by,
         pooled_by=answer.pooled.source,
         pools=answer.pooled.pools,
         depth=answer.pooled.depth,

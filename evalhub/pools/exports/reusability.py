@@ -93,8 +93,8 @@ def _of_changes(answer: Reusability, reach: MeasureReach) -> list[str]:
     if math.isnan(reach.mean_change):
         return [f"No run has judgements of its own by which {measure} would change."]
 
-    own = {BY_TEAM: "their own team", BY_RUN: "they"}.get(
-        answer.query.by, f"runs with the same {answer.query.by}"
+    own = {BY_TEAM: "their own team", BY_RUN: "each"}.get(
+        answer.by, f"runs with the same {answer.by}"
     )
     text = (
         f"Without the judgements that {own} alone brought, the {measure} of runs changes by "
@@ -130,7 +130,7 @@ def _inputs(collection: Collection, answer: Reusability, reach: MeasureReach) ->
         "collection": collection.slug,
         "qrels": answer.qrels.version,
         "measure": reach.measure.name,
-        "by": answer.query.by,
+        "by": answer.by,
         "pooled_by": answer.pooled.source,
         "depth": answer.pooled.depth,
     }

@@ -74,8 +74,9 @@ class ReusabilityQuery(Question):
     by: str = parameter(
         Parameter(
             "leave out the judgements of one team, of one run, or of runs with the same value of "
-            "a parameter, which is named here",
-            default=BY_TEAM,
+            "a parameter, which is named here; default: team, or run where all runs are of one "
+            "team",
+            default="",
         )
     )
     pooled: list[str] = parameter(
@@ -181,7 +182,7 @@ class MeasureReach:
 class Reusability:
     """The runs of a collection with and without what their groups brought to the pool."""
 
-    query: ReusabilityQuery
+    by: str
     qrels: Qrels
     scores: str
     pooled: PooledRuns
@@ -224,7 +225,8 @@ def read_reusability(
     judged_runs = {pk: _judged_documents(view) for pk, _, view in views_of(ids)}
     documents = [judged_runs[pk] for pk in ids]
     pooled = _pooled_runs(collection, reader, query, judgements, runs, documents)
-    names = _group_names(runs, query.by)
+    by = query.by or _usual_groups(runs)
+    names = _group_names(runs, by)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     groups = np.array([numbers[name] for name in names], np.int64)
 
@@ -238,7 +240,7 @@ def read_reusability(
         pooled.added,
     )
     return Reusability(
-        query=query,
+        by=by,
         qrels=qrels,
         scores=scores,
         pooled=pooled,
@@ -359,6 +361,11 @@ def _added_documents(pools: Sequence[Pool], judgements: Judgements) -> Flags:
             )
             added[[row for row in rows if row is not None]] = True
     return added
+
+
+def _usual_groups(runs: Sequence[Run]) -> str:
+    """Return by what runs are left out: without a single team's runs, nothing would be judged."""
+    return BY_TEAM if len({run.team_id for run in runs}) > 1 else BY_RUN
 
 
 def _group_names(runs: Sequence[Run], by: str) -> list[str]:
