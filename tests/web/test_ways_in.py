@@ -126,9 +126,10 @@ def test_links_are_listed_revoked_and_only_for_administrators(admin: Client) -> 
 
 
 def test_a_command_makes_lists_and_revokes_links(admin: Client, settings: Any) -> None:
-    out = StringIO()
-    call_command("invite", "--people", "0", stdout=out)
+    out, hint = StringIO(), StringIO()
+    call_command("invite", "--people", "0", stdout=out, stderr=hint)
     assert out.getvalue().startswith("/join/?code=")
+    assert "Put the address of the server in front" in hint.getvalue()
     link = InvitationLink.objects.get()
     assert (link.max_uses, str(link.created_by)) == (None, "root")
     call_command("invite", "--list", stdout=out)

@@ -79,6 +79,11 @@ class Command(command.Command):
             max_uses=people or None,
         )
         self.stdout.write(f"{settings.EVALHUB_URL}/join/?code={code}")
+        if not settings.EVALHUB_URL:
+            self.stderr.write(
+                "Put the address of the server in front of it, such as http://127.0.0.1:8000, or "
+                "set EVALHUB_URL."
+            )
 
 
 def _administrator(name: str | None) -> User:
