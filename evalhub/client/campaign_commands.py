@@ -203,6 +203,14 @@ def withdraw(args: argparse.Namespace) -> int:
     return DONE
 
 
+def set_paper(args: argparse.Namespace) -> int:
+    """Link an entry to the paper about its run, and show the entry."""
+    with commands.hub_of(args) as hub:
+        phase = hub.campaign(args.campaign).phase(args.phase)
+        show(args, phase.set_paper(args.entry, args.paper).rows(), hub)
+    return DONE
+
+
 def publish_entry(args: argparse.Namespace) -> int:
     """Publish an entry of a phase of kind afterwards, and show it."""
     with commands.hub_of(args) as hub:
@@ -317,6 +325,7 @@ def _add_entries(add_action: Any) -> None:
             publish_entry,
             "show an entry of a phase of kind afterwards to others, permanently",
         ),
+        ("paper", set_paper, "link an entry to the paper about its run"),
         ("priorities", priorities, "order the entries of your team"),
     ):
         action = add_action(name, function, help_text)
@@ -329,6 +338,9 @@ def _add_entries(add_action: Any) -> None:
             action.add_argument("--reason", default="")
         elif name == "publish-entry":
             action.add_argument("entry", metavar="TAG", help="or its id")
+        elif name == "paper":
+            action.add_argument("entry", metavar="TAG", help="or its id")
+            action.add_argument("paper", help="its address or DOI; empty: none")
         elif name == "priorities":
             action.add_argument(
                 "tags", nargs="+", metavar="TAG", help="all tags, the most wanted first"

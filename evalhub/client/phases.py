@@ -312,6 +312,11 @@ class Phase:
         call = Call("PATCH", f"entries/{self._id(entry)}/", json={"published": True})
         return Entry(self._hub.send(call).json())
 
+    def set_paper(self, entry: str | Entry, paper: str) -> Entry:
+        """Link an entry to the paper about its run, by address or DOI; an empty text removes it."""
+        call = Call("PATCH", f"entries/{self._id(entry)}/", json={"paper": paper})
+        return Entry(self._hub.send(call).json())
+
     def leaderboard(self, *measures: Any, rows: int | None = None, **parameters: Any) -> PhaseBoard:
         """Return its leaderboard, all or the first `rows`.
 

@@ -34,6 +34,7 @@ AFTERWARDS = {
         "publish",
         "team",
         "publish-entry",
+        "paper",
         "notify",
         "notices",
         "outbox",
@@ -367,6 +368,8 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
         "later"
     ]
     assert ann.phase("more").entries().raw["results"][0]["published"]
+    evh("ann", "paper", "cup", "more", "later", "10.1145/3404835")
+    assert ann.phase("more").entries().raw["results"][0]["paper"] == "10.1145/3404835"
     (pulled,), _ = evh("ann", *pull)
     assert pulled["size"] == made["archive_bytes"] == (tmp_path / "cup.tar.zst").stat().st_size
     assert evh.checked == {*AFTERWARDS, "campaign config put"}

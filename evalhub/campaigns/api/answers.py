@@ -167,6 +167,7 @@ class Entry(TypedDict):
     priority: int | None
     chosen: Annotated[bool, "by its team, for the official leaderboard"]
     published: Annotated[bool, "by its team, where its phase is of kind afterwards"]
+    paper: Annotated[str, "address or DOI of the paper about the run"]
     pooled: Annotated[
         bool | None, "whether a pool has its documents; null where the caller sees no pool"
     ]
@@ -322,6 +323,7 @@ def entry_answer(
         priority=entry.priority,
         chosen=entry.chosen,
         published=entry.published,
+        paper=entry.paper,
         pooled=None if pooled is None else entry.run_id in pooled,
         answers=entry.answers,
         status=run_status(run_state),

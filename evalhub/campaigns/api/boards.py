@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from evalhub.campaigns.exports.phase_table import as_shown
 from evalhub.campaigns.questions.boards import (
     of_phase_board,
     phase_board_in,
@@ -56,6 +57,7 @@ class EntryOfRow(TypedDict):
         str, OneOf(Entry.State.choices), "disqualified: after the public release, without a rank"
     ]
     state_reason: Annotated[str, "why it was disqualified"]
+    paper: Annotated[str, "address of the paper about the run; empty while its team is hidden"]
 
 
 class PhaseRow(answers.Row):
@@ -152,7 +154,8 @@ class PhaseBoardExport(APIView):
                 question.phase.collection, phase_board.as_file(), phase_board.standings
             )
 
-            return FORMATS[kind].content(table)
+            shown = as_shown(table, question.phase, phase_board.board.measures)
+            return FORMATS[kind].content(shown)
 
         name = f"{campaign}-{phase}-leaderboard"
         return HttpResponse(read_in_snapshot(read), headers=FORMATS[kind].headers(name))
@@ -181,6 +184,7 @@ def _entry_columns(board: PhaseBoard, run: UUID) -> dict[str, object]:
         chosen=entry.chosen,
         state=entry.state,
         state_reason=entry.state_reason,
+        paper=board.paper_of(entry),
     )
 
     return {

@@ -44,6 +44,7 @@ from evalhub.campaigns.services.entries import (
     order_priorities,
     ordered,
     publish_entry,
+    set_paper,
     withdraw_entry,
 )
 from evalhub.campaigns.services.pooled import pooled_runs_seen
@@ -302,8 +303,8 @@ class EntryList(AnswerList[Entry]):
 
 
 class EntryDetail(APIView):
-    """One entry; PATCH changes its answers and run type while the phase is open, or publishes one of a phase
-    of kind afterwards."""
+    """One entry; PATCH changes its answers and run type while the phase is open, links it to a paper at any
+    time, or publishes one of a phase of kind afterwards."""
 
     scopes = {"PATCH": Scope.SUBMIT}
     problems_of_bodies = (422,)
@@ -315,12 +316,16 @@ class EntryDetail(APIView):
     @extend_schema(request=EntryChangeSerializer, responses=SHAPES["entry"])
     def patch(self, request: Request, entry: UUID) -> Response:
         visible = visible_entry(request, entry)
-        check_may_change(visible, request.user)
         serializer = EntryChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
         changes, origin = dict(serializer.validated_data), origin_of(request)
+        if set(changes) != {"paper"}:
+            check_may_change(visible, request.user)
 
         with transaction.atomic():
+            if "paper" in changes:
+                user, paper = cast(User, request.user), changes.pop("paper")
+                set_paper(entry=visible, user=user, paper=paper, origin=origin)
             if changes.pop("published", False):
                 publish_entry(entry=visible, user=cast(User, request.user), origin=origin)
             if changes or not serializer.validated_data:

@@ -18,12 +18,15 @@ from runs.web.fields import (
     ChoiceField,
     CostsField,
     JSONObjectField,
+    MeasureField,
     MeasureListField,
     MetadataField,
 )
 from runs.web.parameters import KnownFields
 
 _MAX_NUMBER = 1_000_000
+# Characters of the title of a measure, and decimals of a mean.
+MAX_TITLE, MAX_DECIMALS = 40, 6
 
 
 def _slug(**options: Any) -> serializers.RegexField:
@@ -83,6 +86,25 @@ def _doi(help_text: str) -> serializers.RegexField:
         error_messages={"invalid": DOI_SAID},
         help_text=help_text,
     )
+
+
+class MeasureTitlesField(JSONObjectField):
+    """Short titles by measure; an empty object is null."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        measure, title = MeasureField(), _line(MAX_TITLE)
+        titles = {}
+        for name, text in super().to_internal_value(data).items():
+            try:
+                titles[measure.run_validation(name)] = title.run_validation(text)
+            except serializers.ValidationError as error:
+                reasons = " ".join(map(str, error.detail))
+                raise serializers.ValidationError(f"{name[:100]}: {reasons}") from error
+
+        if len(set(titles.values())) < len(titles):
+            raise serializers.ValidationError("two measures have the same title")
+
+        return titles or None  # type: ignore[return-value]
 
 
 class CampaignChangeSerializer(TimesSerializer):
@@ -169,6 +191,18 @@ class PhaseChangeSerializer(TimesSerializer):
         max_length=64, required=False, help_text="AoE, UTC or a name as Europe/Lisbon"
     )
     measures = MeasureListField(required=False)
+    measure_titles = MeasureTitlesField(
+        required=False,
+        allow_null=True,
+        help_text='heads of columns: {"nDCG(gains=\'exp\')@10": "nDCG@10"}',
+    )
+    decimals = serializers.IntegerField(
+        min_value=1,
+        max_value=MAX_DECIMALS,
+        required=False,
+        allow_null=True,
+        help_text="of means on leaderboards and in tables for papers; null: 4",
+    )
     slots = serializers.IntegerField(
         min_value=1, max_value=_MAX_NUMBER, required=False, allow_null=True
     )
@@ -390,6 +424,12 @@ class EntryChangeSerializer(KnownFields, serializers.Serializer[Any]):
     published = serializers.BooleanField(
         required=False,
         help_text="true shows an entry of a phase of kind afterwards to others; it stays so",
+    )
+    paper = _line(
+        500,
+        required=False,
+        allow_blank=True,
+        help_text="address or DOI of the paper about the run; its team or the organisers, any time",
     )
 
     def validate_published(self, published: bool) -> bool:

@@ -89,6 +89,8 @@ class Phase(TypedDict):
     paused_reason: str
     yours: Yours | None
     measures: Annotated[list[str], "the first one is the primary one"]
+    measure_titles: Annotated[dict[str, str], "heads of columns by measure"]
+    decimals: Annotated[int | None, "of means on leaderboards and in tables for papers; null: 4"]
     feedback: Annotated[str, OneOf(models.Phase.Feedback.choices), "what teams see at once"]
     freeze_board_at: Annotated[
         datetime | None,
@@ -172,6 +174,8 @@ def phase_answer(
         paused_reason=phase.paused_reason,
         yours=own_times,
         measures=phase.measures,
+        measure_titles=phase.measure_titles or {},
+        decimals=phase.decimals,
         feedback=phase.feedback,
         freeze_board_at=phase.freeze_board_at,
         selection=phase.selection,

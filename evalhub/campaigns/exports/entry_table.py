@@ -11,7 +11,7 @@ from runs.models import Entry
 _COLUMNS = (
     "number", "id", "team", "team_name", "affiliation", "tag", "run", "run_sha256", "role", "label",
     "run_type", "priority", "chosen", "published", "late", "state", "state_reason",
-    "state_changed_at", "arrived_at", "evaluation", "topics", "documents", "description",
+    "state_changed_at", "arrived_at", "paper", "evaluation", "topics", "documents", "description",
 )  # fmt: skip
 _OF_A_READ = 200
 EvaluationStates = Callable[[Sequence[Entry]], Mapping[str, str]]
@@ -89,6 +89,7 @@ def _cells(entry: Entry, evaluation: str) -> list[Any]:
         entry.state_reason,
         entry.state_changed_at,
         entry.arrived_at,
+        entry.paper_address,
         evaluation,
         run.topics,
         run.documents,

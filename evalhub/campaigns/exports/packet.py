@@ -19,6 +19,7 @@ import numpy as np
 from evalhub.campaigns.charts.difference import median_difference_figure
 from evalhub.campaigns.exports.overview import overview_table
 from evalhub.campaigns.exports.packet_readme import readme
+from evalhub.campaigns.exports.phase_table import as_shown
 from evalhub.campaigns.services.pooled import pooled_runs
 from evalhub.campaigns.services.reference_runs import TopicComparison
 from evalhub.campaigns.services.reference_sets import ReferenceSet
@@ -109,6 +110,7 @@ def _packet_files(edition: Edition, results: OwnResults) -> dict[str, bytes]:
 
     if edition.whole:
         table = overview_table(edition, results.read, results.participation)
+        table = as_shown(table, edition.phase, results.read.measures)
         for kind in ("tex", "md"):
             files[f"overview.{kind}"] = FORMATS[kind].content(table)
 

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from evalhub.campaigns.exports.phase_table import as_shown
 from evalhub.campaigns.pages.tabs import campaign_tabs
 from evalhub.campaigns.questions.boards import (
     PhaseRequest,
@@ -70,6 +71,7 @@ class ShownEntry:
     kind: str
     entry_page: str
     run_page: str
+    paper: str
     pooled: bool | None
 
     @property
@@ -136,6 +138,7 @@ def read_table(
     board, standings = phase_board.board, phase_board.standings
     page_statistics = BoardStatistics(standings) if standings else None
     table = board_table(board, page_statistics, own_teams=set(), query=query, shorts={})
+    table = as_shown(table, phase, board.measures)
     kinds = {run_type["key"]: run_type["label"] for run_type in phase.run_types}
     scored = can_see_scores(request.user, phase.collection)
     pooled = pooled_runs_seen(phase, request.user)
@@ -202,5 +205,6 @@ def _row(
         if own or reader.organiser
         else "",
         run_page=reverse("run-page", args=[run.pk]) if scored and not hidden else "",
+        paper=phase_board.paper_of(entry),
         pooled=None if pooled is None else run.pk in pooled,
     )

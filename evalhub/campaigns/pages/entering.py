@@ -42,6 +42,7 @@ from evalhub.campaigns.services.entries import (
     change_entry,
     check_may_change,
     results_stay,
+    set_paper,
 )
 from evalhub.campaigns.services.phase_times import PhaseState
 from metrics.engine.errors import EvalHubError
@@ -390,6 +391,9 @@ class EntryPage(FormPage):
         stored_entry = _entry(request, campaign, entry)
         form = stored_entry.phase.form
         try:
+            if request.data.get("action") == "paper":
+                return self._set_paper(request, stored_entry)
+
             names = (
                 "csrfmiddlewaretoken",
                 "action",
@@ -419,6 +423,22 @@ class EntryPage(FormPage):
             request, reverse("campaign-entry-page", args=[campaign, stored_entry.pk])
         )
 
+    def _set_paper(self, request: Request, entry: Entry) -> HttpResponse:
+        check_fields(request.data, ("csrfmiddlewaretoken", "action", "paper"))
+        user, paper = cast(User, request.user), str(request.data.get("paper", ""))
+        serializer = EntryChangeSerializer(data={"paper": paper}, partial=True)
+        serializer.is_valid(raise_exception=True)
+        set_paper(
+            entry=entry,
+            user=user,
+            paper=serializer.validated_data["paper"],
+            origin=origin_of(request),
+        )
+        messages.success(request, "Link to the paper saved.")
+        address = reverse("campaign-entry-page", args=[entry.phase.campaign.slug, entry.pk])
+
+        return redirect_to(request, address)
+
     def _page(self, request: Request, entry: Entry, refused: Refusal | None = None) -> HttpResponse:
         phase, own, now = entry.phase, entry.participation, clock.database_now()
         summary = summarise_phase(phase, own, now)
@@ -441,7 +461,8 @@ class EntryPage(FormPage):
             "answers": answer_rows(phase.form, answers),
             "form_values": request.data
             if refused
-            else {"run_type": entry.run_type, "chosen": entry.chosen},
+            else {"run_type": entry.run_type, "chosen": entry.chosen, "paper": entry.paper},
+            "linking": organiser or mine,
             "choosing": choosing,
             "phase": phase,
             "organiser": organiser,

@@ -95,6 +95,28 @@ def types_as_lines(types: Iterable[Mapping[str, str]]) -> str:
     return "\n".join(f"{run_type['key']} = {run_type['label']}" for run_type in types)
 
 
+def titles_in(text: str) -> dict[str, str]:
+    """Return the titles of measures in lines such as `nDCG@10 = nDCG`.
+
+    Raise InvalidInput with the number of the line.
+    """
+    titles = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        # A measure may have a sign of equality, without spaces.
+        measure, sign, title = line.rpartition(" = ")
+        if sign:
+            titles[measure.strip()] = title.strip()
+        elif line.strip():
+            message = f"line {number}: write a measure and its title, as in: nDCG@10 = nDCG"
+            raise InvalidInput(message, pointer="/measure_titles")
+
+    return titles
+
+
+def titles_as_lines(titles: Mapping[str, str]) -> str:
+    return "\n".join(f"{measure} = {title}" for measure, title in titles.items())
+
+
 def form_names() -> list[str]:
     """Return the names of all fields that the editor of a form may send."""
     return [f"field-{number}-{part}" for number in range(MAX_FIELDS) for part in _PARTS]

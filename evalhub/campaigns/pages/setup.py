@@ -30,6 +30,8 @@ from evalhub.campaigns.pages.inputs import (
     rows_of,
     time_fields,
     time_in,
+    titles_as_lines,
+    titles_in,
     types_as_lines,
     types_in,
     with_spare,
@@ -262,10 +264,10 @@ class AgreementsPage(ChangingDeskPage):
 
 _PHASE_TEXTS = ("name", "description", "collection", "kind", "feedback", "selection")
 _KEPT = ("feedback", "selection", "chosen_max")
-_LIMITS = ("slots", "attempts_daily", "attempts_total", "max_documents")
+_LIMITS = ("slots", "attempts_daily", "attempts_total", "max_documents", "decimals")
 _TIMES = {"opens_at": False, "closes_at": True, "late_closes_at": True, "freeze_board_at": False}
 _PHASE_FORM = (
-    "action", "slug", "place", "zone", "measures", "run_types", "must_answer_all", "chosen_max", "naming",
+    "action", "slug", "place", "zone", "measures", "measure_titles", "run_types", "must_answer_all", "chosen_max", "naming",
     "confirm",
     *_PHASE_TEXTS, *_LIMITS,
     *(f"{name}_{part}" for name in _TIMES for part in ("day", "time")),
@@ -446,6 +448,7 @@ def _stored(phase: Phase) -> dict[str, Any]:
         "collection": phase.collection.slug,
         "zone": zone_shown(phase.zone),
         "measures": ", ".join(phase.measures),
+        "measure_titles": titles_as_lines(phase.measure_titles or {}),
         "run_types": types_as_lines(phase.run_types),
         "must_answer_all": phase.must_answer_all,
         "naming": phase.naming,
@@ -483,6 +486,7 @@ def _phase_fields(request: Request) -> dict[str, Any]:
     if measures := split_names(str(form.get("measures", ""))):
         fields["measures"] = measures
 
+    fields["measure_titles"] = titles_in(str(form.get("measure_titles", "")))
     fields["run_types"] = types_in(str(form.get("run_types", "")))
     fields["form"] = form_in(rows_in(form))
     fields["must_answer_all"] = "must_answer_all" in form

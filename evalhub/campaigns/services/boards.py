@@ -37,7 +37,7 @@ VIEWS = (OFFICIAL, ALL, LATE, AFTERWARDS)
 # The fields of an entry, its phase and its team that a row shows.
 _ROW_FIELDS = (
     "phase__slug", "run_id", "number", "role", "label", "run_type", "priority", "late", "chosen",
-    "state", "state_reason", "participation__campaign_id", "participation__name",
+    "paper", "state", "state_reason", "participation__campaign_id", "participation__name",
     "participation__former_name", "participation__pseudonym", "participation__anonymous_until",
     "participation__team__slug", "participation__team__name",
 )  # fmt: skip
@@ -109,6 +109,11 @@ class PhaseBoard:
         """Return the name of an entry's team; None for an entry of the organisers."""
         return self.names[entry.participation_id] if entry.participation_id else None
 
+    def paper_of(self, entry: Entry) -> str:
+        """Return where the paper about an entry is; it would name a hidden team."""
+        name = self.name_of(entry)
+        return "" if name and name.hidden else entry.paper_address
+
     def as_file(self) -> Leaderboard:
         """Return the leaderboard with what files say of the entry of each row."""
         return replace(
@@ -128,6 +133,7 @@ class PhaseBoard:
             "run_type": entry.run_type,
             "late": str(entry.late).lower(),
             "priority": entry.priority,
+            "paper": self.paper_of(entry),
             **({} if self.attempts is None else {"attempts": self.attempts_of(entry)}),
             "entry_state": entry.state,
             "entry_reason": entry.state_reason,

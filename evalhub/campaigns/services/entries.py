@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -11,7 +12,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from evalhub.campaigns.services.campaigns import check_organiser, is_organiser
-from evalhub.campaigns.services.forms import read_answers, read_run_type
+from evalhub.campaigns.services.forms import is_web_address, read_answers, read_run_type
 from evalhub.campaigns.services.notifications import notify_ended
 from evalhub.campaigns.services.phase_times import PhaseState, phase_state
 from evalhub.campaigns.services.phases import locked_phase
@@ -28,6 +29,7 @@ from runs.models import (
     Run,
     User,
 )
+from runs.models.text import DOI_RULE
 from runs.services import clock
 from runs.services.audit.trail import SYSTEM, Origin, changed, record
 
@@ -231,6 +233,30 @@ def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
                 before={"published": False},
                 after={"published": True},
             )
+
+
+def set_paper(*, entry: Entry, user: User, paper: str, origin: Origin = SYSTEM) -> None:
+    """Link an entry to the paper about its run, at any time; an empty text removes the link.
+
+    Raise NotAllowed unless the user is a member of its team or an organiser, InvalidInput for a
+    text that is neither a DOI nor an http or https address, Conflict unless it is entered.
+    """
+    paper = paper.strip()
+    if paper and not (re.fullmatch(DOI_RULE, paper) or is_web_address(paper)):
+        message = "write an address that begins with https:// or a DOI such as 10.1145/3404835"
+        raise InvalidInput(message, pointer="/paper")
+
+    with transaction.atomic():
+        entry = locked_entry(entry)
+        if not is_organiser(entry.phase.campaign, user):
+            check_may_change(entry, user)
+        if entry.state != _State.ENTERED:
+            raise Conflict(f"entry {entry.number} is {entry.state}", code="conflict")
+
+        before, after = changed(entry, {"paper": paper})
+        if after:
+            Entry.objects.filter(pk=entry.pk).update(**after)
+            record(origin, _Action.ENTRY_CHANGED, entry, before=before, after=after)
 
 
 def _check_choice(entry: Entry) -> None:

@@ -159,7 +159,7 @@ def _answer(field: Mapping[str, Any], value: Any) -> Any:
                 field["key"], f"{say}at most {field['max_length']} characters, not {len(value):,}"
             )
 
-        if kind == "text" or _is_address(value):
+        if kind == "text" or is_web_address(value):
             return value
 
     meant = {
@@ -169,7 +169,8 @@ def _answer(field: Mapping[str, Any], value: Any) -> Any:
     raise _bad(field["key"], f"{say}the answer is {meant[kind]}")
 
 
-def _is_address(text: str) -> bool:
+def is_web_address(text: str) -> bool:
+    """Return whether a text is an http or https address."""
     try:
         parts = urlsplit(text)
     except ValueError:

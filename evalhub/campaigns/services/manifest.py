@@ -159,7 +159,9 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
             "chosen_max", "run_types", "must_answer_all")  # fmt: skip
     # Left out where there are none, so that snapshots without them keep their hash.
     rules: dict[str, Any] = {
-        name: getattr(phase, name) for name in ("max_documents", "naming") if getattr(phase, name)
+        name: getattr(phase, name)
+        for name in ("max_documents", "naming", "measure_titles", "decimals")
+        if getattr(phase, name)
     }
     if phase.feedback != Phase.Feedback.NONE:
         rules["feedback"] = phase.feedback
@@ -302,6 +304,9 @@ def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
             },
             "description": "" if hidden else run.description,
         }
+        # Left out where there is none, so that snapshots without papers keep their hash.
+        if entry.paper and not hidden:
+            fields["paper"] = entry.paper_address
         if own := described.get(entry.pk):
             fields |= _values(own, ranks.get(own.row), frozen.tiers.get(own.row))
 

@@ -401,6 +401,7 @@ def _means(
                 best=cell.best,
                 note=cell.note,
                 aside="*" if cell.note else "",
+                value=cell.value,
                 kind=kind,
                 warning=unjudged_note(row.judged) if measure == JUDGED else "",
                 bar=bar,

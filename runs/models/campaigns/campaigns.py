@@ -211,6 +211,12 @@ class Phase(models.Model):
     paused_at = models.DateTimeField(null=True, blank=True, editable=False)
     paused_reason = models.CharField(max_length=500, blank=True, validators=[check_line])
     measures = StoredJSON(default=list, blank=True, help_text="the first one is the primary one")
+    measure_titles = StoredJSON(
+        null=True, blank=True, help_text="short titles by measure, as heads of columns"
+    )
+    decimals = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="of means on leaderboards and in tables for papers"
+    )
     slots = models.PositiveIntegerField(
         null=True, blank=True, help_text="entries of a team at a time"
     )
@@ -283,6 +289,7 @@ class Phase(models.Model):
                     "attempts_total",
                     "chosen_max",
                     "max_documents",
+                    "decimals",
                 )
             ),
             models.CheckConstraint(

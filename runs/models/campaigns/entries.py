@@ -60,6 +60,14 @@ class Entry(models.Model):
         db_default=False,
         help_text="of a phase afterwards: by its team, for all who see the leaderboard",
     )
+    paper = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[check_line],
+        help_text="address or DOI of the paper about the run",
+    )
     state = models.CharField(max_length=12, choices=State.choices, default=State.ENTERED)
     state_reason = models.CharField(max_length=500, blank=True, validators=[check_line])
     state_changed_at = models.DateTimeField(null=True)
@@ -87,3 +95,8 @@ class Entry(models.Model):
 
     def __str__(self) -> str:
         return f"entry {self.number} of {self.phase}"
+
+    @property
+    def paper_address(self) -> str:
+        """Return where the paper is, through the resolver of DOIs if that is what is stored."""
+        return f"https://doi.org/{self.paper}" if self.paper.startswith("10.") else self.paper
