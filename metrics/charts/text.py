@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
+from types import MappingProxyType
 
 # Widths in ems of the widest font of the pages' stack, so that no reader's font needs more.
 _CLASSES = ((0.4, " .,:;'`|!ijlI"), (0.5, '"()[]{}/\\-_fJrst*'), (1.0, "mMwW%@"))
@@ -18,6 +20,17 @@ _WIDTHS = {
 # another one may not.
 _SHARES = (0.6, 0.8, 0.45, 1.0, 0.3)
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+# The letters of a title in a tooltip, at most.
+_TITLE = 120
+NO_TITLES: Mapping[str, str] = MappingProxyType({})
+
+
+def with_title(name: str, titles: Mapping[str, str]) -> str:
+    """Return the id of a topic or a document with its title, if it has one."""
+    title = titles.get(name, "")
+    if not title:
+        return name
+    return f"{name}: {title if len(title) <= _TITLE else title[:_TITLE] + _ELLIPSIS}"
 
 
 def width_of(text: str, size: float, *, bold: bool = False) -> float:

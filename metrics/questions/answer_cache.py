@@ -390,15 +390,10 @@ def meaning_of(
     return tuple(sorted(by_id.items())), own
 
 
-def all_once_public(request: AnyRequest, collection: Collection) -> Hashable:
-    """Share a page about all runs of a collection once its judgements are public. Before, the
-    reader decides which runs there are."""
-    return None if collection.blind else everybody(request, collection)
-
-
 def all_who_signed_in(request: AnyRequest, collection: Collection) -> Hashable:
-    """Share a page that offers more to those who are signed in."""
-    shares = all_once_public(request, collection)
+    """Share a page about all runs of a collection, which offers more to those who are signed in,
+    once its judgements are public. Before, the reader decides which runs there are."""
+    shares = None if collection.blind else everybody(request, collection)
     return shares and (shares, request.user.is_authenticated)
 
 
@@ -414,7 +409,7 @@ def all_without_runs(request: AnyRequest, collection: Collection) -> Hashable:
 
 def all_organisers(request: AnyRequest, collection: Collection) -> Hashable:
     """Share a page with forms for organisers among these, and among all others."""
-    shares = all_once_public(request, collection)
+    shares = all_who_signed_in(request, collection)
     managed = Collection.objects.managed_by(request.user).filter(pk=collection.pk)
     return shares and (shares, managed.exists())
 

@@ -219,6 +219,38 @@ def test_the_paired_chart_is_the_difference_of_the_api(
     assert bars == {topic["topic_id"]: topic["difference"] for topic in topics}
 
 
+def test_tooltips_have_the_titles_of_topics_and_documents(
+    anonymous: APIClient, pair: tuple[Run, Run]
+) -> None:
+    a, b = pair
+    a.collection.topics.create(topic_id="1", position=0, title="Why is the sea salty?")
+    a.collection.document_titles.create(doc_id="a", title="Salt of the rivers", snippet="")
+    two = {"runs": f"{a.pk},{b.pk}"}
+
+    def titles(path: str, **query: str) -> list[str]:
+        answer = anonymous.get(f"/api/v1/{path}", query)
+        assert answer.status_code == 200
+        return [title.text or "" for title in ET.fromstring(answer.content).iter(f"{SVG}title")]
+
+    charts = f"collections/{a.collection.slug}/charts"
+    for path, query in (
+        (f"runs/{a.pk}/charts/topics.svg", {"measure": "AP"}),
+        (f"runs/{a.pk}/charts/topics.svg", {"measure": "AP", "other": str(b.pk)}),
+        (f"{charts}/topic-scatter.svg", two),
+        (f"{charts}/heat-map.svg", {}),
+    ):
+        named = [title for title in titles(path, **query) if "topic 1" in title]
+        assert named
+        assert all("topic 1: Why is the sea salty? · " in title for title in named)
+
+    for path, query in (
+        (f"runs/{a.pk}/charts/ranking.svg", {"topic": "1"}),
+        (f"{charts}/rankings.svg", {**two, "topic": "1"}),
+    ):
+        named = titles(path, **query)
+        assert any(title.startswith("document a: Salt of the rivers · rank") for title in named)
+
+
 def test_a_bar_of_a_page_has_a_title_and_leads_to_its_ranking() -> None:
     """The file has the same titles, and no link that only works in a page."""
     figure = topics_figure(

@@ -140,9 +140,16 @@ def test_a_pair_without_a_family_says_that_it_was_one_of_many(
 ) -> None:
     html = page(browser, PATH, runs=",".join(alike[:2]))
     assert "One of 66 pairs of 12 runs that could have been chosen" in text_of(html)
-    link = re.search(r'<a href="([^"]+)">This pair among all runs</a>', html)
-    assert link
-    assert "for the 66 pairs of 12 runs" in text_of(page(browser, PATH + markup.unescape(link[1])))
+    assert "paired t test, tested alone, 0.05" in text_of(html)
+    form = html[html.index('<select id="family"') :]
+    choices = re.findall(r'<option value="(\w*)"( selected)?>(.*?)</option>', form)[:2]
+    assert choices == [
+        ("", " selected", "tested alone"),
+        ("all", "", "tested among all runs"),
+    ]
+    among_all = text_of(page(browser, PATH, runs=",".join(alike[:2]), family="all"))
+    assert "for the 66 pairs of 12 runs" in among_all
+    assert "tested among all runs, 0.05" in among_all
 
 
 def test_a_pair_of_a_stored_comparison_stays_in_it(

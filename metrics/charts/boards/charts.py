@@ -65,6 +65,7 @@ from metrics.services.values.two_rankings import TwoRankingsQuery
 from runs.errors import InvalidInput
 from runs.models import Collection
 from runs.parameters import integer_in
+from runs.services.collections.collections import read_topic_titles
 
 # The parameters of charts of parameters, in addition to the axes.
 _OF_RUNS = (parameter("measure", "default: the collection's first"), FILTER, SCORES)
@@ -77,9 +78,8 @@ def _what_if(collection: Collection, query: Mapping[str, str]) -> Figure:
 
 
 def _heat_map(collection: Collection, query: Mapping[str, str]) -> Figure:
-    return heat_map_figure(
-        read_heat_map(collection=collection, query=HeatQuery.read(query, collection))
-    )
+    heat_map = read_heat_map(collection=collection, query=HeatQuery.read(query, collection))
+    return heat_map_figure(heat_map, read_topic_titles(collection, heat_map.topic_ids))
 
 
 def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:

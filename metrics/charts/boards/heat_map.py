@@ -7,7 +7,7 @@ import json
 import math
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import PAGE, PALETTES, Look, data, layered_chart, marks, row_axis
-from metrics.charts.text import shortened_names, width_of
+from metrics.charts.text import NO_TITLES, shortened_names, width_of, with_title
 from metrics.engine.judgement.steps import Matrix
 from metrics.services.boards.heat_map import HeatMap
 from metrics.tables import with_minus
@@ -79,7 +79,7 @@ class Shading:
         return bytes(3) + np.round(mixed).astype(np.uint8).tobytes()
 
 
-def heat_map_figure(heat_map: HeatMap) -> Figure:
+def heat_map_figure(heat_map: HeatMap, titles: Mapping[str, str] = NO_TITLES) -> Figure:
     """Draw a cell for each run and topic: values, or differences from the baseline."""
     values, measure = heat_map.values, heat_map.values.measure.name
     names, topics = _names(heat_map), heat_map.topic_ids
@@ -105,7 +105,7 @@ def heat_map_figure(heat_map: HeatMap) -> Figure:
         caption=caption,
         columns=["Run", *topics],
         rows=rows,
-        drawing=lambda look: _draw(heat_map, names, title, subtitle, look),
+        drawing=lambda look: _draw(heat_map, titles, names, title, subtitle, look),
         height=lambda look: max(
             look.height // 2,
             int(_AROUND + _topic_room(topics) + _row_height(len(names)) * len(names)),
@@ -151,7 +151,14 @@ def _shading(heat_map: HeatMap, look: Look) -> Shading:
     return Shading(low, 1.0 if low >= 0 and high <= 1 else max(high, low + 1e-9), _VIRIDIS)
 
 
-def _draw(heat_map: HeatMap, names: list[str], title: str, subtitle: str, look: Look) -> Any:
+def _draw(
+    heat_map: HeatMap,
+    titles: Mapping[str, str],
+    names: list[str],
+    title: str,
+    subtitle: str,
+    look: Look,
+) -> Any:
     topics, shading = heat_map.topic_ids, _shading(heat_map, look)
     size = _LETTERS if _row_height(len(names)) > _LETTERS + 2 else _LETTERS_MANY
     room = min(
@@ -193,7 +200,7 @@ def _draw(heat_map: HeatMap, names: list[str], title: str, subtitle: str, look: 
     frame = marks(points).mark_square(size=0, opacity=1).encode(x=x, y=y, color=colour)
 
     if heat_map.cells.size <= (_MOST_CELLS_NARROW if look.narrow else _MOST_CELLS):
-        layers = [frame, _cells(heat_map, names, look).encode(x=x, y=y, color=colour)]
+        layers = [frame, _cells(heat_map, titles, names, look).encode(x=x, y=y, color=colour)]
     else:
         png = base64.b64encode(raster(heat_map.cells, shading)).decode()
         image = {"png": f"data:image/png;base64,{png}"}
@@ -210,11 +217,12 @@ def _draw(heat_map: HeatMap, names: list[str], title: str, subtitle: str, look: 
     return layered_chart(layers, look, title, f"{subtitle}{better}")
 
 
-def _cells(heat_map: HeatMap, names: list[str], look: Look) -> Any:
+def _cells(heat_map: HeatMap, titles: Mapping[str, str], names: list[str], look: Look) -> Any:
     """Return cells that answer the pointer; each name is there once, not in every cell."""
     runs = data({"row": row, "run": name} for row, name in enumerate(names))
     topics = data(
-        {"column": column, "topic": name} for column, name in enumerate(heat_map.topic_ids)
+        {"column": column, "topic": with_title(name, titles)}
+        for column, name in enumerate(heat_map.topic_ids)
     )
     tooltip = [
         "run:N",

@@ -31,9 +31,14 @@ from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.comparisons.stored import Answer, look_up_comparison
 from metrics.services.question import measure_in
 from metrics.services.values.curves import CurveQuery, RecallQuery
-from metrics.services.values.two_rankings import TwoRankingsQuery, read_two_rankings
+from metrics.services.values.two_rankings import (
+    TwoRankingsQuery,
+    read_two_rankings,
+    titles_of_both,
+)
 from runs.errors import InvalidInput
 from runs.models import Collection
+from runs.services.collections.collections import read_topic_titles
 
 Query = Mapping[str, str]
 
@@ -132,7 +137,8 @@ def _rankings(collection: Collection, query: Query) -> Figure:
         )
 
     rankings = read_two_rankings(a=evaluations[0], b=evaluations[1], topic_id=question.topic)
-    return two_rankings_figure(rankings).drawn_from(collection, evaluations[0].qrels)
+    titles = titles_of_both(collection, rankings)
+    return two_rankings_figure(rankings, titles).drawn_from(collection, evaluations[0].qrels)
 
 
 def _topic_scatter(collection: Collection, query: Query) -> Figure:
@@ -155,6 +161,7 @@ def _topic_scatter(collection: Collection, query: Query) -> Figure:
         measure=measure,
         names=(names[difference.a.run], names[difference.b.run]),
         address=topic_of_pair_address(collection.slug, question, query),
+        titles=read_topic_titles(collection, difference.qrels.topic_ids),
     )
 
     return figure.drawn_from(collection, difference.qrels, measure=measure.name)

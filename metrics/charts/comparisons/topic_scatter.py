@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +13,7 @@ import altair as alt
 from metrics.charts.figure import Figure
 from metrics.charts.labels import name_layers
 from metrics.charts.look import Look, axis_title, layered_chart, marks
+from metrics.charts.text import NO_TITLES, with_title
 from metrics.engine.measures.grammar import Measure
 from metrics.tables import figure, signed
 
@@ -38,7 +40,12 @@ class TopicPair:
 
 
 def topic_scatter_figure(
-    topics: list[TopicPair], *, measure: Measure, names: tuple[str, str], address: str
+    topics: list[TopicPair],
+    *,
+    measure: Measure,
+    names: tuple[str, str],
+    address: str,
+    titles: Mapping[str, str] = NO_TITLES,
 ) -> Figure:
     """Draw the first run across and the second upwards, with the diagonal of equal values.
 
@@ -71,17 +78,28 @@ def topic_scatter_figure(
             ]
             for pair in drawn
         ],
-        drawing=lambda look: _draw(drawn, measure, names, address, look),
+        drawing=lambda look: _draw(drawn, titles, measure, names, address, look),
     )
 
 
 def _draw(
-    topics: list[TopicPair], measure: Measure, names: tuple[str, str], address: str, look: Look
+    topics: list[TopicPair],
+    titles: Mapping[str, str],
+    measure: Measure,
+    names: tuple[str, str],
+    address: str,
+    look: Look,
 ) -> Any:
     palette, (width, height) = look.palette, look.plot
     step = -(-len(topics) // _MOST_POINTS) or 1
     points: list[dict[str, Any]] = [
-        {"topic": pair.topic, "x": pair.a, "y": pair.b, "difference": pair.difference}
+        {
+            "topic": pair.topic,
+            "titled": with_title(pair.topic, titles),
+            "x": pair.a,
+            "y": pair.b,
+            "difference": pair.difference,
+        }
         for pair in topics[::step]
     ]
     low, high = _ends(points)
@@ -92,7 +110,7 @@ def _draw(
 
     encodings: dict[str, Any] = {
         "tooltip": [
-            "topic:N",
+            alt.Tooltip("titled:N", title="topic"),
             alt.Tooltip("x:Q", format=".4f", title=names[0]),
             alt.Tooltip("y:Q", format=".4f", title=names[1]),
             alt.Tooltip("difference:Q", format="+.4f"),

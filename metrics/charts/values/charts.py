@@ -33,10 +33,11 @@ from metrics.services.values.curves import (
     read_curves,
     read_precision_recall,
 )
-from metrics.services.values.rankings import RankingQuery, read_ranking
+from metrics.services.values.rankings import RankingQuery, read_ranking, titles_of_relevant
 from metrics.services.values.values import read_values
 from runs.errors import InvalidInput
 from runs.models import Run
+from runs.services.collections.collections import read_topic_titles
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,13 @@ def _topics(request: RunChartRequest) -> Figure:
         )
         values = read_values(evaluation=evaluation, measures=[measure])
         topics = list(zip(values.topic_ids, values.vectors[measure.name].tolist(), strict=True))
-        figure = topics_figure(topics, measure=measure.name, run=run.tag, ranking=ranking)
+        figure = topics_figure(
+            topics,
+            measure=measure.name,
+            run=run.tag,
+            ranking=ranking,
+            titles=read_topic_titles(collection, values.topic_ids),
+        )
         return request.source_of(figure, measure.name)
 
     query = DifferenceQuery(measure, [str(run.pk), other], scores=evaluation.scores)
@@ -115,6 +122,7 @@ def _topics(request: RunChartRequest) -> Figure:
         run=difference.a.run.tag,
         other=difference.b.run.tag,
         ranking=topic_of_pair_address(collection.slug, question, request.query),
+        titles=read_topic_titles(collection, difference.qrels.topic_ids),
     )
 
     return request.source_of(figure, measure.name)
@@ -123,7 +131,8 @@ def _topics(request: RunChartRequest) -> Figure:
 def _ranking(request: RunChartRequest) -> Figure:
     query = RankingQuery.read(request.query)
     ranking = read_ranking(evaluation=request.evaluation, topic_id=query.topic)
-    return request.source_of(ranking_figure(ranking, run=request.run.tag))
+    titles = titles_of_relevant(request.run.collection, ranking)
+    return request.source_of(ranking_figure(ranking, run=request.run.tag, titles=titles))
 
 
 RUN_CHARTS: dict[str, Callable[[RunChartRequest], Figure]] = {

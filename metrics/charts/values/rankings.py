@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, layered_chart, marks, named_colours, named_dashes, with_legend
+from metrics.charts.text import NO_TITLES, with_title
 from metrics.charts.values.curves import rank_axis
 from metrics.services.values.rankings import RankedDocument, Ranking
 
 
-def ranking_figure(ranking: Ranking, *, run: str) -> Figure:
+def ranking_figure(ranking: Ranking, *, run: str, titles: Mapping[str, str] = NO_TITLES) -> Figure:
     """Draw the cumulated gain of a topic's ranking with its relevant documents, and the ideal's.
 
     The sums of a long ranking end before its documents do: those below are not drawn.
@@ -40,12 +42,18 @@ def ranking_figure(ranking: Ranking, *, run: str) -> Figure:
         caption=caption,
         columns=["Rank", "Document", "Level", "Gain", "Sum"],
         rows=rows,
-        drawing=lambda look: _draw(ranking, relevant, run, look),
+        drawing=lambda look: _draw(ranking, relevant, titles, run, look),
         height=with_legend([run, "ideal"]),
     )
 
 
-def _draw(ranking: Ranking, relevant: list[RankedDocument], run: str, look: Look) -> Any:
+def _draw(
+    ranking: Ranking,
+    relevant: list[RankedDocument],
+    titles: Mapping[str, str],
+    run: str,
+    look: Look,
+) -> Any:
     lines = [
         {"line": name, "rank": rank, "sum": total}
         for name, sums in ((run, ranking.cumulated), ("ideal", ranking.ideal))
@@ -56,7 +64,7 @@ def _draw(ranking: Ranking, relevant: list[RankedDocument], run: str, look: Look
             "rank": document.rank,
             "sum": ranking.cumulated[document.rank - 1],
             "level": document.level,
-            "document": document.doc_id,
+            "document": with_title(document.doc_id, titles),
         }
         for document in relevant
     ]

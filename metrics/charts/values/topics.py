@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
@@ -12,7 +13,7 @@ import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, axis_title, layered_chart, marks
-from metrics.charts.text import shortened_names
+from metrics.charts.text import NO_TITLES, shortened_names, with_title
 
 # More bars than this are drawn as one outline: a page has no room for each.
 _MOST_BARS = 400
@@ -24,7 +25,14 @@ _MOST_ROWS = 1000
 Topics = list[tuple[str, float]]
 
 
-def topics_figure(topics: Topics, *, measure: str, run: str, ranking: str) -> Figure:
+def topics_figure(
+    topics: Topics,
+    *,
+    measure: str,
+    run: str,
+    ranking: str,
+    titles: Mapping[str, str] = NO_TITLES,
+) -> Figure:
     """Draw a bar for each topic that has a value, highest first; `ranking` begins its address."""
     ordered = _ordered(topics)
     caption = f"{measure} of {run} on each of {len(ordered)} topics, highest first."
@@ -44,12 +52,20 @@ def topics_figure(topics: Topics, *, measure: str, run: str, ranking: str) -> Fi
         caption=caption,
         columns=["Topic", measure],
         rows=_rows(ordered, "{:.4f}"),
-        drawing=lambda look: _draw(_bars(ordered, ranking, measure, look), title, subtitle, look),
+        drawing=lambda look: _draw(
+            _bars(ordered, titles, ranking, measure, look), title, subtitle, look
+        ),
     )
 
 
 def paired_topics_figure(
-    topics: Topics, *, measure: str, run: str, other: str, ranking: str
+    topics: Topics,
+    *,
+    measure: str,
+    run: str,
+    other: str,
+    ranking: str,
+    titles: Mapping[str, str] = NO_TITLES,
 ) -> Figure:
     """Draw the difference of the run from the other for each topic, largest first.
 
@@ -71,7 +87,7 @@ def paired_topics_figure(
         columns=["Topic", "Difference"],
         rows=_rows(ordered, "{:+.4f}"),
         drawing=lambda look: _draw(
-            _bars(ordered, ranking, "difference", look, "#rankings"), title, subtitle, look
+            _bars(ordered, titles, ranking, "difference", look, "#rankings"), title, subtitle, look
         ),
     )
 
@@ -100,10 +116,15 @@ def _draw(bars: list[Any], title: str, subtitle: str, look: Look) -> Any:
 
 
 def _bars(
-    ordered: Topics, ranking: str, axis: str, look: Look, place_in_page: str = ""
+    ordered: Topics,
+    titles: Mapping[str, str],
+    ranking: str,
+    axis: str,
+    look: Look,
+    place_in_page: str = "",
 ) -> list[Any]:
     rows: list[dict[str, Any]] = [
-        {"place": place, "topic": topic, "value": value}
+        {"place": place, "topic": topic, "titled": with_title(topic, titles), "value": value}
         for place, (topic, value) in enumerate(ordered, 1)
     ]
     within = bool(ordered) and all(0 <= value <= 1 for _, value in ordered)
@@ -115,7 +136,10 @@ def _bars(
             axis=alt.Axis(tickCount=5),
             scale=scale,
         ),
-        "tooltip": ["topic:N", alt.Tooltip("value:Q", format=".4f", title=axis)],
+        "tooltip": [
+            alt.Tooltip("titled:N", title="topic"),
+            alt.Tooltip("value:Q", format=".4f", title=axis),
+        ],
     }
 
     hidden: dict[str, Any] = {"labels": False, "ticks": False}

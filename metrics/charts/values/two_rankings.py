@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, layered_chart, marks
-from metrics.charts.text import shortened, width_of
+from metrics.charts.text import NO_TITLES, shortened, width_of, with_title
 from metrics.engine.errors import StatisticsError
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.two_rankings import Placed, RankingSide, TwoRankings
@@ -18,7 +18,7 @@ from metrics.services.values.two_rankings import Placed, RankingSide, TwoRanking
 _ROW, _AROUND = 15, 100
 
 
-def two_rankings_figure(rankings: TwoRankings) -> Figure:
+def two_rankings_figure(rankings: TwoRankings, titles: Mapping[str, str] = NO_TITLES) -> Figure:
     """Draw the first documents of both runs; raise StatisticsError if neither answers the topic."""
     sides = (rankings.a, rankings.b)
     if not any(side.documents for side in sides):
@@ -41,7 +41,7 @@ def two_rankings_figure(rankings: TwoRankings) -> Figure:
         caption=caption,
         columns=["Document", "Level", names[0], names[1]],
         rows=list(_rows(rankings)),
-        drawing=lambda look: _draw(rankings, names, look),
+        drawing=lambda look: _draw(rankings, titles, names, look),
         height=lambda look: max(look.height, _AROUND + _ROW * ranks),
     )
 
@@ -69,9 +69,12 @@ def _rank(rank: int | None) -> str:
     return "–" if rank is None else str(rank)
 
 
-def _draw(rankings: TwoRankings, names: list[str], look: Look) -> Any:
+def _draw(rankings: TwoRankings, titles: Mapping[str, str], names: list[str], look: Look) -> Any:
     sides = ["left", "right"]
-    points = [*_points(rankings.a, "left"), *_points(rankings.b, "right")]
+    points = [
+        *_points(rankings.a, titles, "left"),
+        *_points(rankings.b, titles, "right"),
+    ]
     # Only documents of both runs have lines.
     left_documents, right_documents = (
         {point["document"] for point in points if point["side"] == side} for side in sides
@@ -89,9 +92,8 @@ def _draw(rankings: TwoRankings, names: list[str], look: Look) -> Any:
     for relevant in (True, False):
         dots = marks([point for point in points if point["relevant"] == relevant])
         dots = dots.mark_point(filled=relevant, size=60, opacity=1)
-        layers.append(
-            dots.encode(**axes, color=colour, tooltip=["document:N", "rank:Q", "level:N"])
-        )
+        tooltip = [alt.Tooltip("titled:N", title="document"), "rank:Q", "level:N"]
+        layers.append(dots.encode(**axes, color=colour, tooltip=tooltip))
 
     layers += (_labels(points, side, look) for side in sides)
     subtitle = (
@@ -102,12 +104,13 @@ def _draw(rankings: TwoRankings, names: list[str], look: Look) -> Any:
     return layered_chart(layers, look, f"Topic {rankings.topic_id} in both rankings", subtitle)
 
 
-def _points(side: RankingSide, name: str) -> Iterator[dict[str, Any]]:
+def _points(side: RankingSide, titles: Mapping[str, str], name: str) -> Iterator[dict[str, Any]]:
     for placed in side.documents:
         level = placed.document.level
         yield {
             "side": name,
             "document": placed.document.doc_id,
+            "titled": with_title(placed.document.doc_id, titles),
             "rank": placed.document.rank,
             "level": "unjudged" if level is None else str(level),
             "relevant": level is not None and level > 0,

@@ -21,7 +21,7 @@ from metrics.engine.analysis.what_if import PRESETS
 from metrics.engine.judgement.gains import MAX_GAIN, NAMED, GainMap
 from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.pages.parts import PageFigure, Query, fill, query_of, query_string
-from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
+from metrics.questions.answer_cache import all_who_signed_in, cached_page, of_visible_collection
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
 from metrics.tables import NOTHING, mean_cell
@@ -106,7 +106,7 @@ class Controls:
 # share it.
 @page
 @reads("family", "dis", "b", "depth", "p", *_SETTINGS, numbered="g")
-@cached_page(of_visible_collection, shared_by=all_once_public)
+@cached_page(of_visible_collection, shared_by=all_who_signed_in)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard of a collection by a measure defined with sliders, or by several
     settings, with the official one."""

@@ -18,7 +18,7 @@ from metrics.exports.comparisons.agreement import (
 from metrics.exports.formats import FORMATS
 from metrics.exports.tracking.explanations import KINDS
 from metrics.pages.parts import Query, fill, query_of
-from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
+from metrics.questions.answer_cache import all_who_signed_in, cached_page, of_visible_collection
 from metrics.questions.declared import AGREEMENT, names_of
 from metrics.services.boards.selection import tested_measures
 from metrics.services.comparisons.agreement import (
@@ -48,7 +48,7 @@ class Cell:
 
 @page
 @reads(*names_of(AGREEMENT))
-@cached_page(of_visible_collection, shared_by=all_once_public)
+@cached_page(of_visible_collection, shared_by=all_who_signed_in)
 def agreement_page(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     """Show how far a version agrees with another one, and what that does to the runs."""
     collection = visible_collection(request, slug)

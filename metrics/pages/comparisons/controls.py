@@ -84,6 +84,7 @@ class Controls:
     tests: list[Choice]
     practical: list[Choice]
     corrections: list[Choice]
+    families: list[Choice]
     numbers: dict[str, str]
     wilcoxon: list[tuple[str, str, list[Choice]]]
     hidden_fields: dict[str, str]
@@ -110,9 +111,13 @@ class Controls:
 
     @property
     def question(self) -> str:
-        """Return what is compared in one line: measures, tests, correction and level."""
-        corrections = [choice.title for choice in self.corrections if choice.chosen]
-        parts = [self.measures, self.chosen_tests, *corrections, self.numbers["alpha"]]
+        """Return what is compared in one line: measures, tests, correction, family and level."""
+        families = [choice for choice in self.families if choice.chosen]
+        alone = any(not choice.name for choice in families)
+        corrections = [choice for choice in self.corrections if choice.chosen and not alone]
+
+        titles = [choice.title for choice in [*corrections, *families]]
+        parts = [self.measures, self.chosen_tests, *titles, self.numbers["alpha"]]
 
         return ", ".join(part for part in parts if part)
 
@@ -126,11 +131,13 @@ def make_controls(collection: Collection, text: Text) -> Controls:
     qrels = active_qrels(collection)
     runs = _runs(collection, qrels, text)
 
+    chosen = {run for run in [*text.get("runs", "").split(","), text.get("baseline")] if run}
+    of_a_pair = len(chosen or runs) == 2
+    family = text.get("family") or ""
+
     tests = [part.strip() for part in (text.get("tests") or text.get("test") or "").split(",")]
     if not any(tests):
-        chosen = {run for run in [*text.get("runs", "").split(","), text.get("baseline")] if run}
-        of_a_pair = len(chosen or runs) == 2 and not text.get("family")
-        tests = [USUAL_TEST_OF_A_PAIR if of_a_pair else USUAL_TEST]
+        tests = [USUAL_TEST_OF_A_PAIR if of_a_pair and not family else USUAL_TEST]
 
     correction = text.get("correction") or "holm"
 
@@ -152,10 +159,18 @@ def make_controls(collection: Collection, text: Text) -> Controls:
         corrections=[
             Choice(name, CORRECTION_NAMES[name], name == correction) for name in CORRECTIONS
         ],
+        families=_families(family) if of_a_pair and len(runs) > 2 else [],
         numbers={kind.name: text.get(kind.name) or kind.write(kind.default) for kind in _NUMBERS},
         wilcoxon=wilcoxon,
         hidden_fields={name: text[name] for name in _hidden_names() if text.get(name)},
     )
+
+
+def _families(family: str) -> list[Choice]:
+    """Return the runs among which a pair can be tested: none, all, or those of the address."""
+    titles = {"": "tested alone", "all": "tested among all runs"}
+    titles.setdefault(family, "tested among the runs that it was selected from")
+    return [Choice(name, title, name == family) for name, title in titles.items()]
 
 
 def _hidden_names() -> list[str]:

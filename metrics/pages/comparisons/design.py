@@ -12,7 +12,7 @@ from django.shortcuts import render
 from metrics.charts.comparisons.power import power_figure
 from metrics.exports.table import Column, Row, Table
 from metrics.pages.parts import PageFigure, Query, fill, query_of
-from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
+from metrics.questions.answer_cache import all_who_signed_in, cached_page, of_visible_collection
 from metrics.questions.declared import DESIGN, names_of
 from metrics.services.boards.selection import effectiveness_measures
 from metrics.services.comparisons.design import (
@@ -31,7 +31,7 @@ _MEASURE = Column("", "Measure", head=True)
 
 @page
 @reads(*names_of(DESIGN))
-@cached_page(of_visible_collection, shared_by=all_once_public)
+@cached_page(of_visible_collection, shared_by=all_who_signed_in)
 def design_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the differences that the topics can detect, and the topics that others would need."""
     collection = visible_collection(request, slug)

@@ -12,7 +12,7 @@ from metrics.charts.comparisons.two_orders import title_of, two_orders_figure
 from metrics.engine.agreement.intervals import Agreement
 from metrics.exports.table import Column, Row, Table
 from metrics.pages.parts import PageFigure, Query, fill, query_of, query_string
-from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
+from metrics.questions.answer_cache import all_who_signed_in, cached_page, of_visible_collection
 from metrics.questions.declared import ORDERS, names_of
 from metrics.services.boards.selection import tested_measures
 from metrics.services.comparisons.orders import Orders, OrdersQuery, compare_orders
@@ -28,7 +28,7 @@ _FIRST = 4
 
 @page
 @reads(*names_of(ORDERS))
-@cached_page(of_visible_collection, shared_by=all_once_public)
+@cached_page(of_visible_collection, shared_by=all_who_signed_in)
 def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the agreement of the orders of the runs."""
     collection = visible_collection(request, slug)

@@ -36,10 +36,10 @@ from metrics.services.comparisons.shown_pairs import (
     shown_pairs,
     topics_of,
 )
-from metrics.services.values.two_rankings import Placed, read_two_rankings
+from metrics.services.values.two_rankings import Placed, read_two_rankings, titles_of_both
 from metrics.tables import NOTHING, figure, signed
-from runs.models import Collection, document_address
-from runs.services.collections.documents import read_titles
+from runs.models import document_address
+from runs.services.collections.collections import read_topic_titles
 
 # All tests of one pair, in addition to the requested ones.
 PAIRWISE = [
@@ -161,7 +161,7 @@ def _topics(comparison: ShownComparison, pair: ShownPair) -> tuple[list[Topic], 
     a, b = (compared.values[int(side[0])] for side in compared.pairs.indices())
     order = np.argsort(-np.abs(a - b), kind="stable")[:_TOPICS_SHOWN].tolist()
     differences_without = (pair.difference + differences(a, b).influence).tolist()
-    titles = _titles(comparison.collection, [ids[place] for place in order])
+    titles = read_topic_titles(comparison.collection, [ids[place] for place in order])
     ranking_a, ranking_b = (reverse("ranking-page", args=[run.pk]) for run in (pair.a, pair.b))
     # The address of this page, whether of a stored comparison or not.
     page_query = {name: value for name, value in comparison.text.items() if value}
@@ -209,10 +209,6 @@ def _topics(comparison: ShownComparison, pair: ShownPair) -> tuple[list[Topic], 
     )
 
     return topics, Table("topics", columns, rows, [note], "Differences by topic")
-
-
-def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
-    return dict(collection.topics.filter(topic_id__in=topic_ids).values_list("topic_id", "title"))
 
 
 def _question(comparison: ShownComparison) -> dict[str, str]:
@@ -292,8 +288,7 @@ def _rankings(comparison: ShownComparison, pair: ShownPair, topics: list[Topic])
     }
 
     labels = comparison.collection.level_labels
-    documents = [placed.document for side in (rankings.a, rankings.b) for placed in side.documents]
-    titles = read_titles(comparison.collection, (document.doc_id for document in documents))
+    titles = titles_of_both(comparison.collection, rankings)
 
     def line(placed: Placed) -> RankedLine:
         doc_id = placed.document.doc_id
@@ -301,17 +296,22 @@ def _rankings(comparison: ShownComparison, pair: ShownPair, topics: list[Topic])
             placed=placed,
             label=str(labels.get(str(placed.document.level), "")),
             address=document_address(comparison.collection, doc_id),
-            title=titles[doc_id].title,
+            title=titles[doc_id],
         )
 
     part["sides"] = [
         (side, [line(placed) for placed in side.documents]) for side in (rankings.a, rankings.b)
     ]
-    part |= {"both": rankings, "title": _titles(comparison.collection, [topic]).get(topic, "")}
+    part |= {
+        "both": rankings,
+        "title": read_topic_titles(comparison.collection, [topic]).get(topic, ""),
+    }
 
     if rankings.a.documents or rankings.b.documents:
         arguments = {"collection": comparison.collection.slug}
-        figure = two_rankings_figure(rankings).drawn_from(comparison.collection, first.qrels)
+        figure = two_rankings_figure(rankings, titles).drawn_from(
+            comparison.collection, first.qrels
+        )
         part["figure"] = PageFigure(figure, "collection-chart", arguments, parameters)
 
     return part

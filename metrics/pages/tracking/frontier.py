@@ -13,7 +13,7 @@ from metrics.engine.analysis.frontier import ON_FRONTIER
 from metrics.exports.formats import FORMATS
 from metrics.exports.tracking.explanations import KINDS
 from metrics.pages.parts import PageFigure, Query, fill, query_of
-from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
+from metrics.questions.answer_cache import all_who_signed_in, cached_page, of_visible_collection
 from metrics.questions.declared import FRONTIER, names_of
 from metrics.services.boards.conditions import visible_board, visible_keys
 from metrics.services.boards.selection import tested_measures
@@ -49,7 +49,7 @@ class PricedLine:
 
 @page
 @reads(*names_of(FRONTIER))
-@cached_page(of_visible_collection, shared_by=all_once_public)
+@cached_page(of_visible_collection, shared_by=all_who_signed_in)
 def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show effectiveness against cost, and the runs that no cheaper one beats."""
     collection = visible_collection(request, slug)

@@ -16,7 +16,7 @@ from metrics.engine.significance.verdicts import MIN_TOPICS, VERDICTS
 from metrics.exports.formats import FORMATS
 from metrics.exports.tracking.explanations import KINDS
 from metrics.pages.parts import PageFigure, Query, fill, query_of
-from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
+from metrics.questions.answer_cache import all_who_signed_in, cached_page, of_visible_collection
 from metrics.questions.declared import IMPORTANCE, names_of
 from metrics.services.boards.selection import tested_measures
 from metrics.services.tracking.importance import (
@@ -70,7 +70,7 @@ class AssociatedLine:
 
 @page
 @reads(*names_of(IMPORTANCE))
-@cached_page(of_visible_collection, shared_by=all_once_public)
+@cached_page(of_visible_collection, shared_by=all_who_signed_in)
 def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show which parameters go with a measure, and the effect of changing one of them."""
     collection = visible_collection(request, slug)

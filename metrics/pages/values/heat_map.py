@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from metrics.charts.boards.heat_map import heat_map_figure
 from metrics.pages.parts import PageFigure, Query, RunField, fill, query_of, query_string
-from metrics.questions.answer_cache import all_once_public, cached_page, of_visible_collection
+from metrics.questions.answer_cache import all_who_signed_in, cached_page, of_visible_collection
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import HEAT_MAP
@@ -18,6 +18,7 @@ from metrics.services.boards.heat_map import MAX_RUNS, MAX_TOPICS, MEAN, HeatQue
 from metrics.services.boards.selection import tested_measures
 from metrics.tables import Paging
 from runs.models import Collection
+from runs.services.collections.collections import read_topic_titles
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
@@ -27,7 +28,7 @@ _OFFERED = 300
 
 @page
 @reads(*names_of(HEAT_MAP))
-@cached_page(of_visible_collection, shared_by=all_once_public)
+@cached_page(of_visible_collection, shared_by=all_who_signed_in)
 def heat_map_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the values of runs and topics, or their differences from a baseline."""
     collection = visible_collection(request, slug)
@@ -76,7 +77,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         ),
         "cautions": [caution.message for caution in heat_map.values.cautions],
         "chart": PageFigure(
-            heat_map_figure(heat_map),
+            heat_map_figure(heat_map, read_topic_titles(collection, heat_map.topic_ids)),
             "collection-chart",
             {"collection": collection.slug},
             parameters,

@@ -56,7 +56,7 @@ from metrics.services.question import measures_in
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.curves import DEPTH, CurveQuery
-from metrics.services.values.rankings import Ranking, read_ranking
+from metrics.services.values.rankings import Ranking, read_ranking, titles_of_relevant
 from metrics.services.values.values import (
     EvaluationQuery,
     comparable_runs,
@@ -396,7 +396,7 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     if ranking.documents:
         parameters = _chart_query(query, qrels=evaluation.qrels.version, topic=topic_id)
         figure = RunChartRequest(run, evaluation, parameters).source_of(
-            ranking_figure(ranking, run=run.tag)
+            ranking_figure(ranking, run=run.tag, titles=titles_of_relevant(run.collection, ranking))
         )
         context["chart"] = run_figure(figure, run.pk, parameters, "wide")
 

@@ -21,6 +21,7 @@ from metrics.tables import NOTHING, Paging, figure, with_minus
 from runs.errors import NotFound
 from runs.models import Collection, Qrels, can_see_scores, document_address
 from runs.parameters import MAX_OFFSET, integer_in
+from runs.services.collections.collections import read_topic_titles
 from runs.services.collections.documents import read_titles
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
@@ -128,7 +129,7 @@ def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[
     table, scale = values.table, _scale(values)
 
     base = reverse("topics-page", args=[collection.slug])
-    titles = _titles(collection, [values.topic_ids[topic] for topic in topics_of_page])
+    titles = read_topic_titles(collection, [values.topic_ids[topic] for topic in topics_of_page])
 
     def line(topic: int, disagreement: float) -> TopicLine:
         name, number = values.topic_ids[topic], float(table.mean[topic])
@@ -219,10 +220,6 @@ def _listed(collection: Collection, offset: int) -> dict[str, Any]:
         ],
         "paging": Paging(offset, _ROWS_OF_A_PAGE, names.count()),
     }
-
-
-def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
-    return dict(collection.topics.filter(topic_id__in=topic_ids).values_list("topic_id", "title"))
 
 
 def _value(value: float) -> str:

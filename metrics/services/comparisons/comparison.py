@@ -317,8 +317,7 @@ def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
 
     message = (
         f"one of {Pairs(runs).number:,} pairs of {runs:,} runs that could have been chosen; p is "
-        "for this pair alone: choose the pair in advance, or open it from the comparison of all "
-        "runs (family=all)"
+        "for this pair alone: choose the pair in advance, or test it among all runs"
     )
 
     return Caution("one_of_many_pairs", message)

@@ -27,6 +27,8 @@ from metrics.services.values.values import EvaluationQuery
 from runs.attention import keep_going
 from runs.errors import NotFound
 from runs.formats.trec_run import read_run
+from runs.models import Collection
+from runs.services.collections.documents import read_titles
 from runs.services.storage.files import read_stored
 
 # Sums of gains end at this rank; the list of documents goes to its end.
@@ -75,6 +77,13 @@ class Ranking:
     documents: list[RankedDocument]
     cumulated: list[float]
     ideal: list[float]
+
+
+def titles_of_relevant(collection: Collection, ranking: Ranking) -> dict[str, str]:
+    """Return the titles of the documents with a gain, as far as there are sums of it."""
+    drawn = ranking.documents[: len(ranking.cumulated)]
+    documents = read_titles(collection, (drawn.doc_id for drawn in drawn if drawn.gain > 0))
+    return {doc_id: document.title for doc_id, document in documents.items()}
 
 
 def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINEAR) -> Ranking:

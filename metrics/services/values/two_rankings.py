@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from metrics.models import Evaluation
 from metrics.services.question import SCORES, Question, RunIds, TopicId, parameter
 from metrics.services.values.rankings import RankedDocument, read_ranking
-from runs.models import Run
+from runs.models import Collection, Run
+from runs.services.collections.documents import read_titles
 
 SHOWN_RANKS = 20
 
@@ -71,6 +72,13 @@ class TwoRankings:
         """Return how many of these documents the other run has, but below its first ones."""
         placed = [*self.a.documents, *self.b.documents]
         return sum(document.elsewhere is not None for document in placed) - 2 * self.common
+
+
+def titles_of_both(collection: Collection, rankings: TwoRankings) -> dict[str, str]:
+    """Return the titles of the documents on both sides."""
+    placed = [*rankings.a.documents, *rankings.b.documents]
+    documents = read_titles(collection, (each.document.doc_id for each in placed))
+    return {doc_id: document.title for doc_id, document in documents.items()}
 
 
 def read_two_rankings(

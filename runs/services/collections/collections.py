@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ _INSERT_TOPIC = """
 _MAX_BYTES = 64 * 1024 * 1024
 # The largest files take almost half a gigabyte: a process reads one at a time.
 _READING = threading.Lock()
+# Ids that are looked up at once: databases limit the parameters of a query.
+_IDS_AT_ONCE = 10_000
 
 
 def create_collection(*, origin: Origin = SYSTEM, **fields: Any) -> Collection:
@@ -247,6 +249,17 @@ def import_topics(
         record(origin, action, collection, collection=collection, before=before, after=after)
 
     return recognised, len(topics), report
+
+
+def read_topic_titles(collection: Collection, topic_ids: Iterable[str]) -> dict[str, str]:
+    """Return the titles of topics by their ids; those that the collection does not list have none."""
+    ids, titles = list(topic_ids), {}
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        batch = ids[start : start + _IDS_AT_ONCE]
+        listed = collection.topics.filter(topic_id__in=batch).order_by()
+        titles.update(listed.values_list("topic_id", "title"))
+
+    return titles
 
 
 def _insert_topics(collection: Collection, topics: list[TopicText]) -> None:
