@@ -85,6 +85,24 @@ def test_a_header_is_part_of_the_metadata(api: APIClient, collection: str) -> No
     assert roles == {"platform.cpu": "ignored", "method.k1": "setting", "wallclock_ms": "setting"}
 
 
+@pytest.mark.parametrize("blind", [False, True])
+def test_an_upload_names_the_runs_with_its_file_that_its_submitter_sees(
+    api: APIClient, address: str, blind: bool
+) -> None:
+    Collection.objects.update(blind=blind)
+    bob = client_of(User.objects.create_user("bob"))
+    answer = send(bob)
+    assert answer.status_code == 202
+    messages = [warning["message"] for warning in answer.json()["warnings"]["warnings"]]
+    same = "the same ranking as alice/good: the files are identical"
+    assert messages == ([] if blind else [same])
+    assert bob.get(answer.json()["url"]).json()["warnings"]["counts"] == {}
+    again = send(bob, tag="again").json()["warnings"]["warnings"][-1]
+    assert again["code"] == "same_file"
+    assert ("alice" in again["message"]) != blind
+    assert "bob/good" in again["message"]
+
+
 def test_the_same_file_again_changes_nothing_and_says_so(api: APIClient, address: str) -> None:
     again = send(api, metadata={"bm25.k1": 1.2})
     assert again.status_code == 200

@@ -381,3 +381,17 @@ def test_a_run_without_values_has_no_rank(
     Evaluation.objects.filter(run=pair[1]).update(state=state)
     assert answer_of(browser, pair[1]) == ""
     assert f"/runs/{pair[1].pk}/topics/" not in page(browser, f"/runs/{pair[1].pk}/")
+
+
+def test_a_run_names_the_runs_with_the_same_judged_ranking(
+    browser: Client, submit: Submit, pair: tuple[Run, Run]
+) -> None:
+    # Another file: other scores in the same order.
+    twin = submit(GOOD.replace("3.0 good", "9.0 twin").replace("good", "twin"))
+    good, poor = pair
+    html = page(browser, f"/runs/{twin.pk}/")
+    assert f'<a href="/runs/{good.pk}/">alice/good</a>: every judged document' in html
+    assert "alice/twin</a>: every judged document" in page(browser, f"/runs/{good.pk}/")
+    assert "Same judged ranking" not in page(browser, f"/runs/{poor.pk}/")
+    Run.objects.filter(pk=good.pk).update(deleted_at=good.created_at)
+    assert "Same judged ranking" not in Client().get(f"/runs/{twin.pk}/").content.decode()

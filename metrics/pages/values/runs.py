@@ -56,6 +56,7 @@ from metrics.services.question import measures_in
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.curves import DEPTH, CurveQuery
+from metrics.services.values.judged_views import runs_ranked_alike
 from metrics.services.values.rankings import Ranking, read_ranking, titles_of_relevant
 from metrics.services.values.values import (
     EvaluationQuery,
@@ -169,6 +170,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             status,
             fill(context, "values", run_means, run, evaluation, query),
             fill(context, "bars", _bars, run, evaluation, {**query, "other": ""}),
+            fill(context, "alike", runs_ranked_alike, evaluation, request.user),
             fill(context, "summary", read_summary, run, evaluation, parameters),
         )
 

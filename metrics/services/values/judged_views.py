@@ -24,7 +24,7 @@ from metrics.services.values.effort import begin_values, begin_vectors
 from metrics.services.values.evaluate import make_vector
 from runs.attention import keep_going
 from runs.digests import digest_of_depth, digest_of_vector, digests_of_means
-from runs.models import Qrels
+from runs.models import Qrels, Run
 from runs.services.audit.reading import after_snapshot
 
 Mean = tuple[float | None, int]
@@ -35,6 +35,8 @@ _NAMED = 5
 _BATCH = 5000
 # Judged views have up to a few megabytes: this many are fetched at once, and unpacked one by one.
 _ROWS = 8
+# The runs of equal means that are looked at for equal rankings.
+_ALIKE = 20
 _CACHE_SECONDS = 3_600
 _DEPTH = ("judged_depth", "depth_digest")
 _log = logging.getLogger(__name__)
@@ -427,3 +429,39 @@ def _read_views(ids: list[int]) -> Iterable[tuple[int, int, JudgedRun]]:
 def unpack_view(row: JudgedView) -> JudgedRun:
     """Return the judged view of a row whose digest was checked."""
     return JudgedRun.from_bytes(zstandard.decompress(bytes(row.content)))
+
+
+def runs_ranked_alike(evaluation: Evaluation, reader: Any) -> list[Run]:
+    """Return other runs that the reader sees with the same judged documents at the same ranks.
+
+    Their values are those of the run, under these judgements. Raise StoredValueCorrupt if the
+    view of the run is damaged.
+    """
+    # Views are large: only those of runs with the same length and mean are read.
+    same = Evaluation.objects.current(evaluation.qrels, evaluation.scores).evaluated()
+    same = same.exclude(pk=evaluation.pk).filter(run__documents=evaluation.run.documents)
+    first = evaluation.vectors.order_by("measure").first()
+    if first:
+        same = same.filter(vectors__measure=first.measure, vectors__mean=first.mean)
+
+    seen = Run.objects.visible_to(reader).filter(collection=evaluation.run.collection_id)
+    keys = list(same.filter(run__in=seen).order_by("pk").values_list("pk", flat=True)[:_ALIKE])
+    if not keys:
+        return []
+
+    own = load_view(evaluation)
+    rows = JudgedView.objects.filter(pk__in=keys).annotate(qrels_key=_QRELS)
+    alike = [
+        row.pk
+        for row in rows.iterator(_ROWS)
+        if row.is_sound(row.qrels_key) and _ranked_alike(own, unpack_view(row))
+    ]
+
+    return list(Run.objects.filter(evaluations__in=alike).select_related("team").order_by("tag"))
+
+
+def _ranked_alike(view: JudgedRun, other: JudgedRun) -> bool:
+    return all(
+        np.array_equal(getattr(view, column), getattr(other, column))
+        for column in ("topic", "rank", "judgement", "num_ret")
+    )

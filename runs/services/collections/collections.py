@@ -253,7 +253,8 @@ def import_topics(
 
 def read_topic_titles(collection: Collection, topic_ids: Iterable[str]) -> dict[str, str]:
     """Return the titles of topics by their ids; those that the collection does not list have none."""
-    ids, titles = list(topic_ids), {}
+    ids = list(topic_ids)
+    titles: dict[str, str] = {}
     for start in range(0, len(ids), _IDS_AT_ONCE):
         batch = ids[start : start + _IDS_AT_ONCE]
         listed = collection.topics.filter(topic_id__in=batch).order_by()

@@ -14,7 +14,7 @@ from runs.errors import Conflict, FileReport, StoredValueCorrupt
 from runs.formats.header_parameters import with_header
 from runs.formats.links import Link, with_header_links
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
-from runs.models import Collection, Experiment, Qrels, Run, System
+from runs.models import Collection, Experiment, Qrels, Run, System, User
 from runs.services.collections.known_documents import CheckedKnown, check_known
 from runs.services.storage.files import HASH_SEED, FileSource, upload_limits
 from runs.services.storage.reports import (
@@ -217,6 +217,7 @@ class RunUpload(Upload[Run]):
         # The check has reported the links that are left out.
         store_links(run, with_header_links(run.ir_metadata, self.links, FileReport()))
         self.keep_again(run)
+        _warn_of_same_file(run, self.user)
 
     def keep_again(self, existing: Run) -> None:
         if self.experiment:
@@ -277,14 +278,28 @@ def _warn_of_differing(upload: RunUpload, existing: Run, run: Run) -> None:
     if not differing:
         return
 
-    report = FileReport()
     message = (
         f"the run exists with other {' and '.join(differing)}, which are kept; "
         "change them with PATCH"
     )
-    report.warning(0, "metadata_differs", message)
-    added, stored = report_as_json(report), existing.warnings
-    existing.warnings = {
+    _warn_in_answer(existing, "metadata_differs", message)
+
+
+def _warn_of_same_file(run: Run, user: User) -> None:
+    """Warn if a new run is the file of other runs of the collection that its submitter sees."""
+    others = Run.objects.visible_to(user).filter(collection=run.collection, sha256=run.sha256)
+    others = others.exclude(pk=run.pk).select_related("team").order_by("created_at", "pk")
+    if names := [str(other) for other in others]:
+        message = f"the same ranking as {list_topics(names)}: the files are identical"
+        _warn_in_answer(run, "same_file", message)
+
+
+def _warn_in_answer(run: Run, code: str, message: str) -> None:
+    """Add a warning to a run that is not saved any more: it is only in the answer."""
+    report = FileReport()
+    report.warning(0, code, message)
+    added, stored = report_as_json(report), run.warnings
+    run.warnings = {
         "warnings": [*stored.get("warnings", []), *added["warnings"]],
         "counts": {**stored.get("counts", {}), **added["counts"]},
     }
