@@ -294,8 +294,7 @@ def study(walk: Walk, browser: Browser, server: Server, code: str, options: dict
         walk.wait(page.get_by_role("button", name="Compare all (30 runs)"))
     with walk.step("filter: a large k1 only"):
         walk.type("Filter runs", "param:bm25.k1>1")
-        # With scripts the form has no button.
-        page.get_by_label("Filter runs", exact=True).press("Enter")
+        walk.press("Filter")
         expect(page.locator("#caption")).to_contain_text("18 rows match")
     with walk.step("chart: k1 against the measure, coloured by b"):
         walk.follow("Parameters")
