@@ -115,6 +115,8 @@ BODIES: dict[tuple[str, str], Callable[[], Any]] = {
     ("pool-judgements", "POST"): lambda: {**file_of("1 0 a 1\n"), "assessor": "member"},
     ("pool-adjudications", "POST"): lambda: [{"topic_id": "1", "doc_id": "a", "level": 1}],
     ("pool-qrels", "POST"): lambda: {"activate": False},
+    ("judge-page", "POST"): lambda: {"topic": "1", "doc_id": "a", "level": "1"},
+    ("judging-desk-page", "POST"): lambda: {"action": "assign", "assessor": "member"},
     ("pool-act-page", "POST"): lambda: {"action": "show"},
     ("snapshot", "PATCH"): lambda: {"doi": "10.5281/zenodo.1"},
     ("snapshot-withdraw", "POST"): lambda: {"reason": "power cut"},

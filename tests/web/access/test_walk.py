@@ -69,6 +69,8 @@ UNREADY = {
     ("campaign-links", "POST"): 409,
     ("forgotten-password-page", "GET"): 404,
     ("forgotten-password-page", "POST"): 404,
+    # Staff have no topics.
+    ("judge-page", "POST"): 400,
     ("join-campaign-page", "GET"): 404,
     ("join-campaign-page", "POST"): 404,
     ("join-page", "POST"): 404,
