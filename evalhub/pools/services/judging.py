@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from evalhub.pools.models import Assessor, Assignment, Judgement, Pool
 from evalhub.pools.services.assigning import documents_of_assignments, documents_to_judge
@@ -19,6 +20,13 @@ UNJUDGED, NOT_JUDGED = -1, -2
 USUAL_LABELS = {0: "not relevant", 1: "relevant"}
 # Judgements that one statement stores.
 _AT_ONCE = 500
+# Without model objects, which take three quarters of the time of a large file.
+_INSERT = """
+    INSERT INTO pools_judgement (
+        pool_id, topic_id, doc_id, assessor_id, aspect, level, round, seconds, note, outside, at,
+        recorded_by_id, active, supersedes_id
+    ) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+"""
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,8 @@ def _store(
         )
     }
 
+    pool_id = Pool._meta.pk.get_db_prep_value(pool.pk, connection)
+    now = connection.ops.adapt_datetimefield_value(timezone.now())
     rows, replaced = [], []
     for judgement in judgements:
         pk, *values = former.get(judgement.key, (None,))
@@ -109,25 +119,28 @@ def _store(
             counts.changed += 1
             replaced.append(pk)
         rows.append(
-            Judgement(
-                pool=pool,
-                topic_id=judgement.topic_id,
-                doc_id=judgement.doc_id,
-                assessor=assessor,
-                aspect=judgement.aspect,
-                level=judgement.level,
-                round=judgement.round,
-                seconds=judgement.seconds,
-                note=judgement.note,
-                outside=judgement.outside,
-                recorded_by=user,
-                supersedes_id=pk,
+            (
+                pool_id,
+                judgement.topic_id,
+                judgement.doc_id,
+                assessor.pk,
+                judgement.aspect,
+                judgement.level,
+                judgement.round,
+                judgement.seconds,
+                judgement.note,
+                judgement.outside,
+                now,
+                user.pk,
+                True,
+                pk,
             )
         )
 
     # Before the new rows: one judgement of a document is active.
     Judgement.objects.filter(pk__in=replaced).update(active=False)
-    Judgement.objects.bulk_create(rows)
+    with connection.cursor() as cursor:
+        cursor.executemany(_INSERT, rows)
 
 
 def judge_document(
