@@ -1,8 +1,9 @@
-"""Two errands of newcomers in a browser alone, with the time of each step: python -m tests.browser.errands
+"""Three errands of newcomers in a browser alone, with the time of each step: python -m tests.browser.errands
 
 `lab`: from an empty server to a team of two with a private collection, 40 runs, a baseline, a
 shared comparison and a table for a paper. `study`: a grid of 30 runs, in which the best one is
-found, with what it changed.
+found, with what it changed. `campaign`: from an empty server to a blind phase, an entry of a team
+that had no account, and released results in a snapshot.
 
 A step's seconds are those of the machine. Of the person they have clicks and letters, which are
 counted, as the keystroke-level model does: 2.5 s to find and click, 0.28 s for a letter. Reading
@@ -20,6 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,8 @@ PATIENCE = 120_000
 _K1, _B = (0.6, 0.9, 1.2, 1.5, 2.0), (0.2, 0.3, 0.4, 0.5, 0.6, 0.75)
 # What a page without scripts takes at once.
 _AT_ONCE = 20
+# How long the phase of the campaign is open.
+_OPEN_MINUTES = 4
 
 
 @dataclass
@@ -103,7 +107,7 @@ class Walk:
 
     def drop(self, *files: FilePayload) -> None:
         self.steps[-1].clicks += 2
-        self.page.locator("#file").set_input_files(files=list(files))
+        self.page.locator("#file").set_input_files(files=list(files), timeout=PATIENCE)
 
     def wait(self, target: Locator) -> None:
         """Wait for what comes by itself, or without scripts when the page is loaded again."""
@@ -367,7 +371,110 @@ def _prepare_study(server: Server) -> list[FilePayload]:
     return files
 
 
-ERRANDS = {"lab": lab, "study": study}
+def campaign(
+    walk: Walk, browser: Browser, server: Server, code: str, options: dict[str, Any]
+) -> None:
+    """Organise a campaign with one phase of a few minutes and one team, which opens a link."""
+    simulated = simulate_collection()
+    tag, run = next(iter(simulated.runs.items()))
+
+    def visitor() -> Walk:
+        page = browser.new_context(base_url=server.url, **options).new_page()
+        return Walk(page, walk.scripts, walk.pictures, walk.steps)
+
+    _announce(walk, code, simulated.topics)
+    closes = datetime.now(UTC) + timedelta(minutes=_OPEN_MINUTES)
+    link = _open_phase(walk, closes)
+    _take_part(visitor(), link, noisy_run(run, tag, 0, np.random.default_rng(9)))
+    _release(walk, closes, simulated.qrels)
+
+    reader = visitor()
+    with reader.step("a reader without an account opens the campaign"):
+        reader.page.goto("/campaigns/sea-cup/")
+        expect(reader.page.locator("main")).to_contain_text(tag)
+
+
+def _announce(walk: Walk, code: str, topics: str) -> None:
+    page = walk.page
+    with walk.step("open the empty server, create the first account"):
+        page.goto("/")
+        walk.type("Code", code)
+        walk.type("User name", "olga")
+        walk.type("Password", PASSWORD)
+        walk.type("Password again", PASSWORD)
+        walk.press("Create the administrator")
+    with walk.step("create a blind collection"):
+        walk.click(page.locator("summary", has_text="New"))
+        walk.click(page.get_by_role("banner").get_by_role("link", name="Collection", exact=True))
+        walk.type("Name", "Sea questions")
+        walk.click(page.get_by_label(re.compile("Blind")).first)
+        walk.press("Create collection")
+    with walk.step("upload topics"):
+        walk.drop(payload("topics.jsonl", topics))
+        walk.press("Upload")
+        expect(page.get_by_role("heading", name="50 topics")).to_be_visible()
+    with walk.step("create the campaign"):
+        walk.click(page.locator("summary", has_text="New"))
+        walk.click(page.get_by_role("banner").get_by_role("link", name="Campaign", exact=True))
+        walk.type("Name", "Sea cup")
+        walk.press("Create campaign")
+
+
+def _open_phase(walk: Walk, closes: datetime) -> str:
+    """Publish a phase until a time; return an invitation link."""
+    with walk.step("add a phase"):
+        walk.follow("Add a phase")
+        walk.type("Name", "Task 1")
+        walk.type("Opens: day", "2026-01-01")
+        walk.type("Closes: day", f"{closes:%Y-%m-%d}")
+        walk.type("Closes: time of day", f"{closes:%H:%M}")
+        walk.type("Zone of these times", "UTC")
+        walk.press("Add phase")
+    with walk.step("publish"):
+        walk.follow("Publish")
+        walk.press("Publish")
+    with walk.step("create an invitation link"):
+        walk.follow("Invitations")
+        walk.press("Create an invitation link")
+        return walk.page.locator("#link").inner_text().strip()
+
+
+def _take_part(team: Walk, link: str, run: bytes) -> None:
+    with team.step("somebody without an account opens it"):
+        team.page.goto(link)
+        team.type("User name", "ann")
+        team.type("Password", PASSWORD)
+        team.type("Password again", PASSWORD)
+        team.type("Name of the team", "Apples")
+        team.press("Create the account and take part")
+    with team.step("enter a run"):
+        team.follow("Enter a run into Task 1")
+        team.drop(payload("run", run))
+        team.press("Enter the run")
+        expect(team.page.get_by_text("received").first).to_be_visible(timeout=PATIENCE)
+
+
+def _release(walk: Walk, closes: datetime, qrels: str) -> None:
+    page = walk.page
+    with walk.step("upload the judgements"):
+        page.goto("/campaigns/sea-cup/desk/")
+        walk.follow("Upload judgements for Task 1")
+        walk.drop(payload("qrels.txt", qrels))
+        walk.press("Upload")
+        expect(page.get_by_role("link", name="v1", exact=True)).to_be_visible(timeout=PATIENCE)
+    # The results can be released once the phase is over.
+    page.wait_for_timeout(max(0.0, (closes - datetime.now(UTC)).total_seconds() + 2) * 1000)
+    with walk.step("release the results to everybody"):
+        page.goto("/campaigns/sea-cup/desk/")
+        walk.click(page.get_by_role("link", name=re.compile("^Release to")).last)
+        walk.press("Release")
+    with walk.step("make a snapshot"):
+        page.goto("/campaigns/sea-cup/desk/")
+        walk.follow("Make a snapshot")
+        walk.press("Make the snapshot")
+
+
+ERRANDS = {"lab": lab, "study": study, "campaign": campaign}
 
 
 def main() -> None:
@@ -375,7 +482,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "errands", nargs="*", choices=[*ERRANDS, []], help="both where none is named"
+        "errands", nargs="*", choices=[*ERRANDS, []], help="all where none is named"
     )
     parser.add_argument("--pictures", type=Path, help="a folder for the page after each step")
     parser.add_argument("--width", type=int, default=1440)

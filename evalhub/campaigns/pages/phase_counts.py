@@ -139,7 +139,9 @@ def _add_releases(
         counts = counts_by_phase[release.phase_id]
         zone = counts.summary.phase.zone
         if release.done_at:
-            state = f"done {local_time(release.done_at, zone).local}, {len(release.official)} official runs"
+            official = len(release.official)
+            runs = f"{official:,} official run{'' if official == 1 else 's'}"
+            state = f"done {local_time(release.done_at, zone).local}, {runs}"
             counts.releases.append(ShownRelease(release, state))
             continue
 
