@@ -307,6 +307,7 @@ def study(walk: Walk, browser: Browser, server: Server, code: str, options: dict
         walk.press("Draw")
         expect(page.locator("figure.chart figcaption").first).to_contain_text("Coloured by bm25.b")
     with walk.step("save the chart as a PDF"):
+        walk.click(page.get_by_text("Table and files").first)
         assert walk.download("PDF")[:4] == b"%PDF"
     with walk.step("what explains the difference"):
         walk.follow("Importance")
