@@ -202,11 +202,12 @@ def make_pool(people: People, slug: str) -> dict[str, Any]:
         plan = plan_pool(collection=collection, recipe=recipe, contributors=contributors, seed=1)
         pool = store_draft(plan=plan, user=people.users["owner"])
         pool = freeze_pool(pool=pool, user=people.users["owner"])
-        for role in ("member", "owner"):
-            user = people.users[role]
-            assignment, *_ = assign_topics(pool=pool, user=user, copies=2, by=people.users["owner"])
-            doc_id = min(documents_to_judge(assignment))
-            judge_document(assignment=assignment, doc_id=doc_id, level=1, user=user)
+
+    for role in ("member", "owner"):
+        user = people.users[role]
+        assignment, *_ = assign_topics(pool=pool, user=user, copies=2, by=people.users["owner"])
+        doc_id = min(documents_to_judge(assignment))
+        judge_document(assignment=assignment, doc_id=doc_id, level=1, user=user)
 
     return {"pool": str(pool.pk), "assigned_pool": str(pool.pk)}
 

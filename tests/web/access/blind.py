@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from evalhub.pools.models import Assignment
 from metrics.models import Evaluation
 from runs.models import Collection, Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all
@@ -123,7 +124,8 @@ def run_world_c(people: People, runs: int = 9) -> None:
 
 
 def only(slug: str) -> None:
-    """Lists show what is visible: one world at a time."""
+    """Lists show what is visible, and what is assigned: one world at a time."""
+    Assignment.objects.exclude(pool__collection__slug=slug).delete()
     Collection.objects.exclude(slug=slug).update(visibility="private")
     Collection.objects.filter(slug=slug).update(visibility="public")
 
