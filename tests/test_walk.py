@@ -15,14 +15,16 @@ pytestmark = pytest.mark.slow
 
 # The most calls of own functions, and the most own files. Lower them when code is taken out.
 LIMITS = {
-    "upload (API)": (355, 64),
+    # With the look for another run with the same file.
+    "upload (API)": (375, 64),
     "board (API)": (400, 51),
     # With the lines that install and use the client of this server.
     "board (page)": (1013, 82),
     "comparison (API)": (860, 71),
     "comparison (page)": (1950, 96),
-    "run (page)": (1980, 86),
-    "campaign entry (API)": (470, 73),
+    # With the titles of topics on the marks of its chart, and the run with the same ranking.
+    "run (page)": (2040, 87),
+    "campaign entry (API)": (495, 73),
 }
 
 

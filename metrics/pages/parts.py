@@ -33,6 +33,7 @@ _STATES = (
     "too_few_runs",
     "too_few_topics",
     "too_many_runs",
+    "no_pooled_runs",
     "no_session_sets",
     "too_few_systems",
     "too_many_systems",

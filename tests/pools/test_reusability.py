@@ -185,6 +185,8 @@ def test_recorded_pools_say_who_was_pooled_and_what_was_added(
     own = {group["name"]: group["judgements"] for group in answer["groups"]}
     assert own == {"one": 1, "three": 2}
 
+    # The page says it, and asks for the pooled runs: nothing is wrong with its address.
+    assert anonymous.get("/collections/covid/reusability/").status_code == 200
     refused = anonymous.get(ADDRESS)
     assert (refused.status_code, refused.json()["code"]) == (400, "no_pooled_runs")
     assert ask(anonymous, depth=1)["pooled_by"] == "inferred"
