@@ -103,6 +103,15 @@ def test_a_topic_with_nothing_relevant(evh: Evh) -> None:
     assert "1 topic has nothing relevant: nDCG@10 is 0 there for every run" in err
 
 
+def test_chunks_of_judged_documents(evh: Evh) -> None:
+    case = CASES / "13-chunks"
+    evh("collections", "create", "c13", "--qrels", case / "qrels.txt", "-m", "nDCG@10")
+    _, err = evh("submit", "c13", case / "dup.run", status=5)
+    assert "document 'docA' is listed twice for topic 'a', first in line 1" in err
+    (row,), _ = evh("submit", "c13", case / "chunk.run", "--passages", "#", "--wait")
+    assert row["nDCG@10"] == 1.0
+
+
 def test_levels_in_tenths(evh: Evh) -> None:
     case = CASES / "23-fractional"
     evh("collections", "create", "c23", "-m", "nDCG@10", "-m", "DCG@10")
