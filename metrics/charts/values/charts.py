@@ -42,11 +42,15 @@ from runs.services.collections.collections import read_topic_titles
 
 @dataclass(frozen=True)
 class RunChartRequest:
-    """The evaluation that a chart is drawn from, and the query string as text."""
+    """The evaluation that a chart is drawn from, and the query string as text.
+
+    Readers of a share link see no titles of topics: their chart is not `titled`.
+    """
 
     run: Run
     evaluation: Evaluation
     query: Mapping[str, str]
+    titled: bool = True
 
     def source_of(self, figure: Figure, measure: str = "") -> Figure:
         """Return the chart with its source."""
@@ -105,7 +109,7 @@ def _topics(request: RunChartRequest) -> Figure:
             measure=measure.name,
             run=run.tag,
             ranking=ranking,
-            titles=read_topic_titles(collection, values.topic_ids),
+            titles=read_topic_titles(collection, values.topic_ids) if request.titled else {},
         )
         return request.source_of(figure, measure.name)
 

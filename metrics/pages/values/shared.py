@@ -74,7 +74,7 @@ def chart(link: ShareLink, name: str) -> Figure:
     )
     drawn = measure_with_curve(measures) if name == "curve" else measures[0]
     parameters = {"measure": drawn.name} if drawn and name != "precision-recall" else {}
-    return RUN_CHARTS[name](RunChartRequest(run, evaluation, parameters))
+    return RUN_CHARTS[name](RunChartRequest(run, evaluation, parameters, titled=False))
 
 
 def _run(link: ShareLink) -> tuple[Run, Evaluation]:
