@@ -93,8 +93,13 @@ def text_of(parameters: QueryDict) -> dict[str, str]:
     return texts
 
 
-def check_fields(body: Any, fields: Collection[str], answered: Collection[str] = ()) -> None:
-    """Raise InvalidInput for a field of a body that is unknown, or that only an answer has."""
+def check_fields(
+    body: Any, fields: Collection[str], answered: Collection[str] = (), place: str = ""
+) -> None:
+    """Raise InvalidInput for a field of a body that is unknown, or that only an answer has.
+
+    `place` is that of the body in a list, as in /3.
+    """
     if not isinstance(body, Mapping):
         return
 
@@ -104,13 +109,13 @@ def check_fields(body: Any, fields: Collection[str], answered: Collection[str] =
 
         if name in answered:
             message = f"{name} cannot be set here; what can is {', '.join(fields)}"
-            raise InvalidInput(message, code="read_only_field", pointer=f"/{name}")
+            raise InvalidInput(message, code="read_only_field", pointer=f"{place}/{name}")
 
         suggestion = suggest(str(name), fields, "the fields here are")
         raise InvalidInput(
             f"unknown field {str(name)[:40]!r}; {suggestion}",
             code="unknown_field",
-            pointer=f"/{str(name)[:200]}",
+            pointer=f"{place}/{str(name)[:200]}",
         )
 
 

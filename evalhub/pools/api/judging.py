@@ -80,6 +80,11 @@ _ASPECT = OpenApiParameter("aspect", str, description="default: relevance")
 _TOPIC = OpenApiParameter("topic", str, description="a topic id")
 
 
+def _list_of(component: str) -> dict[str, Any]:
+    """Describe a plain list: that of a view with pages would be described as one of its pages."""
+    return {"type": "array", "items": {"$ref": f"#/components/schemas/{component}"}}
+
+
 def _may_manage(request: Request, body: Any, pool: UUID, **_: Any) -> bool:
     return bool(Pool.objects.managed_by(request.user).filter(pk=pool).exists())
 
@@ -118,7 +123,7 @@ class AssignmentList(AnswerList[Assignment]):
 
     @extend_schema(
         request=AssignmentSerializer,
-        responses={201: shape(AssignmentAnswer)(many=True)},
+        responses={201: _list_of("AssignmentAnswer")},
         parameters=[idempotency.PARAMETER],
     )
     @idempotency.one_act(_may_manage_assigned)
@@ -337,7 +342,7 @@ class AdjudicationList(AnswerList[Adjudication]):
 
     @extend_schema(
         request=AdjudicationSerializer(many=True),
-        responses={201: shape(AdjudicationAnswer)(many=True)},
+        responses={201: _list_of("AdjudicationAnswer")},
         parameters=[idempotency.PARAMETER],
     )
     @idempotency.one_act(_may_manage)

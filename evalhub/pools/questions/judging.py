@@ -14,7 +14,7 @@ from runs.errors import InvalidInput
 from runs.models import Qrels, User
 from runs.models.text import check_line, check_text
 from runs.web.fields import ChoiceField
-from runs.web.parameters import KnownFields
+from runs.web.parameters import KnownFields, check_fields
 
 _MAX_LISTED = 10_000
 _MAX_ID = 1024
@@ -133,6 +133,9 @@ class AdjudicationSerializer(KnownFields, serializers.Serializer[Any]):
 
 def adjudications_of(data: Any) -> list[NewAdjudication]:
     """Return the decisions of a request. Raise ValidationError for what is none."""
+    for place, decision in enumerate(data if isinstance(data, list) else ()):
+        check_fields(decision, list(AdjudicationSerializer().fields), place=f"/{place}")
+
     serializer = AdjudicationSerializer(data=data, many=True, allow_empty=False)
     serializer.is_valid(raise_exception=True)
     return [NewAdjudication(**fields) for fields in serializer.validated_data]

@@ -113,6 +113,7 @@ class AccountInvitationList(AnswerList[InvitationLink]):
     scopes = {"POST": Scope.MANAGE}
     access = {"GET": Access.ADMINISTRATORS, "POST": Access.ADMINISTRATORS}
     signed_in = True
+    problems = (404,)
     queryset = InvitationLink.objects.none()
 
     def get_queryset(self) -> QuerySet[InvitationLink]:
