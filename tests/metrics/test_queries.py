@@ -87,8 +87,9 @@ ENDPOINTS = {
     "runs/{run}/curve/?measures=nDCG,CG,P,R&readings=true&per_topic=true": 6,
     "runs/{run}/precision-recall/?rel=all": 6,
     "runs/{run}/ranking/?topic=1": 5,
-    "runs/{run}/charts/topics.json": 3,
-    "runs/{run}/charts/topics.json?other={other}": 6,
+    # With the titles of the topics.
+    "runs/{run}/charts/topics.json": 4,
+    "runs/{run}/charts/topics.json?other={other}": 7,
     "runs/{run}/charts/curve.json": 4,
     "collections/small/charts/what-if.json": 9,
     "collections/small/charts/significance.json": 11,
