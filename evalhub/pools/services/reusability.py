@@ -230,7 +230,7 @@ def read_reusability(
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     groups = np.array([numbers[name] for name in names], np.int64)
 
-    left = leave_out(
+    own_judgements = leave_out(
         judgements,
         [
             of_run.contributed(depth, len(judgements.levels))
@@ -245,9 +245,9 @@ def read_reusability(
         scores=scores,
         pooled=pooled,
         groups=[
-            _describe_group(name, groups == number, pooled, left[number], judgements)
+            _describe_group(name, groups == number, pooled, own_judgements[number], judgements)
             for name, number in numbers.items()
-            if number in left
+            if number in own_judgements
         ],
         runs=[
             RunReach(
@@ -261,7 +261,7 @@ def read_reusability(
                 runs, documents, pooled.depths.tolist(), names, strict=True
             )
         ],
-        measures=_read_measures(query.measures, ids, groups, pooled, left),
+        measures=_read_measures(query.measures, ids, groups, pooled, own_judgements),
     )
 
 
@@ -394,15 +394,15 @@ def _group_names(runs: Sequence[Run], by: str) -> list[str]:
 
 
 def _describe_group(
-    name: str, members: Flags, pooled: PooledRuns, left: LeftOut, judgements: Judgements
+    name: str, members: Flags, pooled: PooledRuns, own: LeftOut, judgements: Judgements
 ) -> Group:
-    levels, counts = np.unique(judgements.levels[left.judgements], return_counts=True)
+    levels, counts = np.unique(judgements.levels[own.judgements], return_counts=True)
     by_level = dict(zip(levels.tolist(), counts.tolist(), strict=True))
     return Group(
         name=name,
         runs=int(members.sum()),
         pooled=int((members & (pooled.depths > 0)).sum()),
-        judgements=int(left.judgements.sum()),
+        judgements=int(own.judgements.sum()),
         relevant=sum(count for level, count in by_level.items() if level >= _RELEVANT),
         levels=by_level,
     )
@@ -413,7 +413,7 @@ def _read_measures(
     ids: Sequence[int],
     groups: Ints,
     pooled: PooledRuns,
-    left: dict[int, LeftOut],
+    own_judgements: dict[int, LeftOut],
 ) -> list[MeasureReach]:
     """Return the means of every measure, with and without what the group of each run brought."""
     places = {pk: place for place, pk in enumerate(ids)}
@@ -423,7 +423,7 @@ def _read_measures(
     for pk, _, view in views_of(ids):
         keep_going()
         place = places[pk]
-        part = left.get(int(groups[place]))
+        part = own_judgements.get(int(groups[place]))
         without = part and view.without(part.judgements, part.base)
         for row, measure in enumerate(measures):
             means[row, place], topics[row, place] = _mean_of(measure, view)

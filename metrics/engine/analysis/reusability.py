@@ -68,15 +68,15 @@ def leave_out(
         brought += flags
 
     once = (brought == 1) & np.logical_not(added)
-    left = {}
+    own_judgements = {}
     for group, flags in by_group.items():
         alone = flags & once
         rest = np.logical_not(alone)
         base = RecallBase.of(
             judgements.topics[rest], judgements.levels[rest], len(judgements.topic_ids)
         )
-        left[group] = LeftOut(alone, base)
-    return left
+        own_judgements[group] = LeftOut(alone, base)
+    return own_judgements
 
 
 def order_without(means: Floats, left_out: Floats, *, lower_is_better: bool) -> LeftOutOrder:
