@@ -22,6 +22,11 @@ NEEDED = $(BIN)/python -c 'import sys, tomllib; \
 	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
 	print(*(one for name in sys.argv[1:] for one in extras[name]), sep="\n")'
 
+# What the kernels need, so that they are compiled while the other packages arrive.
+COMPILER = $(BIN)/python -c 'import re, tomllib; \
+	needed = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
+	print(*(one for one in needed if re.match("numba|numpy|scipy", one)), sep="\n")'
+
 .PHONY: demo serve admin test quick test-services test-both chaos objects attack damage fuzz check audit walk bench docs screenshots
 .PHONY: calibrate integrations image-test wheel-test client-test versions clean
 
@@ -132,10 +137,10 @@ $(VENV)/bin/python:
 	@$(DOTS) $(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml
-	@printf "setup: fetching and installing about 50 packages "
-	@$(DOTS) $(INSTALL) --editable .
-	@printf "setup: compiling the kernels into their cache "
-	@$(DOTS) $(BIN)/python -c 'from runs.formats.scanning.warm_up import warm_up; warm_up()'
+	@printf "setup: fetching and installing about 50 packages, and compiling the kernels into their cache "
+	@$(COMPILER) | $(DOTS) $(INSTALL) --requirement /dev/stdin
+	@$(BIN)/python -c 'from runs.formats.scanning.warm_up import warm_up; warm_up()' & compiling=$$!; \
+		$(DOTS) $(INSTALL) --editable . && wait $$compiling
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
