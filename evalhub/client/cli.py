@@ -72,8 +72,8 @@ _EXAMPLE_OF = {
 _VALUED = ("--url", "--profile", "--token-file", "--format")
 # Advice for errors, by their code.
 _ADVICE = {
-    "not_authenticated": " Run evh login.",
-    "authentication_failed": " Run evh login.",
+    "not_authenticated": "; run evh login",
+    "authentication_failed": "; run evh login",
     "tag_taken": ", or --if-taken suffix",
     "agreement_missing": "; read it with evh campaign agreements, and sign it with evh campaign "
     "sign",
@@ -732,7 +732,8 @@ def run(arguments: list[str]) -> int:
         # The tag of an entry may be taken, too, and `evh campaign enter` has no --if-taken.
         if code == "tag_taken" and not hasattr(args, "if_taken"):
             advice = ""
-        sys.stderr.write(f"evh: {error}{advice}\n")
+        message = str(error).rstrip(".") if advice else str(error)
+        sys.stderr.write(f"evh: {message}{advice}\n")
         return status_of(error)
     except BrokenPipeError:
         # The reader closed the pipe; the flush at exit must not fail, too.
