@@ -280,7 +280,8 @@ def test_bounds_are_the_extremes_over_all_levels_of_unjudged_documents(
 
     assert answer["low"] == pytest.approx(min(differences))
     assert answer["high"] == pytest.approx(max(differences))
-    assert answer["holds"] == (min(differences) > 0 or max(differences) < 0)
+    # A difference of 0 but for rounding is a tie.
+    assert answer["holds"] == (min(differences) > 1e-9 or max(differences) < -1e-9)
     assert {(row["topic_id"], row["doc_id"]) for row in answer["documents"]} <= set(unjudged)
     assert answer["sentence"]
 
@@ -289,3 +290,27 @@ def test_bounds_are_the_extremes_over_all_levels_of_unjudged_documents(
 def test_a_measure_without_bounds_is_refused(api: APIClient, runs: dict[str, str]) -> None:
     refused = api.get(UNDECIDED, {"runs": f"{runs['one']},{runs['two']}", "measure": "nDCG@10"})
     assert (refused.status_code, refused.json()["code"]) == (400, "no_bounds")
+
+
+# By document, the level on every topic.
+ROWS = (("r", 1), ("n", 0))
+
+
+@pytest.mark.django_db
+def test_a_bound_of_zero_is_a_tie(api: APIClient) -> None:
+    """One run is ahead by the relevant documents of three topics, and as many unjudged ones of the
+    other can make up for them, in sums that are not exactly 0."""
+    fields = {"slug": "covid", "name": "Five", "measures": ["P@5"]}
+    assert api.post("/api/v1/collections/", fields).status_code == 201
+    qrels = "".join(f"{topic} 0 {doc} {level}\n" for topic in range(5) for doc, level in ROWS)
+    assert upload(api, "collections/covid/qrels/", qrels).status_code == 201
+    ahead = "".join(f"{topic} Q0 {'r' if topic < 3 else 'n'} 1 1 ahead\n" for topic in range(5))
+    behind = "".join(f"{topic} Q0 {'u' if topic < 3 else 'n'} 1 1 behind\n" for topic in range(5))
+    ids = [upload(api, "collections/covid/runs/", text).json()["id"] for text in (ahead, behind)]
+    evaluate_all()
+
+    answer = ask(api, UNDECIDED, runs=",".join(ids), measure="P@5")
+    assert answer["difference"] == pytest.approx(3 / 25)
+    assert answer["low"] == pytest.approx(0, abs=1e-12)
+    assert answer["holds"] is False
+    assert answer["sentence"].startswith("Unjudged documents decide")

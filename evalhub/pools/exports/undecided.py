@@ -8,7 +8,7 @@ from metrics.tables import signed
 
 
 def sentence(answer: Undecided) -> str:
-    """Return whether the order of the runs holds whatever the unjudged documents are."""
+    """Return whether the same run is ahead whatever the unjudged documents are."""
     bounds, measure = answer.bounds, answer.query.measure.name
     names = names_of([answer.a.run, answer.b.run])
     a, b = names[answer.a.run], names[answer.b.run]
@@ -21,7 +21,7 @@ def sentence(answer: Undecided) -> str:
         f"{signed(bounds.low)} and {signed(bounds.high)} whatever the {count:,} unjudged documents "
         "that count are"
     )
-    ahead = a if bounds.difference > 0 else b
     if bounds.decided:
-        return f"{ahead} stays ahead of {b if ahead == a else a}: {span}."
+        ahead, behind = (a, b) if bounds.difference > 0 else (b, a)
+        return f"{ahead} stays ahead of {behind}: {span}."
     return f"Unjudged documents decide which of {a} and {b} is ahead: {span}."

@@ -131,5 +131,5 @@ def _open_documents(rankings: Rankings, judgements: Judgements) -> list[OpenDocu
         topic, doc_id = rankings.topic_of[number], rankings.doc_ids[number]
         row = judgements.places.get((topic, doc_id))
         if row is None or judgements.levels[row] < 0:
-            open_documents.append(OpenDocument(topic, doc_id, (first, second), 0.0))
+            open_documents.append(OpenDocument(topic, doc_id, (first, second)))
     return open_documents

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from metrics.engine.agreement.standings import TIE
 from metrics.engine.arrays import Floats
 from metrics.engine.judgement.judged import JudgedRun, RecallBase
 from metrics.engine.measures.grammar import Measure
@@ -24,7 +26,7 @@ class OpenDocument:
     topic: int
     doc_id: bytes
     ranks: tuple[int | None, int | None]
-    change: float
+    change: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,11 @@ class DifferenceBounds:
 
     @property
     def decided(self) -> bool:
-        """Return whether one run is ahead, or both are equal, whatever the documents are."""
-        return self.low > 0 or self.high < 0 or self.low == self.high
+        """Return whether the same run is ahead whatever the documents are.
+
+        A bound that is 0 but for rounding is a tie.
+        """
+        return self.low > TIE or self.high < -TIE
 
 
 def is_bounded(measure: Measure) -> bool:
@@ -98,14 +103,12 @@ def bound_difference(
     for document in documents:
         change = added(document.ranks[0]) - added(document.ranks[1])
         if change:
-            changing.append(
-                OpenDocument(document.topic, document.doc_id, document.ranks, change / topics)
-            )
+            changing.append(replace(document, change=change / topics))
 
     changing.sort(key=lambda document: (-abs(document.change), document.topic, document.doc_id))
     return DifferenceBounds(
         difference=difference,
-        low=difference + sum(min(0.0, document.change) for document in changing),
-        high=difference + sum(max(0.0, document.change) for document in changing),
+        low=math.fsum([difference, *(min(0.0, document.change) for document in changing)]),
+        high=math.fsum([difference, *(max(0.0, document.change) for document in changing)]),
         documents=changing,
     )
