@@ -21,7 +21,7 @@ from runs.errors import Conflict, InvalidInput
 from runs.models import AuditEvent, Collection, Entry, Phase, Qrels, Run, Team, User
 from runs.services import clock
 from runs.services.audit.trail import SYSTEM, Origin, record
-from runs.services.collections.qrels import load_judgements
+from runs.services.collections.qrels import levels_by_topic
 from runs.services.storage.files import keep_file, storing
 
 _Action = AuditEvent.Action
@@ -192,12 +192,8 @@ def _judged_before(excluded: dict[str, Any]) -> dict[str, set[str]]:
     """
     judged: dict[str, set[str]] = defaultdict(set)
     for qrels in Qrels.objects.filter(pk__in=excluded["qrels"]):
-        judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
-        names = [topic.decode() for topic in judgements.topic_ids]
-        levels = judgements.levels.tolist()
-        for (topic, doc_id), row in judgements.places.items():
-            if levels[row] >= 0:
-                judged[names[topic]].add(doc_id.decode())
+        for topic_id, levels in levels_by_topic(qrels).items():
+            judged[topic_id].update(doc_id for doc_id, level in levels.items() if level >= 0)
 
     for pool in Pool.objects.filter(pk__in=excluded["pools"]):
         for topic_id, documents in read_topics(pool):

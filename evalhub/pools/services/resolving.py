@@ -27,7 +27,7 @@ from runs.errors import Conflict, InvalidInput
 from runs.models import AuditEvent, Qrels, User
 from runs.services.audit.trail import SYSTEM, Origin, record
 from runs.services.collections.authorship import Authorship
-from runs.services.collections.qrels import import_qrels, load_judgements
+from runs.services.collections.qrels import import_qrels, levels_by_topic
 from runs.services.storage.files import upload_folder
 
 # Documents with at least this level are relevant.
@@ -290,7 +290,7 @@ def make_qrels(
     active = pool.collection.active_qrels
     base = active if pool.recipe.get("only_new") else None
 
-    levels = _levels_of(base)
+    levels = levels_by_topic(base) if base else {}
     open_documents: list[Resolved] = []
     judged = 0
     for source in pools:
@@ -342,18 +342,6 @@ def make_qrels(
             accept=store,
         )
     return versions[0]
-
-
-def _levels_of(qrels: Qrels | None) -> dict[str, dict[str, int]]:
-    if qrels is None:
-        return {}
-    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
-    names = [topic_id.decode() for topic_id in judgements.topic_ids]
-    levels: dict[str, dict[str, int]] = {name: {} for name in names}
-    values = judgements.levels.tolist()
-    for (topic, doc_id), row in judgements.places.items():
-        levels[names[topic]][doc_id.decode()] = values[row]
-    return levels
 
 
 def _check_decided(rows: Sequence[Resolved]) -> None:

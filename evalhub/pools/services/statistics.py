@@ -13,7 +13,7 @@ from evalhub.pools.services.recipes import recipe_of
 from metrics.engine.arrays import Flags, Ints
 from runs.attention import keep_going
 from runs.models import Qrels
-from runs.services.collections.qrels import load_judgements
+from runs.services.collections.qrels import levels_by_topic
 
 # Every depth up to this one is a point of the growth curve, then these.
 _EVERY_DEPTH = 100
@@ -54,7 +54,7 @@ def read_statistics(pool: Pool, qrels: Qrels | None = None) -> PoolStatistics:
     strata: dict[int, int] = {}
     topics, judged, relevant = [], 0, 0
 
-    levels = _levels(qrels) if qrels else {}
+    levels = levels_by_topic(qrels) if qrels else {}
     for topic_id, documents in read_topics(pool):
         keep_going()
         topics.append((topic_id, len(documents)))
@@ -105,13 +105,3 @@ def _contributions(documents: list[PooledDocument], bits: int) -> Flags:
     packed = b"".join(document.contributors.to_bytes(size, "little") for document in documents)
     rows = np.frombuffer(packed, np.uint8).reshape(len(documents), size)
     return np.unpackbits(rows, axis=1, count=bits, bitorder="little").astype(np.bool_)
-
-
-def _levels(qrels: Qrels) -> dict[str, dict[str, int]]:
-    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
-    names = [topic.decode() for topic in judgements.topic_ids]
-    by_topic: dict[str, dict[str, int]] = {name: {} for name in names}
-    levels = judgements.levels.tolist()
-    for (topic, doc_id), row in judgements.places.items():
-        by_topic[names[topic]][doc_id.decode()] = levels[row]
-    return by_topic

@@ -349,6 +349,18 @@ def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
     return summary.judgements
 
 
+def levels_by_topic(qrels: Qrels) -> dict[str, dict[str, int]]:
+    """Return the level of each document that a version judges, by topic."""
+    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+    names = [topic.decode() for topic in judgements.topic_ids]
+    by_topic: dict[str, dict[str, int]] = {name: {} for name in names}
+    levels = judgements.levels.tolist()
+    for (topic, doc_id), row in judgements.places.items():
+        by_topic[names[topic]][doc_id.decode()] = levels[row]
+
+    return by_topic
+
+
 def _versions_with(
     collection: Collection,
     source: FileSource,
