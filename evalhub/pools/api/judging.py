@@ -40,10 +40,9 @@ from evalhub.pools.questions.judging import (
     adjudications_of,
 )
 from evalhub.pools.questions.lookup import (
-    assigned_pool as find_assigned_pool,
-)
-from evalhub.pools.questions.lookup import (
     assignments_of,
+    check_managed,
+    find_assigned_pool,
     managed_pool,
     manages,
 )
@@ -128,7 +127,7 @@ class AssignmentList(AnswerList[Assignment]):
     )
     @idempotency.one_act(_may_manage_assigned)
     def post(self, request: Request, assigned_pool: UUID) -> Response:
-        managed = _managed(request, assigned_pool)
+        managed = check_managed(request, find_assigned_pool(request, assigned_pool))
         serializer = AssignmentSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         fields = serializer.validated_data
@@ -143,14 +142,6 @@ class AssignmentList(AnswerList[Assignment]):
             origin=origin_of(request),
         )
         return Response(_assignments(assignments), status.HTTP_201_CREATED)
-
-
-def _managed(request: Request, pk: UUID) -> Pool:
-    """Return a pool that the user manages. Raise NotAllowed for its assessors."""
-    pool = find_assigned_pool(request, pk)
-    if not manages(request.user, pool):
-        raise NotAllowed("only organisers of the collection or campaign can do this with a pool")
-    return pool
 
 
 def _assignments(rows: list[Assignment]) -> list[AssignmentAnswer]:

@@ -13,8 +13,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from evalhub.pools.models import Assignment, Pool
-from evalhub.pools.questions.lookup import assigned_pool as find_assigned_pool
-from evalhub.pools.questions.lookup import own_assignment
+from evalhub.pools.questions.lookup import find_assigned_pool, own_assignment
 from evalhub.pools.services.assigning import documents_to_judge
 from evalhub.pools.services.judging import (
     judge_document,
@@ -28,6 +27,7 @@ from runs.errors import InvalidInput
 from runs.models import Scope, User
 from runs.models.collections.collections import document_address
 from runs.parameters import integer_in, number_in
+from runs.services.collections.collections import read_topic_titles
 from runs.services.collections.documents import read_titles
 from runs.web.forms import FormPage, Refusal, redirect_to, refusal_of, render_form
 from runs.web.permissions import Access
@@ -82,7 +82,7 @@ class JudgePage(FormPage):
     def list_topics(self, request: Request, pool: Pool) -> HttpResponse:
         own = pool.assignments.filter(assessor__user=request.user.pk)
         assignments = list(own.select_related("assessor", "pool__collection").order_by("pk"))
-        titles = _titles(pool, [row.topic_id for row in assignments])
+        titles = read_topic_titles(pool.collection, [row.topic_id for row in assignments])
         progress = progress_of(assignments)
         rows = [(row, titles.get(row.topic_id, ""), *progress[row.pk]) for row in assignments]
         response = render(request, "pools/judge_topics.html", {"pool": pool, "rows": rows})
@@ -171,8 +171,3 @@ def _next_place(doc_ids: list[str], levels: dict[str, int], place: int) -> int:
     later = [number for number in unjudged if number > place]
     earlier = [number for number in unjudged if number < place]
     return next(iter([*later, *earlier]), 0)
-
-
-def _titles(pool: Pool, topics: list[str]) -> dict[str, str]:
-    rows = pool.collection.topics.filter(topic_id__in=topics)
-    return dict(rows.values_list("topic_id", "title"))

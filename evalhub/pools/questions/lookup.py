@@ -43,13 +43,17 @@ def manages(user: Any, pool: Pool) -> bool:
 
 def managed_pool(request: HttpRequest | Request, pk: UUID) -> Pool:
     """Return a pool that the user manages. Raise NotAllowed if the user may only see it."""
-    pool = visible_pool(request, pk)
+    return check_managed(request, visible_pool(request, pk))
+
+
+def check_managed(request: HttpRequest | Request, pool: Pool) -> Pool:
+    """Return the pool. Raise NotAllowed if the user does not manage it."""
     if not manages(request.user, pool):
         raise NotAllowed("only organisers of the collection or campaign can do this with a pool")
     return pool
 
 
-def assigned_pool(request: HttpRequest | Request, pk: UUID) -> Pool:
+def find_assigned_pool(request: HttpRequest | Request, pk: UUID) -> Pool:
     """Return a pool that the user manages, or has topics of to judge."""
 
     def read() -> Pool | None:
