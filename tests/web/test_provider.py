@@ -406,6 +406,17 @@ def test_logins_are_limited_by_address(provider: Provider, settings: Any) -> Non
     assert Client().post(NEW, {"username": "x"}).status_code == 429
 
 
+def test_the_login_refuses_a_parameter_that_it_does_not_read(provider: Provider) -> None:
+    """The callback takes any: providers add their own."""
+    answer = Client().get(START, {"nonsense": "1"})
+    assert answer.status_code == 400
+    assert "Unknown parameter &#x27;nonsense&#x27;; " in answer.content.decode()
+
+    browser = Client()
+    callback = begin(browser, provider)
+    assert browser.get(f"{callback}&session_state=1").status_code == 303
+
+
 def test_a_server_without_a_provider_has_no_such_login() -> None:
     for path in (START, CALLBACK):
         assert Client().get(path).status_code == 404
