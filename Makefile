@@ -22,8 +22,8 @@ NEEDED = $(BIN)/python -c 'import sys, tomllib; \
 	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
 	print(*(one for name in sys.argv[1:] for one in extras[name]), sep="\n")'
 
-# What the kernels need, so that they are compiled while the other packages arrive.
-COMPILER = $(BIN)/python -c 'import re, tomllib; \
+# These are installed first: the kernels are compiled while the other packages arrive.
+KERNEL_PACKAGES = $(BIN)/python -c 'import re, tomllib; \
 	needed = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
 	print(*(one for one in needed if re.match("numba|numpy|scipy", one)), sep="\n")'
 
@@ -138,7 +138,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml
 	@printf "setup: fetching and installing about 50 packages, and compiling the kernels into their cache "
-	@$(COMPILER) | $(DOTS) $(INSTALL) --requirement /dev/stdin
+	@$(KERNEL_PACKAGES) | $(DOTS) $(INSTALL) --requirement /dev/stdin
 	@$(BIN)/python -c 'from runs.formats.scanning.warm_up import warm_up; warm_up()' & compiling=$$!; \
 		$(DOTS) $(INSTALL) --editable . && wait $$compiling
 	@touch $@
