@@ -67,13 +67,15 @@ class JudgingDeskPage(FormPage):
                 for row in conflicts[:_MOST_CONFLICTS]
             ],
             "more_conflicts": len(conflicts) > _MOST_CONFLICTS,
+            "judged": sum(judged for judged, _ in progress.values()),
+            "assigned": sum(documents for _, documents in progress.values()),
             "labels": labels_of(pool.collection),
             "agreement": _agreement(pool),
             "rules": [str(rule) for rule in Rule],
             "versions": pool.versions.select_related("qrels").order_by("-pk"),
             "form_values": {name: str(request.data.get(name, "")) for name in self.fields}
             if refusal
-            else {"copies": "1", "overlap": "1"},
+            else {},
         }
         response = render_form(request, "pools/judging_desk.html", context, refusal)
         response["Cache-Control"] = "no-store"
