@@ -267,7 +267,7 @@ def show_conflicts(args: argparse.Namespace) -> int:
     if args.decided:
         params["decided"] = "true"
     with commands.hub_of(args) as hub:
-        given = {name: value for name, value in params.items() if value}
+        query = {name: value for name, value in params.items() if value}
         rows = [
             {
                 "topic_id": row["topic_id"],
@@ -277,7 +277,7 @@ def show_conflicts(args: argparse.Namespace) -> int:
                 ),
                 "decided": row["decided"],
             }
-            for row in hub.pool(args.pool).conflicts(**given)
+            for row in hub.pool(args.pool).conflicts(**query)
         ]
         show(args, rows, hub)
     return DONE

@@ -154,8 +154,8 @@ class PhaseBoardExport(APIView):
                 question.phase.collection, phase_board.as_file(), phase_board.standings
             )
 
-            shown = as_shown(table, question.phase, phase_board.board.measures)
-            return FORMATS[kind].content(shown)
+            table = as_shown(table, question.phase, phase_board.board.measures)
+            return FORMATS[kind].content(table)
 
         name = f"{campaign}-{phase}-leaderboard"
         return HttpResponse(read_in_snapshot(read), headers=FORMATS[kind].headers(name))

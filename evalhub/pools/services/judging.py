@@ -20,7 +20,7 @@ UNJUDGED, NOT_JUDGED = -1, -2
 USUAL_LABELS = {0: "not relevant", 1: "relevant"}
 # Judgements that one statement stores.
 _AT_ONCE = 500
-# Without model objects, which take three quarters of the time of a large file.
+# Model objects would take more than twice as long, in which no other connection can write to SQLite.
 _INSERT = """
     INSERT INTO pools_judgement (
         pool_id, topic_id, doc_id, assessor_id, aspect, level, round, seconds, note, outside, at,
