@@ -114,15 +114,14 @@ def _of_changes(answer: Reusability, reach: MeasureReach) -> list[str]:
         "later, without judgements of its own, is placed about as well as that"
     )
     correction = reach.correction
+    if math.isnan(correction.bias) or answer.pooled_runs == len(answer.runs):
+        return [f"{text}.", f"{outlook}."]
+
     corrected = (
         f"A run that was not pooled loses about {_mean(correction.bias)} (error "
         f"{_mean(correction.error)}): the corrected mean in brackets adds this, and no rank uses it"
     )
-    return [
-        f"{text}.",
-        f"{outlook}.",
-        *([] if math.isnan(correction.bias) else [f"{corrected}."]),
-    ]
+    return [f"{text}.", f"{outlook}.", f"{corrected}."]
 
 
 def _inputs(collection: Collection, answer: Reusability, reach: MeasureReach) -> dict[str, Any]:
