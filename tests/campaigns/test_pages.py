@@ -125,6 +125,7 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
     assert "<img src=" not in html.partition("<main")[2]
     assert 'href="javascript' not in html
     assert "end of 1 May 2027, anywhere on earth" in html
+    assert "Scores compared as float64" in text_of(html)
     assert "2027-05-02 12:00:00 UTC" in html
     assert "olga@example.org" not in html
     assert "Register a team" in page(eve, "/campaigns/cup-2027/")
