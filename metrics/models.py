@@ -55,17 +55,17 @@ class Job(models.Model):
         abstract = True
 
 
-def lease_exactly_while(held: str, name: str) -> models.CheckConstraint:
-    """Constrain a job to have a lease exactly while a worker holds it, in the state `held`."""
-    leased = Q(state=held, lease_token__isnull=False, lease_until__isnull=False)
-    free = ~Q(state=held) & Q(lease_token=None, lease_until=None)
+def lease_exactly_while(state: str, name: str) -> models.CheckConstraint:
+    """Constrain a job to have a lease exactly while a worker holds it, in this state."""
+    leased = Q(state=state, lease_token__isnull=False, lease_until__isnull=False)
+    free = ~Q(state=state) & Q(lease_token=None, lease_until=None)
     return models.CheckConstraint(condition=leased | free, name=name)
 
 
-def queue_of(held: str, name: str) -> models.Index:
+def queue_of(under_way: str, name: str) -> models.Index:
     """Index the jobs that wait or are under way: what dispatchers and workers look through."""
     return models.Index(
-        fields=("state", "created_at"), condition=Q(state__in=("queued", held)), name=name
+        fields=("state", "created_at"), condition=Q(state__in=("queued", under_way)), name=name
     )
 
 

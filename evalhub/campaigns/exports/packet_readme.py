@@ -44,9 +44,9 @@ def _head(edition: Edition, results: OwnResults) -> Iterator[str]:
         f"Results of {participation.name} in phase {phase.name} of {phase.campaign.name}"
     )
     yield ""
-    yield from _wrap_text(f"{edition.said}.")
+    yield from _wrap_text(f"{edition.description}.")
     if edition.before:
-        before = edition.before.said
+        before = edition.before.description
         yield from _wrap_text(f"It supersedes the packet of this: {before[0].lower()}{before[1:]}.")
 
     yield ""

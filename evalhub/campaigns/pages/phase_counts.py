@@ -33,7 +33,7 @@ class ShownRelease:
     """A release with its state in words, and the address of the page that cancels it."""
 
     release: Release
-    said: str
+    description: str
     cancel: str = ""
 
 

@@ -87,7 +87,9 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "now": now,
         "teams": _teams(shown_campaign, own, organiser, [summary.phase for summary in phases], now),
         "notices": shown_notices(notices_seen_by(request.user, shown_campaign)),
-        "snapshot": next((one for one in snapshots if one.withdrawn_at is None), None),
+        "snapshot": next(
+            (snapshot for snapshot in snapshots if snapshot.withdrawn_at is None), None
+        ),
         "steps": _next_steps(request, shown_campaign, own, organiser, phases, now),
         "link": True,
     }
@@ -148,11 +150,11 @@ def cite_page(request: HttpRequest, campaign: str) -> HttpResponse:
     """Show how to cite the newest snapshot of a campaign, and list the others."""
     shown_campaign = visible_campaign(request, campaign)
     snapshots = _snapshots(request, shown_campaign)
-    newest = next((one for one in snapshots if one.withdrawn_at is None), None)
+    newest = next((snapshot for snapshot in snapshots if snapshot.withdrawn_at is None), None)
     cited = cited_of(newest, site_of(request)) if newest else None
     context = {
         **campaign_tabs(request, shown_campaign, "cite"),
-        "snapshots": [one for one in snapshots if one != newest],
+        "snapshots": [snapshot for snapshot in snapshots if snapshot != newest],
         "snapshot": newest,
         "cited": cited,
         "bibtex": FORMS["bib"][0](cited) if cited else "",

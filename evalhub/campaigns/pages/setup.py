@@ -375,7 +375,11 @@ def _collections_for(user: Any, kind: Any, phase: Phase | None) -> QuerySet[Coll
 
 def _unused(collections: Iterable[Collection], other_campaigns: dict[int, list[str]]) -> str:
     """Return the newest collection that no other campaign has, or else the newest."""
-    newest = max(collections, key=lambda one: (one.pk not in other_campaigns, one.pk), default=None)
+    newest = max(
+        collections,
+        key=lambda collection: (collection.pk not in other_campaigns, collection.pk),
+        default=None,
+    )
     return newest.slug if newest else ""
 
 

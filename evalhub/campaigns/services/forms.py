@@ -144,7 +144,7 @@ def _answer(field: Mapping[str, Any], value: Any) -> Any:
         return value
 
     if kind == "choices" and isinstance(value, list):
-        if all(one in field["choices"] for one in value):
+        if all(choice in field["choices"] for choice in value):
             return list(dict.fromkeys(value))
     elif kind == "choice" and value in field["choices"]:
         return value
@@ -188,8 +188,8 @@ def _list(data: Any, pointer: str, most: int) -> list[Any]:
     return data
 
 
-def _key(one: Mapping[str, Any], where: str, before: Sequence[Mapping[str, Any]]) -> str:
-    key = one.get("key")
+def _key(item: Mapping[str, Any], where: str, before: Sequence[Mapping[str, Any]]) -> str:
+    key = item.get("key")
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         message = "a key has 1 to 31 lower-case letters, digits and '_', and begins with a letter"
         raise InvalidInput(message, pointer=f"{where}/key")
@@ -199,8 +199,8 @@ def _key(one: Mapping[str, Any], where: str, before: Sequence[Mapping[str, Any]]
     return key
 
 
-def _label(one: Mapping[str, Any], where: str) -> str:
-    label = one.get("label", one.get("key"))
+def _label(item: Mapping[str, Any], where: str) -> str:
+    label = item.get("label", item.get("key"))
     if not isinstance(label, str) or not 0 < len(label) <= 200:
         raise InvalidInput("a label is a text of 1 to 200 characters", pointer=f"{where}/label")
 

@@ -119,7 +119,7 @@ def manifest_of(
             "intervals": MEAN_INTERVAL_METHOD, "confidence": CONFIDENCE, "tiers": USUAL_TEST,
             "correction": USUAL_RULE.correction, "alpha": USUAL_RULE.alpha,
         },
-        "phases": [_phase(one) for one in frozen],
+        "phases": [_phase(phase) for phase in frozen],
     }  # fmt: skip
 
 

@@ -364,8 +364,8 @@ def notify_superseded(qrels: Qrels) -> None:
     """
     done = Release.objects.filter(phase__collection=qrels.collection_id).exclude(done_at=None)
     latest = {
-        one.phase_id: one
-        for one in done.select_related("phase__campaign", "qrels").order_by("done_at")
+        release.phase_id: release
+        for release in done.select_related("phase__campaign", "qrels").order_by("done_at")
     }
 
     for release in latest.values():

@@ -41,11 +41,11 @@ class EntryComparison:
 
     @property
     def higher(self) -> int:
-        return sum(one.difference > 0 for one in self.topics)
+        return sum(topic.difference > 0 for topic in self.topics)
 
     @property
     def lower(self) -> int:
-        return sum(one.difference < 0 for one in self.topics)
+        return sum(topic.difference < 0 for topic in self.topics)
 
 
 def compare_entry(entry: Entry) -> EntryComparison | None:

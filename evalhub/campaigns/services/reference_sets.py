@@ -51,7 +51,7 @@ class EntryValues:
     @property
     def run_types(self) -> list[str]:
         """Return the keys of the types of runs; one empty key if the phase has no types."""
-        return [one["key"] for one in self.phase.run_types] or [""]
+        return [run_type["key"] for run_type in self.phase.run_types] or [""]
 
     def type_of(self, entry: Entry) -> str:
         return entry.run_type if self.phase.run_types else ""
@@ -152,7 +152,7 @@ def reference_sets(
             rows = _best_of_teams(read, rows)
 
         figures = {name: topic_figures(values[rows]) for name, values in read.values.items()}
-        visible = figures if sees_all else {name: _safe(one) for name, one in figures.items()}
+        visible = figures if sees_all else {name: _safe(figure) for name, figure in figures.items()}
         sets.append(
             ReferenceSet(
                 run_type, rows, visible, withheld=not sees_all and len(rows) < MIN_RUNS_OF_QUARTILES

@@ -38,7 +38,7 @@ class Edition:
         return self.audience >= Disclosure.PARTICIPANTS
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """Return when and to whom it was given out, and its judgements."""
         at = self.at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         judged = f"version {self.qrels.version} of the judgements, SHA-256 {self.qrels.sha256}"

@@ -198,8 +198,8 @@ def nsdcg_dd(
     Undefined: where no query of the session is judged, or its judgements have no gain
     """
     setting = Setting(gains, cutoff, b, bq)
-    found, most = dd_gain(view, setting, queries), dd_bound(view, setting, queries)
-    return np.where(most > 0, ratio(found, most), np.nan)
+    gain, most = dd_gain(view, setting, queries), dd_bound(view, setting, queries)
+    return np.where(most > 0, ratio(gain, most), np.nan)
 
 
 def nsdcg_log2(view: JudgedSessions, *, cutoff: int = DEFAULT_DEPTH) -> Floats:

@@ -94,7 +94,7 @@ class BoardRow(table.Row):
 class BoardTable(table.Table):
     """One page of a leaderboard as a table; `columns` are those after ranks, runs and teams.
 
-    `best` is a sentence on the runs that can be the best, and `ranked_by` one on the order. `held`
+    `best` is a sentence on the runs that can be the best, and `ranked_by` one on the order. `pinned`
     is the baseline, which stays in sight below the header, and `baseline` its tag and mean. The
     intervals are drawn between the two ends of `scale`, `zero` is the x position of the baseline's
     mean there, and `cut` is a note on the intervals that are cut. `own_team` is the reader's team
@@ -110,7 +110,7 @@ class BoardTable(table.Table):
     best_mark: str
     ranked_by: str
     provisional: str
-    held: BoardRow | None
+    pinned: BoardRow | None
     baseline: tuple[str, float] | None
     confidence: str
     scale: tuple[float, float] | None
@@ -190,7 +190,7 @@ def board_table(
 
         above = standing
 
-    held = rows.pop() if board.pinned else None
+    pinned_row = rows.pop() if board.pinned else None
     ranked = [row for row in rows if row.board_row.rank is not None]
     mine = {row.board_row.run.team.slug for row in rows if row.mine}
     unpinned = query_string(query, baseline=None)
@@ -207,7 +207,7 @@ def board_table(
         best_mark=BEST_MARK if standings and standings.tiers and standings.tiers.marks_best else "",
         ranked_by=_ranked_by(board),
         provisional=f"provisional: {board.progress}" if board.ranked and board.waiting else "",
-        held=held or next((row for row in ranked if row.baseline), None),
+        pinned=pinned_row or next((row for row in ranked if row.baseline), None),
         baseline=baseline,
         confidence=confidence,
         scale=scale,

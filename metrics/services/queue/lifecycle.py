@@ -100,23 +100,23 @@ def claim_together(pks: Collection[Any], kind: type[Job] = Evaluation) -> list[L
 
 def beat(*leases: Lease) -> bool:
     """Extend leases under one token and return whether any of them was still held."""
-    held = _held(*leases)
+    leased = _leased(*leases)
     until = _from_now(settings.EVALHUB_LEASE_SECONDS)
     if len(leases) == 1:
-        return bool(held.update(lease_until=until))
+        return bool(leased.update(lease_until=until))
 
     with transaction.atomic():
         # Those that are being finished need no lease any more: to wait for them here could be for
         # ever.
-        free = list(held.select_for_update(skip_locked=True).values_list("pk", flat=True))
-        return bool(free and held.filter(pk__in=free).update(lease_until=until)) or bool(
-            held.exists()
+        free = list(leased.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        return bool(free and leased.filter(pk__in=free).update(lease_until=until)) or bool(
+            leased.exists()
         )
 
 
 def note(lease: Lease, **changes: Any) -> bool:
     """Record the progress of a job and return whether its lease was still held."""
-    return bool(_held(lease).update(**changes))
+    return bool(_leased(lease).update(**changes))
 
 
 def finish(lease: Lease, **results: Any) -> bool:
@@ -176,7 +176,7 @@ def give_back(leases: Sequence[Lease], *, begun: bool) -> int:
     if not leases:
         return 0
     uncounted = {} if begun else {"attempts": F("attempts") - 1}
-    return _requeue(_held(*leases), **uncounted)
+    return _requeue(_leased(*leases), **uncounted)
 
 
 def drop(lease: Lease, code: str) -> bool:
@@ -225,9 +225,9 @@ def queue_interrupted() -> int:
     return sum(_requeue(_rows(kind).filter(state=kind.HELD)) for kind in JOBS)
 
 
-def _requeue(held: QuerySet[Any], **changes: Any) -> int:
+def _requeue(jobs: QuerySet[Any], **changes: Any) -> int:
     free = {"lease_token": None, "lease_until": None, "dispatched_at": None}
-    return move(held, state=Job.QUEUED, **free, **changes)
+    return move(jobs, state=Job.QUEUED, **free, **changes)
 
 
 def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
@@ -371,14 +371,16 @@ def _rows(kind: type[Job]) -> QuerySet[Any]:
     return kind._default_manager.all()
 
 
-def _held(lease: Lease, *others: Lease) -> Any:
+def _leased(lease: Lease, *others: Lease) -> Any:
     pks = {"pk__in": [lease.pk, *(other.pk for other in others)]} if others else {"pk": lease.pk}
     return _rows(lease.kind).filter(**pks, state=lease.kind.HELD, lease_token=lease.token)
 
 
 def _leave(lease: Lease, state: str, **changes: Any) -> bool:
     return bool(
-        _held(lease).update(state=state, since=Now(), lease_token=None, lease_until=None, **changes)
+        _leased(lease).update(
+            state=state, since=Now(), lease_token=None, lease_until=None, **changes
+        )
     )
 
 
