@@ -373,6 +373,17 @@ def _add_collections(add: Any) -> None:
     )
     command.add_argument("--dry-run", action="store_true", help="only check the file")
 
+    command = add_action(
+        "attributes",
+        collection_commands.topic_attributes,
+        "list their attributes, replace them by a file, or delete them",
+    )
+    command.add_argument(
+        "file", nargs="?", help="lines of topic, tab, values below a line of the keys; or JSON"
+    )
+    command.add_argument("--dry-run", action="store_true", help="only check the file")
+    command.add_argument("--delete", action="store_true", help="delete all of them")
+
     command = add_action("pull", collection_commands.pull_topics, "write them as lines of JSON")
     command.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
 

@@ -435,6 +435,22 @@ class Collection(CollectionStudies):
         """Return the topics of all pages."""
         return Listed(self._hub.pages(f"{self.path}topics/"))
 
+    def upload_topic_attributes(self, source: Any, *, dry_run: bool = False) -> Answer:
+        """Replace the attributes of topics by those of a file, a path or bytes.
+
+        The first line names the columns, `topic` and the keys, with tabs between them; or each line
+        is a JSON object. `dry_run` only checks the file.
+        """
+        return self._upload("PUT", "topic-attributes/", source, {"dry_run": dry_run})
+
+    def topic_attributes(self) -> Listed:
+        """Return the attributes of topics, of all pages."""
+        return Listed(self._hub.pages(f"{self.path}topic-attributes/"))
+
+    def delete_topic_attributes(self) -> None:
+        """Delete the attributes of all topics."""
+        self._hub.send(Call("DELETE", f"{self.path}topic-attributes/"))
+
     def upload_documents(self, source: Any, *, dry_run: bool = False) -> Answer:
         """Replace the titles of documents by those of a file, a path or bytes.
 

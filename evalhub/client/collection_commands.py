@@ -186,6 +186,35 @@ def pull_topics(args: argparse.Namespace) -> int:
     return DONE
 
 
+def topic_attributes(args: argparse.Namespace) -> int:
+    """List the attributes of topics; replace or delete them."""
+    with commands.hub_of(args) as hub:
+        collection = hub.collection(args.collection)
+        if args.delete:
+            collection.delete_topic_attributes()
+            say(f"deleted the attributes of topics of {args.collection}")
+        elif args.file:
+            answer = collection.upload_topic_attributes(Path(args.file), dry_run=args.dry_run).raw
+            row = {"file": args.file, "topics": answer["topics"], **answer["keys"]}
+            show(args, [row], hub)
+        else:
+            rows = collection.topic_attributes().rows()
+            keys = sorted({key for row in rows for key in row["attributes"]})
+            show(
+                args,
+                [
+                    {
+                        "topic_id": row["topic_id"],
+                        **{key: row["attributes"].get(key) for key in keys},
+                    }
+                    for row in rows
+                ],
+                hub,
+            )
+
+    return DONE
+
+
 def upload_documents(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         collection = hub.collection(args.collection)

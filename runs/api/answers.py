@@ -52,6 +52,19 @@ class Topic(TypedDict):
     fields: JSONObject
 
 
+class TopicAttributes(TypedDict):
+    """The attributes of a topic as texts by key."""
+
+    topic_id: str
+    attributes: dict[str, str]
+
+
+class AttributesAnswer(TypedDict):
+    topics: int
+    keys: Annotated[dict[str, int], "distinct values by key"]
+    warnings: FileReport
+
+
 class DocumentTitle(TypedDict):
     """What pages show of a document."""
 
@@ -265,6 +278,10 @@ def collection(collection: Any) -> Collection:
 
 def topic(topic: models.Topic) -> Topic:
     return Topic(topic_id=topic.topic_id, title=topic.title, fields=topic.fields)
+
+
+def topic_attributes(row: models.TopicAttributes) -> TopicAttributes:
+    return TopicAttributes(topic_id=row.topic_id, attributes=row.attributes)
 
 
 def document_title(document: models.DocumentTitle) -> DocumentTitle:

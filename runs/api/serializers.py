@@ -195,6 +195,11 @@ class TopicsUploadSerializer(KnownFields, serializers.Serializer[Any]):
     dry_run = serializers.BooleanField(required=False, default=False)
 
 
+class AttributesUploadSerializer(KnownFields, serializers.Serializer[Any]):
+    file = serializers.FileField(allow_empty_file=True)
+    dry_run = serializers.BooleanField(required=False, default=False)
+
+
 class DocumentsUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     dry_run = serializers.BooleanField(required=False, default=False)

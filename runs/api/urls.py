@@ -54,6 +54,11 @@ urlpatterns = [
     path(_COLLECTION + "release/", views.CollectionRelease.as_view(), name="release"),
     path(_COLLECTION + "audit/", audit.CollectionAuditList.as_view(), name="collection-audit"),
     path(_COLLECTION + "topics/", views.TopicList.as_view(), name="topics"),
+    path(
+        _COLLECTION + "topic-attributes/",
+        views.TopicAttributeList.as_view(),
+        name="topic-attributes",
+    ),
     path(_COLLECTION + "documents/", views.DocumentList.as_view(), name="documents"),
     path(_COLLECTION + "qrels/", views.QrelsList.as_view(), name="qrels-list"),
     path(_COLLECTION + "qrels/<int:version>/", views.QrelsDetail.as_view(), name="qrels"),

@@ -127,6 +127,7 @@ DEAREST: dict[str, str] = {
     "collection-audit": _BOARD + "audit/?limit=200",
     "topics": _BOARD + "topics/?limit=200",
     "documents": _BOARD + "documents/?limit=200",
+    "topic-attributes": _BOARD + "topic-attributes/?limit=200",
     "qrels-list": _BOARD + "qrels/?limit=200",
     "qrels": _BOARD + "qrels/1/",
     "qrels-file": _BOARD + "qrels/1/file/",

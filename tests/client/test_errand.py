@@ -128,6 +128,11 @@ def test_the_rest_of_a_run_and_a_collection(place: tuple[Server, Config]) -> Non
         assert full.topics().rows() == []
         assert full.upload_topics(TOPICS).format == "jsonl"
         assert [row["title"] for row in full.topics().rows()] == ["cats", "dogs"]
+        attributes = b'{"topic": "1", "type": "short"}'
+        assert full.upload_topic_attributes(attributes).keys == {"type": 1}
+        assert full.topic_attributes().rows()[0]["attributes"] == {"type": "short"}
+        full.delete_topic_attributes()
+        assert full.topic_attributes().rows() == []
         titles = {"_id": "a", "title": "Cats and dogs", "text": "They often fight."}
         assert full.upload_documents(json.dumps(titles).encode(), dry_run=True).documents == 1
         assert full.upload_documents(json.dumps(titles).encode()).titled == 1
@@ -186,6 +191,15 @@ def write_files(tmp_path: Path) -> None:
         ]
         (folder / f"{tag}.run").write_text("\n".join(rows) + "\n")
     (folder / "bad.run").write_text("1 Q0 a 1 1.0 bad\n1 Q0 b 2 high bad\n")
+
+
+def upload_attributes(evh: Any) -> None:
+    Path("attributes").write_text("topic\ttype\n1\tshort\n2\t\n")
+    attributes = evh("topics attributes FILE", "topics", "attributes", "told", "attributes")
+    assert attributes == [{"file": "attributes", "topics": 2, "type": 1}]
+    assert evh("topics attributes", "topics", "attributes", "told") == [
+        {"topic_id": "1", "type": "short"}, {"topic_id": "2", "type": None},
+    ]  # fmt: skip
 
 
 def upload_judgements(evh: Any) -> None:
@@ -349,6 +363,7 @@ def test_every_command_writes_what_its_schema_says(
     upload_judgements(evh)
     evh("topics upload", "topics", "upload", "told", "topics")
     assert evh("topics", "topics", "list", "told")[1] == {"topic_id": "2", "title": "dogs"}
+    upload_attributes(evh)
     uploaded = evh("documents upload", "documents", "upload", "told", "titles.tsv")
     assert uploaded == [{"file": "titles.tsv", "documents": 1, "titled": 1}]
     dry = evh("submit --dry-run", "submit", "told", "runs", "--dry-run", status=5)

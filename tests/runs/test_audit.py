@@ -31,6 +31,7 @@ from runs.models import (
     SessionSet,
     ShareLink,
     Team,
+    TopicAttributes,
     User,
     View,
     Webhook,
@@ -102,6 +103,14 @@ ACTS: dict[str, tuple[Act, Act]] = {
     "topics.replaced": (
         lambda api: None,
         lambda api: upload(api, "collections/small/topics/", "1\tx\n", "put"),
+    ),
+    "topic_attributes.replaced": (
+        lambda api: None,
+        lambda api: upload(api, "collections/small/topic-attributes/", "topic\ta\n1\tx\n", "put"),
+    ),
+    "topic_attributes.deleted": (
+        lambda api: upload(api, "collections/small/topic-attributes/", "topic\ta\n1\tx\n", "put"),
+        lambda api: api.delete(f"{SMALL}topic-attributes/"),
     ),
     "documents.replaced": (
         lambda api: None,
@@ -250,8 +259,8 @@ ACTS: dict[str, tuple[Act, Act]] = {
     ),
 }
 OF_COLLECTIONS = (
-    "collection", "topics", "documents", "qrels", "run", "artifact", "session_set", "parameter", "label", "view", "share",
-    "note",
+    "collection", "topics", "topic_attributes", "documents", "qrels", "run", "artifact", "session_set", "parameter", "label",
+    "view", "share", "note",
 )  # fmt: skip
 # Those of commands, of the administration, of workers, and of earlier versions.
 ADMINISTRATION = {
@@ -322,8 +331,8 @@ def test_an_action_leaves_one_event_or_is_not_made(
 
 def state() -> list[Any]:
     models: tuple[Any, ...] = (
-        Artifact, Collection, DocumentTitle, Qrels, Run, ParameterKey, Label, Experiment, Note, Team, Membership, Invitation,
-        ApiToken, Webhook,
+        Artifact, Collection, DocumentTitle, TopicAttributes, Qrels, Run, ParameterKey, Label, Experiment, Note, Team,
+        Membership, Invitation, ApiToken, Webhook,
     )  # fmt: skip
     hidden = {"last_used_at"}
     return [

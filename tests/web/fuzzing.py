@@ -32,8 +32,8 @@ ROLES = ("anonymous", "participant", "other", "owner", "staff")
 FILES = (GOOD, POOR, QRELS, TOPICS, KNOWN, GOOD.replace("good", "another"), SESSIONS)
 # Asked after every accepted change, as an administrator, who sees all there is.
 _OF_A_COLLECTION = (
-    "", "topics/", "documents/", "qrels/", "runs/", "sessions/", "leaderboard/", "comparison/", "session-leaderboard/",
-    "session-comparison/", "evaluations/", "audit/",
+    "", "topics/", "topic-attributes/", "documents/", "qrels/", "runs/", "sessions/", "leaderboard/", "comparison/",
+    "session-leaderboard/", "session-comparison/", "evaluations/", "audit/",
 )  # fmt: skip
 LISTS = (
     *(f"/api/v1/collections/one/{part}" for part in _OF_A_COLLECTION),
@@ -44,6 +44,7 @@ COUNTED = (
     "Collection",
     "Topic",
     "DocumentTitle",
+    "TopicAttributes",
     "Qrels",
     "Run",
     "Label",

@@ -59,6 +59,7 @@ UNSEEN = {
     "Install",
     # Organisers see them under manage/documents/.
     "DocumentTitle",
+    "TopicAttributes",
     "Invitation",
     "InvitationLink",
     # The account page of its user shows it.

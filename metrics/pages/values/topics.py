@@ -23,6 +23,7 @@ from runs.models import Collection, Qrels, can_see_scores, document_address
 from runs.parameters import MAX_OFFSET, integer_in
 from runs.services.collections.collections import read_topic_titles
 from runs.services.collections.documents import read_titles
+from runs.services.collections.topic_attributes import attributes_of
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
@@ -270,6 +271,7 @@ def _one_topic(
         "topic_id": topic_id,
         "text": text,
         "fields": fields,
+        "attributes": attributes_of(collection, [topic_id]).get(topic_id, {}),
         "scored": scored,
         "qrels": qrels,
     }

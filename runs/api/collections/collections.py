@@ -21,6 +21,7 @@ from rest_framework.views import APIView
 from metrics.services.queue.queueing import queue_judged
 from runs.api import answers
 from runs.api.serializers import (
+    AttributesUploadSerializer,
     CollectionChangeSerializer,
     CollectionSerializer,
     DocumentsUploadSerializer,
@@ -28,7 +29,16 @@ from runs.api.serializers import (
     TopicsUploadSerializer,
 )
 from runs.errors import InvalidInput
-from runs.models import Collection, DocumentTitle, Qrels, Scope, Team, Topic, User
+from runs.models import (
+    Collection,
+    DocumentTitle,
+    Qrels,
+    Scope,
+    Team,
+    Topic,
+    TopicAttributes,
+    User,
+)
 from runs.services.collections.authorship import authorship_of
 from runs.services.collections.collections import (
     change_collection,
@@ -47,6 +57,7 @@ from runs.services.collections.qrels import (
     import_qrels,
     record_reading,
 )
+from runs.services.collections.topic_attributes import delete_attributes, import_attributes
 from runs.services.storage.files import StoredFile
 from runs.services.storage.reports import report_as_json
 from runs.web import conditions, idempotency
@@ -225,6 +236,53 @@ class TopicList(AnswerList[Topic]):
 
         warnings = report_as_json(report)
         return Response(answers.TopicsAnswer(format=file_format, topics=topics, warnings=warnings))
+
+
+class TopicAttributeList(AnswerList[TopicAttributes]):
+    """The attributes of a collection's topics. PUT replaces them by those of a file (TSV with a
+    header, or JSONL), or checks it with dry_run=true. DELETE deletes them."""
+
+    serializer_class = shape(answers.TopicAttributes)
+    answer = staticmethod(answers.topic_attributes)
+    scopes = {"PUT": Scope.MANAGE, "DELETE": Scope.MANAGE}
+    parser_classes = FILE_PARSERS
+    queryset = TopicAttributes.objects.none()
+
+    def get_queryset(self) -> QuerySet[TopicAttributes]:
+        collection = visible_collection(self.request, self.kwargs["collection"])
+        return collection.topic_attributes.order_by("pk")
+
+    def get_parsers(self) -> list[Any]:
+        # As of DocumentList.
+        if self.request and self.request.method == "DELETE":
+            return [JSONParser()]
+        return super().get_parsers()
+
+    @extend_schema(
+        request={"multipart/form-data": AttributesUploadSerializer},
+        responses=shape(answers.AttributesAnswer),
+        parameters=query_fields(AttributesUploadSerializer),
+    )
+    def put(self, request: Request, collection: str) -> Response:
+        managed = managed_collection(request, collection)
+        with upload_fields(request, AttributesUploadSerializer) as fields:
+            summary = import_attributes(
+                collection=managed,
+                upload=fields["file"].path,
+                dry_run=fields["dry_run"],
+                origin=origin_of(request),
+            )
+
+        answer = answers.AttributesAnswer(
+            topics=summary.topics, keys=summary.keys, warnings=report_as_json(summary.report)
+        )
+        return Response(answer)
+
+    @extend_schema(request=None, responses={204: None})
+    def delete(self, request: Request, collection: str) -> Response:
+        managed = managed_collection(request, collection)
+        delete_attributes(collection=managed, origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class DocumentList(AnswerList[DocumentTitle]):

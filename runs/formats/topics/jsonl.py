@@ -37,7 +37,7 @@ def read(content: str, report: FileReport) -> list[TopicText]:
 
 def _read_line(topics: TopicList, line: int, text: str) -> None:
     try:
-        record = _parse(text)
+        record = parse_object(text)
         id_name = next((name for name in ID_NAMES if record.get(name) is not None), "")
         topic_id = record.pop(id_name, "")
         texts = gather_texts(_texts(record))
@@ -52,7 +52,8 @@ def _read_line(topics: TopicList, line: int, text: str) -> None:
             topics.add(line, str(topic_id), texts)
 
 
-def _parse(text: str) -> dict[str, Any]:
+def parse_object(text: str) -> dict[str, Any]:
+    """Return the JSON object of a line. Raise ValueError or RecursionError."""
     try:
         record = _DECODER.decode(text)
     except json.JSONDecodeError as error:

@@ -40,7 +40,7 @@ def read_topics(
     if max(content.count(b"\n"), content.count(b"\r")) > MAX_LINES:
         raise FileTooLarge(f"more than {MAX_LINES:,} lines of topics", code="too_many_lines")
 
-    text = _decode(content, report)
+    text = decode_text(content, report)
     if CONTROL.search(text):
         for line, line_text in enumerate(text.split("\n"), 1):
             if match := CONTROL.search(line_text):
@@ -69,7 +69,8 @@ def detect_format(text: str) -> str:
     return "tsv"
 
 
-def _decode(content: bytes, report: FileReport) -> str:
+def decode_text(content: bytes, report: FileReport) -> str:
+    """Return a file as text with lines that end in \\n; what is not UTF-8 is a problem."""
     if content.startswith(_UTF16):
         report.problem(1, "undecodable_bytes", "the file is UTF-16; send it as UTF-8")
         return ""

@@ -38,6 +38,8 @@ class AuditEvent(models.Model):
         COLLECTION_RELEASED = "collection.released"
         COLLECTION_DELETED = "collection.deleted"
         TOPICS_REPLACED = "topics.replaced"
+        TOPIC_ATTRIBUTES_REPLACED = "topic_attributes.replaced"
+        TOPIC_ATTRIBUTES_DELETED = "topic_attributes.deleted"
         DOCUMENTS_REPLACED = "documents.replaced"
         DOCUMENTS_DELETED = "documents.deleted"
         QRELS_UPLOADED = "qrels.uploaded"

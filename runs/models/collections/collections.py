@@ -291,6 +291,31 @@ class Topic(models.Model):
         return self.topic_id
 
 
+class TopicAttributes(models.Model):
+    """The attributes of a topic as texts by key; the topic need not be listed.
+
+    The rows of a collection are replaced together.
+    """
+
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="topic_attributes", db_index=False
+    )
+    topic_id = models.CharField(max_length=1024)
+    attributes = StoredJSON(default=dict)
+
+    class Meta:
+        ordering = ("collection", "pk")
+        verbose_name_plural = "topic attributes"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("collection", "topic_id"), name="one_set_of_attributes_per_topic"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.topic_id
+
+
 class DocumentTitle(models.Model):
     """What pages show of a document in addition to its id; title and snippet may be empty.
 

@@ -64,17 +64,22 @@ def grouped(stored: dict[str, Any]) -> FileReport:
     return FileReport(warnings=list(kinds.values()), counts=stored["counts"])
 
 
-def warn_of_outside(report: errors.FileReport, topics: Iterable[str], listed: list[str]) -> None:
-    """Warn of the topics of a file that are not in the collection's topic list."""
+def warn_of_outside(
+    report: errors.FileReport,
+    topics: Iterable[str],
+    listed: list[str],
+    where: str = "in the collection's topic list",
+) -> None:
+    """Warn of the topics of a file that are not listed."""
     topics = list(topics)
-    if warn_where_none_matches(report, topics, listed, "in the collection's topic list"):
+    if warn_where_none_matches(report, topics, listed, where):
         return
 
     known = set(listed)
     outside = [topic for topic in topics if topic not in known]
     if outside:
         message = (
-            f"{len(outside):,} topics not in the collection's topic list: "
+            f"{len(outside):,} topics not {where}: "
             f"{list_topics(outside)}{_explain_difference(outside, known)}"
         )
         report.warning(0, "topic_outside", message, len(outside))

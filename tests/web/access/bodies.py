@@ -28,6 +28,7 @@ BODIES: dict[tuple[str, str], Callable[[], Any]] = {
     ("collection", "PATCH"): lambda: {"name": "Renamed"},
     ("topics", "PUT"): lambda: file_of("1\tanother\n"),
     ("documents", "PUT"): lambda: file_of("a\ta title\n"),
+    ("topic-attributes", "PUT"): lambda: file_of("topic\ttype\n1\tshort\n"),
     ("qrels-list", "POST"): lambda: file_of("1 0 b 1\n"),
     ("runs", "POST"): lambda: file_of(GOOD.replace("good", "another")),
     ("session-sets", "POST"): lambda: file_of(SESSIONS.replace("s1", "s3")),

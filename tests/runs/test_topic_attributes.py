@@ -1,0 +1,116 @@
+"""Attributes of topics: the files that are read and refused, and what a collection keeps of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from rest_framework.test import APIClient
+
+from runs.errors import InvalidFile
+from runs.formats.topics.attributes import read_attributes
+from runs.models import AuditEvent, Collection, TopicAttributes
+from tests.conftest import upload
+
+SMALL = "/api/v1/collections/small/topic-attributes/"
+
+
+def test_columns_and_lines_of_json_are_the_same() -> None:
+    columns = "\ufeffTopic\tType\tLanguage\tYear\r\n\n301\tnavigational \ten\t1999\r\n302\tnav. \u00e9\t\n"
+    lines = [
+        {"qid": 301, "Type": "navigational", "language": "en", "year": 1999},
+        {"topic": "302", "type": "nav. \u00e9", "language": None},
+    ]
+    expected = {
+        "301": {"type": "navigational", "language": "en", "year": "1999"},
+        "302": {"type": "nav. \u00e9"},
+    }
+    for content in (columns, "\n".join(map(json.dumps, lines))):
+        attributes, report = read_attributes(content.encode())
+        assert attributes.topics == expected
+        assert not report.counts
+
+
+@pytest.mark.parametrize(
+    ("content", "problems"),
+    [
+        ("", [(0, "no_topics")]),
+        ("topic\ttype\n", [(0, "no_topics")]),
+        ("301\tnavigational\n", [(1, "bad_header")]),
+        ("topic\n301\n", [(1, "bad_header")]),
+        ("topic\ttype\tType\n301\ta\tb\n", [(1, "duplicate_key")]),
+        ("topic\tWords\t1st\n301\ta\tb\n", [(1, "reserved_key"), (1, "bad_key")]),
+        ("topic\t" + "\t".join(f"k{n}" for n in range(51)), [(1, "too_many_keys")]),
+        (
+            "topic\ttype\n301\ta\tb\n\ta\n3 1\ta\n302\t" + "x" * 101 + "\n302\ta\u202eb\n",
+            [
+                (2, "too_many_columns"),
+                (3, "missing_topic_id"),
+                (4, "bad_topic_id"),
+                (5, "text_too_long"),
+                (6, "duplicate_topic"),
+                (6, "bad_value"),
+            ],
+        ),
+        ("topic\ta\n" + "".join(f"{n}\t{n}\n" for n in range(201)), [(202, "too_many_values")]),
+        (b"topic\ta\n1\t\xff\n", [(2, "undecodable_bytes")]),
+        (
+            '{"topic": "1", "a": ["x"]}\n{\n{"topic": true}\n{"a": "x"}\n{"topic": 1, "a": 1e999}',
+            [(1, "bad_json"), (2, "bad_json"), (3, "bad_json"), (4, "missing_topic_id"), (5, "bad_json")],
+        ),
+        ('{"topic": 1, "a": ' + "[" * 50_000, [(1, "bad_json")]),
+        ('{"topic": 1, "a": "' + "x" * 200_000 + '"}', [(1, "text_too_long")]),
+    ],
+)  # fmt: skip
+def test_problems_have_a_line_and_a_code(
+    content: str | bytes, problems: list[tuple[int, str]]
+) -> None:
+    with pytest.raises(InvalidFile) as refused:
+        read_attributes(content.encode() if isinstance(content, str) else content)
+    report = refused.value.report
+    assert [(problem.line, problem.code) for problem in report.problems] == problems
+
+
+@pytest.mark.django_db
+def test_attributes_are_replaced_listed_and_deleted(
+    api: APIClient, anonymous: APIClient, collection: str
+) -> None:
+    file = "topic\ttype\n1\tshort\n2\tlong\n"
+    checked = upload(api, "collections/small/topic-attributes/?dry_run=true", file, "put")
+    assert checked.json()["keys"] == {"type": 2}
+    assert not TopicAttributes.objects.exists()
+
+    upload(api, "collections/small/topic-attributes/", "topic\told\n1\tx\n", "put")
+    body = upload(api, "collections/small/topic-attributes/", file + "nowhere\tlong\n", "put")
+    assert (body.status_code, body.json()["topics"]) == (200, 3)
+    assert body.json()["warnings"]["counts"] == {"topic_outside": 1}
+    assert anonymous.get(SMALL).json()["results"] == [
+        {"topic_id": "1", "attributes": {"type": "short"}},
+        {"topic_id": "2", "attributes": {"type": "long"}},
+        {"topic_id": "nowhere", "attributes": {"type": "long"}},
+    ]
+
+    bad = upload(api, "collections/small/topic-attributes/", file + "1\tshort\n", "put")
+    assert (bad.status_code, bad.json()["errors"][0]["line"]) == (422, 4)
+    assert TopicAttributes.objects.count() == 3
+    assert "type: short" in anonymous.get("/collections/small/topics/1/").content.decode()
+
+    # They stay with topics of the same id.
+    upload(api, "collections/small/topics/", "1\tanother\n", "put")
+    assert TopicAttributes.objects.count() == 3
+
+    assert anonymous.delete(SMALL).status_code == 401
+    assert [api.delete(SMALL).status_code for _ in range(2)] == [204, 204]
+    events = AuditEvent.objects.filter(action__startswith="topic_attributes.").order_by("pk")
+    assert [(event.action, event.before["topics"], event.after) for event in events] == [
+        ("topic_attributes.replaced", 0, {"topics": 1, "keys": ["old"]}),
+        ("topic_attributes.replaced", 1, {"topics": 3, "keys": ["type"]}),
+        ("topic_attributes.deleted", 3, {}),
+    ]
+
+
+@pytest.mark.django_db
+def test_they_are_deleted_with_their_collection(api: APIClient, collection: str) -> None:
+    upload(api, "collections/small/topic-attributes/", "topic\ta\n1\tx\n", "put")
+    Collection.objects.get(slug=collection).delete()
+    assert not TopicAttributes.objects.exists()
