@@ -74,14 +74,14 @@ def world(people: Clients, module_clock: Clock) -> Clients:
 
 
 @pytest.fixture
-def held(world: Clients, clock: Clock) -> Clients:
+def after_end(world: Clients, clock: Clock) -> Clients:
     clock.now = LATE
     return world
 
 
 def rows(client: APIClient, query: str = "") -> list[tuple[Any, str, str | None]]:
-    found = client.get(f"{BOARD}{query}").json()["results"]
-    return [(row["rank"], row["run"]["tag"], row["team_name"]) for row in found]
+    rows = client.get(f"{BOARD}{query}").json()["results"]
+    return [(row["rank"], row["run"]["tag"], row["team_name"]) for row in rows]
 
 
 def read(client: APIClient, path: str) -> int:
@@ -95,8 +95,8 @@ def step(to: Disclosure) -> None:
     disclose(collection=Collection.objects.get(slug="dark"), to=to)
 
 
-def test_baselines_have_a_place_and_no_rank(held: Clients) -> None:
-    olga = held["olga"]
+def test_baselines_have_a_place_and_no_rank(after_end: Clients) -> None:
+    olga = after_end["olga"]
     assert sorted(rows(olga)[:3], key=str) == [
         (1, "a2", "apples"),
         (1, "b1", "berries"),
@@ -123,15 +123,16 @@ def test_baselines_have_a_place_and_no_rank(held: Clients) -> None:
     assert against["statistics"]["runs"] == 4
     # Runs are counted and not named: who they are may not be known yet.
     cautions = {
-        one["code"]: one["message"] for one in against["statistics"]["baseline"]["cautions"]
+        caution["code"]: caution["message"]
+        for caution in against["statistics"]["baseline"]["cautions"]
     }
     assert cautions["few_topics_answered"].startswith("few topics answered (1 run, 67% of them)")
     tiers = f"{BOARD}?statistics=tiers&baseline={baseline['run']['id']}"
     assert code_of(olga.get(tiers)) == (400, "bad_parameter")
     assert olga.get(f"{BOARD}?statistics=tiers").json()["statistics"]["runs"] == 3
     table = list(csv.DictReader(io.StringIO(olga.get(f"{BOARD}export/csv/").content.decode())))
-    told = {row["tag"]: tuple(row[name] for name in _OF_ENTRY) for row in table}
-    assert told == {
+    columns = {row["tag"]: tuple(row[name] for name in _OF_ENTRY) for row in table}
+    assert columns == {
         "a1": ("1", "apples", "competing", "", "manual", "false", "1", "entered"),
         "a2": ("2", "apples", "competing", "", "automatic", "false", "2", "entered"),
         "b1": ("3", "berries", "competing", "", "automatic", "false", "1", "entered"),
@@ -139,12 +140,12 @@ def test_baselines_have_a_place_and_no_rank(held: Clients) -> None:
     }
 
 
-def test_the_leaderboard_opens_with_each_step(held: Clients) -> None:
+def test_the_leaderboard_opens_with_each_step(after_end: Clients) -> None:
     seen = {}
     for to in (None, *Disclosure):
         if to:
             step(to)
-        codes = {name: code_of(held[name].get(BOARD)) for name in ("olga", "ann", "eve")}
+        codes = {name: code_of(after_end[name].get(BOARD)) for name in ("olga", "ann", "eve")}
         seen[to.label if to is not None else ""] = [
             codes[name][0] for name in ("olga", "ann", "eve")
         ]
@@ -157,11 +158,11 @@ def test_the_leaderboard_opens_with_each_step(held: Clients) -> None:
 
 
 def test_names_are_hidden_until_their_instant_wherever_results_are_shown(
-    held: Clients, clock: Clock
+    after_end: Clients, clock: Clock
 ) -> None:
     Campaign.objects.update(anonymous_until=LIFTED)
     step(Disclosure.PUBLIC)
-    olga, ann, eve = held["olga"], held["ann"], held["eve"]
+    olga, ann, eve = after_end["olga"], after_end["ann"], after_end["eve"]
     pseudonyms = dict(Participation.objects.values_list("team__slug", "pseudonym"))
     assert len(set(pseudonyms.values())) == 2
     clock.now = LIFTED - TICK
@@ -193,8 +194,8 @@ def test_names_are_hidden_until_their_instant_wherever_results_are_shown(
     assert eve.get(GENERAL).status_code == eve.get(f"/api/v1/runs/{run}/").status_code == 200
 
 
-def test_files_of_runs_are_released_with_their_phase_or_not_at_all(held: Clients) -> None:
-    olga, ann, ben, eve = (held[name] for name in ("olga", "ann", "ben", "eve"))
+def test_files_of_runs_are_released_with_their_phase_or_not_at_all(after_end: Clients) -> None:
+    olga, ann, ben, eve = (after_end[name] for name in ("olga", "ann", "ben", "eve"))
 
     def release(audience: str, **fields: Any) -> None:
         planned = olga.post(f"{PHASE}releases/", {"audience": audience, **fields}, format="json")
@@ -210,12 +211,14 @@ def test_files_of_runs_are_released_with_their_phase_or_not_at_all(held: Clients
     assert [read(client, path) for client in (olga, ben, ann, eve)] == [200] * 4
 
 
-def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held: Clients) -> None:
-    olga, eve = held["olga"], held["eve"]
+def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(
+    after_end: Clients,
+) -> None:
+    olga, eve = after_end["olga"], after_end["eve"]
 
     def disqualify(tag: str) -> None:
         (entry,) = (
-            one for one in olga.get(f"{PHASE}entries/").json()["results"] if one["tag"] == tag
+            row for row in olga.get(f"{PHASE}entries/").json()["results"] if row["tag"] == tag
         )
         assert (
             olga.post(
@@ -242,8 +245,8 @@ def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held
         (None, "a2", "apples"),
         (None, "bm25", None),
     ]
-    told = {row["run"]["tag"]: row["entry"] for row in after.json()["results"]}
-    assert [(told[tag]["state"], told[tag]["state_reason"]) for tag in ("a1", "a2")] == [
+    entries = {row["run"]["tag"]: row["entry"] for row in after.json()["results"]}
+    assert [(entries[tag]["state"], entries[tag]["state_reason"]) for tag in ("a1", "a2")] == [
         ("entered", ""), ("disqualified", "of a2"),
     ]  # fmt: skip
     assert after.json()["ranked"] == 1
@@ -262,38 +265,44 @@ def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held
     ranks = {}
     for sha256 in (frozen, again):
         (phase,) = eve.get(f"/api/v1/snapshots/{sha256}/").json()["manifest"]["phases"]
-        ranks[sha256] = {one["tag"]: one.get("rank") for one in phase["entries"] if one["team"]}
+        ranks[sha256] = {
+            entry["tag"]: entry.get("rank") for entry in phase["entries"] if entry["team"]
+        }
     assert (ranks[frozen]["a2"], ranks[frozen]["a1"]) == (1, 2)
     assert (ranks[again]["a2"], ranks[again]["a1"]) == (None, 1)
 
 
-def test_packets_have_the_names_of_their_release(held: Clients, clock: Clock) -> None:
+def test_packets_have_the_names_of_their_release(after_end: Clients, clock: Clock) -> None:
     Campaign.objects.update(anonymous_until=LIFTED)
     planned = (
-        held["olga"].post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
+        after_end["olga"]
+        .post(f"{PHASE}releases/", {"audience": "participants"}, format="json")
+        .json()
     )
-    assert held["olga"].post(f"{planned['url']}now/").status_code == 200
+    assert after_end["olga"].post(f"{planned['url']}now/").status_code == 200
     for now in (LATE, LIFTED):
         clock.now = now
-        answer = held["ann"].get(f"{PHASE}packet/")
+        answer = after_end["ann"].get(f"{PHASE}packet/")
         overview = zipfile.ZipFile(io.BytesIO(body_of(answer))).read("overview.md").decode()
         assert "apples: a2" in overview
         assert "berries" not in overview
         assert "b1" not in overview
 
 
-def test_names_that_wait_for_the_release_are_shown_with_it(held: Clients, clock: Clock) -> None:
+def test_names_that_wait_for_the_release_are_shown_with_it(
+    after_end: Clients, clock: Clock
+) -> None:
     Campaign.objects.update(names="hidden_until_release")
     Collection.objects.update(shown_to=Disclosure.TEAMS)
-    assert {name for _, _, name in rows(held["olga"])} == {"apples", "berries", None}
+    assert {name for _, _, name in rows(after_end["olga"])} == {"apples", "berries", None}
     step(Disclosure.PARTICIPANTS)
-    assert {name for _, _, name in rows(held["ann"])} == {"apples", "berries", None}
+    assert {name for _, _, name in rows(after_end["ann"])} == {"apples", "berries", None}
 
 
 def test_a_team_shows_its_name_earlier_and_organisers_hide_it_longer_once(
-    held: Clients, clock: Clock
+    after_end: Clients, clock: Clock
 ) -> None:
-    olga, ann, ben = held["olga"], held["ann"], held["ben"]
+    olga, ann, ben = after_end["olga"], after_end["ann"], after_end["ben"]
     only_earlier = (409, "anonymity_only_ends_earlier")
     assert (
         olga.patch(CAMPAIGN, {"anonymous_until": LIFTED.isoformat()}, format="json").status_code
@@ -312,9 +321,9 @@ def test_a_team_shows_its_name_earlier_and_organisers_hide_it_longer_once(
     assert move(ann, "apples", LIFTED) == (403, "not_allowed")
     assert move(ben, "apples", LIFTED)[0] == 404
     clock.now = LIFTED - timedelta(days=9)
-    assert {name for _, _, name in rows(held["eve"])} >= {"apples"}
+    assert {name for _, _, name in rows(after_end["eve"])} >= {"apples"}
     # One name is still hidden, and the general addresses would show it.
-    assert held["eve"].get(GENERAL).status_code == 403
+    assert after_end["eve"].get(GENERAL).status_code == 403
     assert move(olga, "berries", LIFTED + timedelta(days=400)) == only_earlier
     assert move(olga, "berries", LIFTED + timedelta(days=9)) == (200, "")
     assert move(olga, "berries", LIFTED + timedelta(days=10)) == only_earlier
@@ -322,15 +331,15 @@ def test_a_team_shows_its_name_earlier_and_organisers_hide_it_longer_once(
     later = {"anonymous_until": (LIFTED + timedelta(days=99)).isoformat()}
     assert code_of(olga.patch(CAMPAIGN, later, format="json")) == only_earlier
     clock.now = LIFTED + timedelta(days=9)
-    assert held["eve"].get(GENERAL).status_code == 200
+    assert after_end["eve"].get(GENERAL).status_code == 200
 
 
 def test_no_name_is_hidden_for_longer_than_nine_months_after_the_public_release(
-    held: Clients, clock: Clock
+    after_end: Clients, clock: Clock
 ) -> None:
     """Also where it was hidden longer before the release, when nobody knew its day."""
     years = (LATE + timedelta(days=2_000)).isoformat()
-    olga, eve = held["olga"], held["eve"]
+    olga, eve = after_end["olga"], after_end["eve"]
     assert (
         olga.patch(CAMPAIGN, {"anonymous_until": LIFTED.isoformat()}, format="json").status_code
         == 200
@@ -350,13 +359,13 @@ def test_no_name_is_hidden_for_longer_than_nine_months_after_the_public_release(
 
 
 def browser(name: str = "") -> Client:
-    made = Client()
+    client = Client()
     if name:
-        made.force_login(User.objects.get(username=name))
-    return made
+        client.force_login(User.objects.get(username=name))
+    return client
 
 
-def shown(client: Client, query: str = "") -> list[str]:
+def row_texts(client: Client, query: str = "") -> list[str]:
     """The rows of the page of the leaderboard, as text."""
     html = page(client, f"{PAGE}{query}")
     return [
@@ -365,24 +374,24 @@ def shown(client: Client, query: str = "") -> list[str]:
     ]
 
 
-def test_the_page_shows_the_rows_of_the_api_to_the_same_readers(held: Clients) -> None:
+def test_the_page_shows_the_rows_of_the_api_to_the_same_readers(after_end: Clients) -> None:
     olga, ann, anybody = browser("olga"), browser("ann"), browser()
     assert [client.get(PAGE).status_code for client in (ann, anybody)] == [403, 403]
     assert "nDCG@10" not in ann.get(PAGE).content.decode()
     assert anybody.get("/campaigns/cup/phases/other/").status_code == 404
     assert PAGE in page(olga, "/campaigns/cup/desk/")
     assert PAGE not in page(ann, "/campaigns/cup/team/") + page(anybody, "/campaigns/cup/")
-    found = held["olga"].get(BOARD).json()["results"]
-    lines = shown(olga)
-    assert len(lines) == len(found) == 4
-    for row, line in zip(found, lines, strict=True):
+    rows = after_end["olga"].get(BOARD).json()["results"]
+    lines = row_texts(olga)
+    assert len(lines) == len(rows) == 4
+    for row, line in zip(rows, lines, strict=True):
         assert line.split()[:2] == [str(row["rank"] or "–"), row["run"]["tag"]]
         assert f"{row['values']['nDCG@10']['mean']:.4f}" in line
         assert (row["team_name"] or "organisers") in line
     assert any("BM25" in line for line in lines)
-    (late,) = shown(olga, "?view=late")
+    (late,) = row_texts(olga, "?view=late")
     assert late.startswith("– late late")
-    assert len(shown(olga, "?run_type=manual")) == 1
+    assert len(row_texts(olga, "?run_type=manual")) == 1
     assert 'class="note refused"' in page(olga, PAGE, 400, view="nonsense")
     step(Disclosure.PARTICIPANTS)
     assert PAGE in page(ann, "/campaigns/cup/team/")
@@ -390,7 +399,7 @@ def test_the_page_shows_the_rows_of_the_api_to_the_same_readers(held: Clients) -
     assert PAGE not in page(anybody, "/campaigns/cup/")
 
 
-def test_the_page_hides_names_until_their_instant(held: Clients, clock: Clock) -> None:
+def test_the_page_hides_names_until_their_instant(after_end: Clients, clock: Clock) -> None:
     Campaign.objects.update(anonymous_until=LIFTED)
     step(Disclosure.PUBLIC)
     eve = browser()
@@ -401,7 +410,7 @@ def test_the_page_hides_names_until_their_instant(held: Clients, clock: Clock) -
     assert "/runs/" not in before.content.decode().partition("<tbody>")[2]
     same = {"headers": {"If-None-Match": before["ETag"]}}
     assert eve.get(PAGE, **same).status_code == 304
-    assert "apples" in " ".join(shown(browser("ann")))
+    assert "apples" in " ".join(row_texts(browser("ann")))
     clock.now = LIFTED
     after = eve.get(PAGE, **same)
     assert after.status_code == 200
@@ -409,7 +418,7 @@ def test_the_page_hides_names_until_their_instant(held: Clients, clock: Clock) -
 
 
 def test_the_page_kept_for_one_reader_is_the_page_of_the_next(
-    held: Clients, clock: Clock, answers_kept: None
+    after_end: Clients, clock: Clock, answers_kept: None
 ) -> None:
     Campaign.objects.update(anonymous_until=LIFTED)
     step(Disclosure.PUBLIC)
@@ -430,37 +439,37 @@ def test_the_page_kept_for_one_reader_is_the_page_of_the_next(
     # Two who are nobody here get the same page, but for the name of the reader.
     stranger = browser("eve")
     with recalled_answers() as recalled:
-        assert shown(stranger) == shown(readers[""])
+        assert row_texts(stranger) == row_texts(readers[""])
     assert len(recalled) == 2
 
 
-def test_the_page_asks_no_more_for_more_entries(held: Clients) -> None:
+def test_the_page_asks_no_more_for_more_entries(after_end: Clients) -> None:
     olga = browser("olga")
-    asked = []
+    queries = []
     for query in ("?view=late", "?view=all"):
         with CaptureQueriesContext(connection) as captured:
-            shown(olga, query)
-        asked.append(len(captured))
-    assert asked[1] <= asked[0] + 1, asked
-    assert asked[1] < 45, asked
+            row_texts(olga, query)
+        queries.append(len(captured))
+    assert queries[1] <= queries[0] + 1, queries
+    assert queries[1] < 45, queries
 
 
 @pytest.mark.usefixtures("answers_kept")
 def test_the_leaderboard_finds_its_phase_once_and_asks_less_when_it_was_asked_before(
-    held: Clients,
+    after_end: Clients,
 ) -> None:
     step(Disclosure.PUBLIC)
-    asked = []
+    queries = []
     for _ in range(2):
         with CaptureQueriesContext(connection) as captured:
             assert browser().get(BOARD).status_code == 200
-        asked.append([query["sql"] for query in captured if query["sql"].startswith("SELECT")])
-        assert sum('FROM "runs_campaign"' in sql for sql in asked[-1]) == 1
-    assert len(asked[1]) <= 11, asked[1]
+        queries.append([query["sql"] for query in captured if query["sql"].startswith("SELECT")])
+        assert sum('FROM "runs_campaign"' in sql for sql in queries[-1]) == 1
+    assert len(queries[1]) <= 11, queries[1]
 
 
-def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
-    olga, ann, ben = held["olga"], held["ann"], held["ben"]
+def test_teams_publish_entries_afterwards(after_end: Clients, clock: Clock) -> None:
+    olga, ann, ben = after_end["olga"], after_end["ann"], after_end["ben"]
     step(Disclosure.PARTICIPANTS)
     clock.now += TICK
     times = {
@@ -471,19 +480,19 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     assert olga.post(f"{CAMPAIGN}phases/", later, format="json").status_code == 201
     clock.now += timedelta(days=1)
     run = {"file": SimpleUploadedFile("run", run_of("a3").encode()), "tag": "a3"}
-    made = ann.post(f"{CAMPAIGN}phases/later/entries/", run, format="multipart").json()
+    entry = ann.post(f"{CAMPAIGN}phases/later/entries/", run, format="multipart").json()
     evaluate_all()
 
     def readers() -> list[str]:
         every = {"olga": olga, "ann": ann, "ben": ben}
         seen = {
-            name: [tag for _, tag, _ in rows(one, "?view=afterwards")]
-            for name, one in every.items()
+            name: [tag for _, tag, _ in rows(client, "?view=afterwards")]
+            for name, client in every.items()
         }
         # The leaderboard of the phase itself shows the same entries, without ranks too.
         for view in ("official", "all", "afterwards"):
-            for name, one in every.items():
-                own = one.get(f"{CAMPAIGN}phases/later/board/?view={view}").json()["results"]
+            for name, client in every.items():
+                own = client.get(f"{CAMPAIGN}phases/later/board/?view={view}").json()["results"]
                 assert ("a3" in [row["run"]["tag"] for row in own]) == ("a3" in seen[name]), (
                     name,
                     view,
@@ -493,15 +502,15 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
 
     assert readers() == ["olga", "ann"]
     publish = {"published": True}
-    assert code_of(olga.patch(made["url"], publish, format="json")) == (403, "not_allowed")
+    assert code_of(olga.patch(entry["url"], publish, format="json")) == (403, "not_allowed")
     official = ann.get(f"{PHASE}entries/").json()["results"][0]["url"]
     assert (
         ann.patch(official, publish, format="json").json()["errors"][0]["pointer"] == "/published"
     )
-    assert ann.patch(made["url"], {"published": False}, format="json").status_code == 400
-    assert "Publish" in page(browser("ann"), f"/campaigns/cup/entries/{made['id']}/")
-    assert not made["published"]
-    assert ann.patch(made["url"], publish, format="json").json()["published"]
+    assert ann.patch(entry["url"], {"published": False}, format="json").status_code == 400
+    assert "Publish" in page(browser("ann"), f"/campaigns/cup/entries/{entry['id']}/")
+    assert not entry["published"]
+    assert ann.patch(entry["url"], publish, format="json").json()["published"]
     assert readers() == ["olga", "ann", "ben"]
     assert not list(find_in_campaigns())
     (shown_row,) = (row for row in rows(ben, "?view=afterwards") if row[1] == "a3")
@@ -509,8 +518,8 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     statistics = "&statistics=intervals"
 
     def cautions(query: str) -> list[str]:
-        told = ann.get(f"{BOARD}?{query}{statistics}").json()["statistics"]["cautions"]
-        return [one["code"] for one in told]
+        cautions = ann.get(f"{BOARD}?{query}{statistics}").json()["statistics"]["cautions"]
+        return [caution["code"] for caution in cautions]
 
     assert "unpooled_runs" not in cautions("view=afterwards")
     # Of what nobody judged, no relevance is known.
@@ -526,17 +535,17 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     evaluate_all()
     assert "unpooled_runs" in cautions("view=afterwards")
     assert "unpooled_runs" not in cautions("view=official")
-    said = text_of(page(browser("ann"), f"{CAMPAIGN[7:]}phases/later/"))
+    html = text_of(page(browser("ann"), f"{CAMPAIGN[7:]}phases/later/"))
     assert (
         "1 run that came afterwards has fewer judged documents among the first ten than every run before"
-        in said
+        in html
     )
 
 
 def test_a_name_that_changes_after_results_were_disclosed_has_the_former_one_beside_it(
-    held: Clients,
+    after_end: Clients,
 ) -> None:
-    ann, eve, apples = held["ann"], held["eve"], f"{CAMPAIGN}teams/apples/"
+    ann, eve, apples = after_end["ann"], after_end["eve"], f"{CAMPAIGN}teams/apples/"
 
     def rename(name: str) -> str:
         return str(ann.patch(apples, {"name": name}, format="json").json()["former_name"])
@@ -555,15 +564,15 @@ def test_a_name_that_changes_after_results_were_disclosed_has_the_former_one_bes
     assert not list(find_in_campaigns())
 
 
-def test_rows_are_filtered_for_those_who_see_the_runs(held: Clients) -> None:
-    olga, ann = held["olga"], held["ann"]
+def test_rows_are_filtered_for_those_who_see_the_runs(after_end: Clients) -> None:
+    olga, ann = after_end["olga"], after_end["ann"]
     assert [(rank, tag) for rank, tag, _ in rows(olga, "?filter=tag:b1")] == [(1, "b1")]
     assert olga.get(f"{BOARD}?filter=tag:b1").json()["ranked"] == 3
     assert (
         olga.get(f"{BOARD}?columns=submitted&arrange=submitted").json()["results"][0]["run"]["tag"]
         == "a1"
     )
-    assert "a1" not in " ".join(shown(browser("olga"), "?filter=tag:b1"))
+    assert "a1" not in " ".join(row_texts(browser("olga"), "?filter=tag:b1"))
     # Of a leaderboard that is shown as feedback, or under pseudonyms, a filter would tell what is
     # hidden there.
     Campaign.objects.update(anonymous_until=LIFTED)

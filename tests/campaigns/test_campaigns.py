@@ -43,9 +43,15 @@ def test_a_draft_is_seen_by_its_organisers_until_it_is_published(
     assert {anonymous.get(CAMPAIGN).status_code, people["ann"].get(PHASE).status_code} == {404}
     assert code_of(register(people["ann"], "apples"))[0] == 404
     assert people["olga"].post(f"{CAMPAIGN}publish/").json()["state"] == "published"
-    shown = anonymous.get(CAMPAIGN).json()
-    assert [(one["phase"], one["state"]) for one in shown["phases"]] == [("task", "planned")]
-    assert (shown["organiser"], shown["your_team"], shown["contact"]) == (False, None, None)
+    campaign = anonymous.get(CAMPAIGN).json()
+    assert [(phase["phase"], phase["state"]) for phase in campaign["phases"]] == [
+        ("task", "planned")
+    ]
+    assert (campaign["organiser"], campaign["your_team"], campaign["contact"]) == (
+        False,
+        None,
+        None,
+    )
     assert code_of(people["olga"].delete(CAMPAIGN)) == (409, "not_a_draft")
     assert code_of(people["ann"].post(f"{CAMPAIGN}archive/")) == (403, "not_allowed")
     assert people["olga"].post(f"{CAMPAIGN}archive/").json()["state"] == "archived"
@@ -80,12 +86,12 @@ def test_an_evaluation_needs_a_blind_collection(people: Clients) -> None:
     fields = {"slug": "two", "name": "Two", "collection": "light", **times}
     refused = people["olga"].post(f"{CAMPAIGN}phases/", fields, format="json")
     assert code_of(refused) == (409, "evaluation_needs_blind")
-    made = (
+    phase = (
         people["olga"]
         .post(f"{CAMPAIGN}phases/", {**fields, "kind": "training"}, format="json")
         .json()
     )
-    assert (made["closes_at"], made["zone"]) == ("2027-06-01T12:00:00Z", "Etc/GMT+12")
+    assert (phase["closes_at"], phase["zone"]) == ("2027-06-01T12:00:00Z", "Etc/GMT+12")
     wrong = {**fields, "slug": "three", "kind": "training", "closes_at": "2027-04-30"}
     assert (
         people["olga"]
@@ -122,8 +128,8 @@ def test_published_times_only_move_later_and_by_an_extension(people: Clients, cl
         ("closes_at", CLOSES + TICK, (400, "invalid")),
         ("kind", "training", (409, "campaign_published")),
     ):
-        given = value if isinstance(value, str) else value.isoformat()
-        assert code_of(olga.patch(PHASE, {field: given}, format="json")) == expected, field
+        text = value if isinstance(value, str) else value.isoformat()
+        assert code_of(olga.patch(PHASE, {field: text}, format="json")) == expected, field
     assert (
         olga.patch(PHASE, {"opens_at": (OPENS + TICK).isoformat()}, format="json").status_code
         == 200
@@ -154,10 +160,10 @@ def test_an_extension_of_one_team_is_seen_by_it_and_the_organisers(
     } == {201}
     clock.now = CLOSES
     later = (CLOSES + timedelta(days=1)).isoformat()
-    asked = {"closes_at": later, "reason": "storm", "team": "apples"}
-    assert people["olga"].post(f"{PHASE}extend/", asked, format="json").status_code == 200
+    extension = {"closes_at": later, "reason": "storm", "team": "apples"}
+    assert people["olga"].post(f"{PHASE}extend/", extension, format="json").status_code == 200
     seen = {name: people[name].get(PHASE).json() for name in ("ann", "ben", "olga")}
-    assert [(one["state"], len(one["extensions"])) for one in seen.values()] == [
+    assert [(phase["state"], len(phase["extensions"])) for phase in seen.values()] == [
         ("open", 1),
         ("late", 0),
         ("late", 1),
@@ -172,7 +178,7 @@ def test_an_extension_of_one_team_is_seen_by_it_and_the_organisers(
 
 def test_one_phase_asks_no_more_for_more_extensions_of_teams(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
-    asked = []
+    queries = []
     for name, team in (("ann", "apples"), ("ben", "berries")):
         assert register(people[name], team).status_code == 201
         later = {
@@ -183,8 +189,8 @@ def test_one_phase_asks_no_more_for_more_extensions_of_teams(people: Clients, cl
         assert people["olga"].post(f"{PHASE}extend/", later, format="json").status_code == 200
         with CaptureQueriesContext(connection) as captured:
             assert people["olga"].get(PHASE).json()["extensions"][-1]["team"] == team
-        asked.append([query["sql"] for query in captured])
-    assert len(asked[1]) <= len(asked[0]), asked[1]
+        queries.append([query["sql"] for query in captured])
+    assert len(queries[1]) <= len(queries[0]), queries[1]
 
 
 @pytest.mark.queries
@@ -341,11 +347,11 @@ def test_a_slip_of_the_year_on_the_pages(people: Clients, clock: Clock) -> None:
     for team in ("", "&team=apples"):
         page = f"/campaigns/cup/acts/extend/?phase=task{team}"
         assert "can be cancelled until the end above" in desk.get(page).content.decode()
-        given = {"closes_at_day": "2072-05-10", "zone": "UTC", "reason": "storm"}
-        asked = desk.post(page, given)
-        assert asked.status_code == 409
-        assert 'name="confirm"' in asked.content.decode()
-        assert desk.post(page, {**given, "confirm": "yes"}).status_code in (302, 303)
+        form = {"closes_at_day": "2072-05-10", "zone": "UTC", "reason": "storm"}
+        answer = desk.post(page, form)
+        assert answer.status_code == 409
+        assert 'name="confirm"' in answer.content.decode()
+        assert desk.post(page, {**form, "confirm": "yes"}).status_code in (302, 303)
         extension = Extension.objects.get()
         link = (
             f"cancel-extension/?phase=task{team.replace('&', '&amp;')}&amp;extension={extension.pk}"
@@ -374,9 +380,11 @@ def test_extensions_and_pauses_are_in_a_snapshot_and_on_its_page(
     assert enter(olga, "bm25", role="baseline", label="BM25").status_code == 201
     evaluate_all()
     clock.now = CLOSES + timedelta(days=9)
-    made = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json")
-    assert made.status_code == 201, made.content
-    (phase,) = olga.get(f"/api/v1/snapshots/{made.json()['sha256']}/").json()["manifest"]["phases"]
+    snapshot = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json")
+    assert snapshot.status_code == 201, snapshot.content
+    (phase,) = olga.get(f"/api/v1/snapshots/{snapshot.json()['sha256']}/").json()["manifest"][
+        "phases"
+    ]
     assert phase["feedback"] == "own"
     assert phase["pauses"] == [
         {
@@ -385,6 +393,6 @@ def test_extensions_and_pauses_are_in_a_snapshot_and_on_its_page(
             "reason": "a flood",
         }
     ]
-    said = text_of(browser("olga").get(f"/s/{made.json()['code']}/").content.decode())
-    assert "to 2027-05-03 12:00:00 UTC, announced 5 hours before the end: power cut in Pisa" in said
-    assert "Paused from 2027-04-02 12:00:00 UTC to 2027-04-02 15:00:00 UTC: a flood" in said
+    html = text_of(browser("olga").get(f"/s/{snapshot.json()['code']}/").content.decode())
+    assert "to 2027-05-03 12:00:00 UTC, announced 5 hours before the end: power cut in Pisa" in html
+    assert "Paused from 2027-04-02 12:00:00 UTC to 2027-04-02 15:00:00 UTC: a flood" in html

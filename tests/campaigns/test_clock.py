@@ -45,8 +45,8 @@ class Extensions(list[Extension]):
 
 @pytest.fixture(autouse=True)
 def extensions_as_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = property(lambda phase: Extensions(phase._prefetched_objects_cache["extensions"]))
-    monkeypatch.setattr(Phase, "extensions", held)
+    extensions = property(lambda phase: Extensions(phase._prefetched_objects_cache["extensions"]))
+    monkeypatch.setattr(Phase, "extensions", extensions)
 
 
 def around(phase: Phase, team: Participation | None, instant: datetime) -> list[str]:
@@ -86,11 +86,11 @@ def test_a_pause_begins_at_its_instant_and_the_clock_goes_on() -> None:
 def test_a_team_never_closes_before_the_others(
     extensions: list[tuple[int | None, int]], days: int
 ) -> None:
-    made = [
+    rows = [
         Extension(participation_id=of, old=CLOSES, new=CLOSES + timedelta(days=n))
         for of, n in extensions
     ]
-    phase, now = make_phase(made), CLOSES + timedelta(days=days)
+    phase, now = make_phase(rows), CLOSES + timedelta(days=days)
     assert closing_time(phase, Participation(pk=1)) >= closing_time(phase, None) >= phase.closes_at
     if phase_state(phase, None, now) == "open":
         assert phase_state(phase, Participation(pk=1), now) == "open"

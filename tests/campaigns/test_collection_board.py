@@ -131,9 +131,9 @@ def test_official_entries_are_ranked_alone_and_others_say_what_they_are(world: C
     assert list(statuses(nobody).items()) == [
         (tag, ("official", rank)) for tag, rank in official(nobody)
     ]
-    shown = statuses(nobody, entries="all")
-    assert {tag: status for tag, (status, _) in shown.items()} == KINDS
-    assert {tag for tag, (_, rank) in shown.items() if rank is None} == {"copy", "gone"}
+    shown_statuses = statuses(nobody, entries="all")
+    assert {tag: status for tag, (status, _) in shown_statuses.items()} == KINDS
+    assert {tag for tag, (_, rank) in shown_statuses.items() if rank is None} == {"copy", "gone"}
     (copy,) = (
         row for row in nobody.get(BOARD, {"entries": "all"}).json()["results"]
         if row["run"]["tag"] == "copy"
@@ -252,9 +252,9 @@ def test_organisers_take_a_run_out_on_a_page(world: Clients) -> None:
     stray, address = Run.objects.get(tag="stray"), "/collections/dark/manage/withdrawn/"
     assert f"{address}?run={stray.pk}#remove" in desk.get(f"/runs/{stray.pk}/").content.decode()
     assert str(stray.pk) in desk.get(address, {"run": str(stray.pk)}).content.decode()
-    given = {"action": "remove", "run": str(stray.pk), "reason": ""}
-    assert desk.post(address, given).status_code == 400
-    assert desk.post(address, {**given, "reason": "spam"}).status_code in (302, 303)
+    form = {"action": "remove", "run": str(stray.pk), "reason": ""}
+    assert desk.post(address, form).status_code == 400
+    assert desk.post(address, {**form, "reason": "spam"}).status_code in (302, 303)
     assert "spam" in desk.get(address).content.decode()
     assert desk.post(address, {"kind": "run", "id": str(stray.pk)}).status_code in (302, 303)
     stray.refresh_from_db()

@@ -62,18 +62,18 @@ def test_a_file_has_every_field_that_can_be_set_and_changes_nothing_as_it_is(
     olga: APIClient,
 ) -> None:
     config = olga.get(CONFIG).json()
-    for found, serializer in (
+    for section, serializer in (
         (config["campaign"], CampaignChangeSerializer()), (config["agreements"][0], AgreementSerializer()),
         (config["phases"][0], PhaseSerializer()),
     ):  # fmt: skip
-        assert set(found) == set(serializer.fields)
+        assert set(section) == set(serializer.fields)
     written = olga.get(f"{CONFIG}?format=yaml")
     assert written["Content-Type"] == "application/yaml"
     assert yaml.safe_load(written.content) == config
     # A text of several lines is a block, so that git shows which of them changed.
     assert "  guidelines: |" in written.content.decode()
-    for given in (config, written.content.decode()):
-        assert put(olga, given).json() == {"dry_run": False, "changes": []}
+    for text in (config, written.content.decode()):
+        assert put(olga, text).json() == {"dry_run": False, "changes": []}
     assert AuditEvent.objects.filter(action__in=("phase.changed", "agreement.made")).count() == 1
 
 
@@ -92,9 +92,10 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(
     config["agreements"].append({"title": "More", "text": "Be kind."})
     events = AuditEvent.objects.count()
     changes = put(olga, config, dry_run=True).json()["changes"]
-    assert [(one["path"], one["from"], one["to"], one["allowed"], one["why"]) for one in changes][
-        :3
-    ] == [
+    assert [
+        (change["path"], change["from"], change["to"], change["allowed"], change["why"])
+        for change in changes
+    ][:3] == [
         ("campaign.summary", "", "New", True, None),
         (
             "agreements[1]",
@@ -106,7 +107,7 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(
         # The end of that day, anywhere on earth.
         ("phases[0].closes_at", "2027-05-02T12:00:00Z", "2027-06-01T12:00:00Z", True, None),
     ]
-    assert [one["path"] for one in changes][3:] == [
+    assert [change["path"] for change in changes][3:] == [
         "phases[0].late_closes_at", "phases[0].slots", "phases[0].form", "phases[1]",
     ]  # fmt: skip
     assert AuditEvent.objects.count() == events
@@ -133,8 +134,10 @@ def test_what_patch_refuses_a_file_refuses_and_then_changes_nothing(
     }  # fmt: skip
     config["agreements"] = []
     config["phases"].append({**config["phases"][0], "slug": "late", "opens_at": "2020-01-01"})
-    changes = {one["path"]: one for one in put(olga, config, dry_run=True).json()["changes"]}
-    assert {path: one["allowed"] for path, one in changes.items()} == {
+    changes = {
+        change["path"]: change for change in put(olga, config, dry_run=True).json()["changes"]
+    }
+    assert {path: change["allowed"] for path, change in changes.items()} == {
         "campaign.name": True, "agreements": False, "phases[0].kind": False, "phases[0].opens_at": True,
         "phases[0].closes_at": False, "phases[0].slots": True, "phases[1]": False,
     }  # fmt: skip
@@ -190,7 +193,7 @@ TOO_DEEP = "nested more than|maximum nesting depth"
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("a: &a [1]\nb: *a", "line 1 uses an anchor"), ("a: !!python/object/apply:os.system [ls]", "line 1 uses a tag"),
         ("a: !x y", "line 1 uses a tag"), ("[" * 21 + "]" * 21, "nested more than"), ("a: 1\na: 2", "line 2 has the"),
@@ -200,9 +203,9 @@ TOO_DEEP = "nested more than|maximum nesting depth"
         ("? {x: 1}\n: 2", "bad YAML in line"), ("&" * 300_000, "bad YAML"), ("a: " + "!" * 300_000, "uses a tag"),
     ],
 )  # fmt: skip
-def test_hostile_yaml_is_refused_before_it_is_built(content: str, said: str) -> None:
+def test_hostile_yaml_is_refused_before_it_is_built(content: str, message: str) -> None:
     start = time.process_time()
-    with pytest.raises(UnusableYaml, match=said):
+    with pytest.raises(UnusableYaml, match=message):
         read_yaml(content.encode())
     assert time.process_time() - start < 5.0
 
@@ -213,7 +216,7 @@ def test_bytes_that_are_no_text_and_yaml_that_is_no_mapping_are_refused(olga: AP
         assert (answer.status_code, bool(answer.json()["code"])) == (400, True), content
     # What looks like a number or a day is taken as a field takes it.
     config = "phases:\n- slug: task\n  closes_at: 2027-05-05\n  opens_at: 2027-04-02T12:00:00+00:00\n  place: 3\n"
-    assert [one["path"] for one in put(olga, config).json()["changes"]] == [
+    assert [change["path"] for change in put(olga, config).json()["changes"]] == [
         "phases[0].place",
         "phases[0].closes_at",
     ]
@@ -229,12 +232,12 @@ def test_a_copy_has_the_configuration_and_neither_people_nor_runs(
     assert (
         enter(people["ann"], "dense", answers='{"stages": 1}').status_code == 409
     )  # an agreement is not signed
-    told = {
+    citation = {
         "citation_authors": "Lima, Ana",
         "paper_doi": "10.1000/paper",
         "judgements_doi": "10.1000/qrels",
     }
-    assert olga.patch(CAMPAIGN, told, format="json").status_code == 200
+    assert olga.patch(CAMPAIGN, citation, format="json").status_code == 200
     address, body = (
         "/api/v1/campaigns/?from=cup&shift_days=200",
         {"slug": "next", "name": "Next", "team": "lab"},
@@ -243,8 +246,8 @@ def test_a_copy_has_the_configuration_and_neither_people_nor_runs(
         403,
         "not_allowed",
     )
-    made = olga.post(address, {**body, "summary": "2028"}, format="json")
-    assert (made.status_code, made.json()["state"], made.json()["summary"]) == (
+    copy = olga.post(address, {**body, "summary": "2028"}, format="json")
+    assert (copy.status_code, copy.json()["state"], copy.json()["summary"]) == (
         201,
         "draft",
         "2028",
@@ -259,9 +262,9 @@ def test_a_copy_has_the_configuration_and_neither_people_nor_runs(
     )  # fmt: skip
     assert new["agreements"] == old["agreements"]
     # What was published of the old one is not of the new one.
-    assert {name: old["campaign"][name] for name in told} == told
-    assert {name: new["campaign"][name] for name in told} == {
-        **told,
+    assert {name: old["campaign"][name] for name in citation} == citation
+    assert {name: new["campaign"][name] for name in citation} == {
+        **citation,
         "paper_doi": "",
         "judgements_doi": "",
     }
@@ -291,8 +294,8 @@ def test_a_copy_takes_other_collections_where_the_old_ones_are_open(olga: APICli
     assert not Campaign.objects.filter(slug="next").exists()
     for wrong in ({"dark": "none"}, ["new"]):
         assert olga.post(address, {**body, "collections": wrong}, format="json").status_code == 400
-    made = olga.post(address, {**body, "collections": {"dark": "new"}}, format="json")
-    assert made.json()["phases"][0]["collection"] == "new"
+    copy = olga.post(address, {**body, "collections": {"dark": "new"}}, format="json")
+    assert copy.json()["phases"][0]["collection"] == "new"
     for query, sent in (
         ("?from=cup&shift_days=x", body), ("?from=cup&shift_days=9999", body), ("?from=none", body),
         ("", {**body, "slug": "x", "collections": {"a": "new"}}),
@@ -321,12 +324,12 @@ def test_the_desk_shows_what_a_file_changes_before_it_is_applied(people: Clients
     assert "phases[0].slots" in html
     assert "Find it &lt;b&gt;" in html
     assert Phase.objects.get().slots is None
-    shown = unescape(
+    words = unescape(
         html.partition('<textarea name="text"')[2].partition(">")[2].partition("</textarea>")[0]
     )
     # A browser ends lines so.
     assert "2 changes applied." in send(
-        olga, path, action="apply", text=shown.replace("\n", "\r\n")
+        olga, path, action="apply", text=words.replace("\n", "\r\n")
     )
     assert (Phase.objects.get().slots, Campaign.objects.get().summary.strip()) == (3, "Find it <b>")
     assert "No changes." in text_of(check(text))
@@ -363,7 +366,7 @@ def test_the_desk_copies_a_campaign(people: Clients) -> None:
     )
     assert Campaign.objects.count() == 1
     assert "Campaign Cup 2028 is a draft." in send(olga, path, **fields)
-    made = Campaign.objects.get(slug="cup-2028")
-    (phase,) = made.phases.all()
+    campaign = Campaign.objects.get(slug="cup-2028")
+    (phase,) = campaign.phases.all()
     assert (phase.collection.slug, phase.closes_at) == ("dark-2", CLOSES + timedelta(days=366))
     assert browser("ann").get(path).status_code == 403

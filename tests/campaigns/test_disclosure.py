@@ -31,7 +31,7 @@ EVERYBODY = ("olga", "ann", "abe", "ben", "cat", "eve")
 
 
 @pytest.fixture
-def held(people: Clients, clock: Clock) -> Clients:
+def after_end(people: Clients, clock: Clock) -> Clients:
     """The campaign after its end: Ann and Ben entered a run each; Abe is in Ann's team and did not join, Cat's team was
     removed."""
     people |= make_team("cherries", "cat")
@@ -48,45 +48,45 @@ def held(people: Clients, clock: Clock) -> Clients:
 
 
 def who_sees(people: Clients) -> set[str]:
-    found = {name: people[name].get(BOARD).status_code for name in EVERYBODY} | {
+    statuses = {name: people[name].get(BOARD).status_code for name in EVERYBODY} | {
         "": APIClient().get(BOARD).status_code
     }
-    assert set(found.values()) <= {200, 403}
-    return {name for name, status in found.items() if status == 200}
+    assert set(statuses.values()) <= {200, 403}
+    return {name for name, status in statuses.items() if status == 200}
 
 
-def test_each_step_shows_it_to_more_people(held: Clients) -> None:
+def test_each_step_shows_it_to_more_people(after_end: Clients) -> None:
     dark, phase = Collection.objects.get(slug="dark"), Phase.objects.get()
     users = {user.username: user for user in User.objects.all()}
-    assert who_sees(held) == {"olga"}
+    assert who_sees(after_end) == {"olga"}
     assert not any(sees_own_results(users[name], phase) for name in EVERYBODY)
     qrels = Qrels.objects.get()
     for step, seeing in zip(
         STEPS, ({"olga"}, {"olga", "ann", "ben"}, {*EVERYBODY, ""}), strict=True
     ):
         assert disclose(collection=dark, to=step) == qrels
-        assert who_sees(held) == seeing
+        assert who_sees(after_end) == seeing
         phase = Phase.objects.get()
         assert {name for name in EVERYBODY if sees_own_results(users[name], phase)} == {
             "ann",
             "ben",
         }
-        told = held["ann"].get("/api/v1/collections/dark/").json()
-        assert (told["disclosure"], told["blind"]) == (step.label, step != Disclosure.PUBLIC)
+        payload = after_end["ann"].get("/api/v1/collections/dark/").json()
+        assert (payload["disclosure"], payload["blind"]) == (step.label, step != Disclosure.PUBLIC)
         with pytest.raises(Conflict):
             disclose(collection=dark, to=step)
     events = AuditEvent.objects.filter(
         action__in=("collection.disclosed", "collection.released")
     ).order_by("pk")
-    told = [
+    steps = [
         (e.before["disclosure"], e.after["disclosure"], e.after["qrels"], e.after["sha256"])
         for e in events
     ]
     labels = [step.label for step in Disclosure]
-    assert told == [(*pair, 1, qrels.sha256) for pair in itertools.pairwise(labels)]
+    assert steps == [(*pair, 1, qrels.sha256) for pair in itertools.pairwise(labels)]
 
 
-def test_the_database_refuses_a_smaller_disclosure(held: Clients) -> None:
+def test_the_database_refuses_a_smaller_disclosure(after_end: Clients) -> None:
     dark = Collection.objects.get(slug="dark")
     rows = Collection.objects.filter(pk=dark.pk)
     disclose(collection=dark, to=Disclosure.PARTICIPANTS)
@@ -100,15 +100,15 @@ def test_the_database_refuses_a_smaller_disclosure(held: Clients) -> None:
     assert (rows.get().name, rows.get().disclosure) == ("Still dark", Disclosure.PUBLIC)
 
 
-def test_nobody_joins_in_time_to_see_results(held: Clients) -> None:
+def test_nobody_joins_in_time_to_see_results(after_end: Clients) -> None:
     """Results of teams and participants are for those who took part."""
     dark = Collection.objects.get(slug="dark")
     abe = "/api/v1/campaigns/cup/teams/apples/members/"
     for step in STEPS[:2]:
         disclose(collection=dark, to=step)
-        assert code_of(register(held["eve"], "eves")) == (409, "registration_closed")
-        assert code_of(held["abe"].post(abe)) == (409, "roster_closed")
-    assert who_sees(held) == {"olga", "ann", "ben"}
+        assert code_of(register(after_end["eve"], "eves")) == (409, "registration_closed")
+        assert code_of(after_end["abe"].post(abe)) == (409, "roster_closed")
+    assert who_sees(after_end) == {"olga", "ann", "ben"}
 
 
 def test_an_evaluation_needs_results_that_nobody_sees(people: Clients, clock: Clock) -> None:

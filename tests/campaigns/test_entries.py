@@ -49,14 +49,14 @@ def cup(open_cup: Clients, clock: Clock) -> Clients:
 
 
 def priorities(client: APIClient) -> dict[str, int | None]:
-    return {one["tag"]: one["priority"] for one in client.get(f"{PHASE}entries/").json()["results"]}
+    return {row["tag"]: row["priority"] for row in client.get(f"{PHASE}entries/").json()["results"]}
 
 
 def test_an_entry_is_a_run_with_a_receipt(cup: Clients) -> None:
-    made = enter(cup["ann"], "first")
-    receipt = made.json()
+    answer = enter(cup["ann"], "first")
+    receipt = answer.json()
     run = Run.objects.get()
-    assert (made.status_code, receipt["run"], receipt["run_sha256"]) == (
+    assert (answer.status_code, receipt["run"], receipt["run_sha256"]) == (
         201,
         str(run.pk),
         run.sha256,
@@ -148,9 +148,9 @@ def test_slots_are_given_back_and_attempts_never(cup: Clients, clock: Clock) -> 
 def test_an_attempt_that_failed_by_our_fault_does_not_count(cup: Clients) -> None:
     cup["olga"].patch(PHASE, {"attempts_total": 1}, format="json")
     enter(cup["ann"], "first")
-    for code, left in (("evaluation_crashed", 1), ("run_deleted", 0)):
+    for code, remaining in (("evaluation_crashed", 1), ("run_deleted", 0)):
         Evaluation.objects.update(state="failed", error_code=code)
-        assert cup["ann"].get(f"{PHASE}allowance/").json()["attempts_left"] == left
+        assert cup["ann"].get(f"{PHASE}allowance/").json()["attempts_left"] == remaining
     Evaluation.objects.update(state="queued", error_code="")
     assert cup["ann"].get(f"{PHASE}allowance/").json()["attempts_left"] == 0
     assert cup["olga"].get(f"{PHASE}allowance/", {"team": "apples"}).json()["attempts_left"] == 0
@@ -222,16 +222,16 @@ def test_a_form_is_answered(cup: Clients, clock: Clock) -> None:
         "wrong_run_type",
     )
     good = '{"stage": "BM25", "kind": "sparse", "size": 1.5, "code": "https://example.org/"}'
-    made = enter(cup["ann"], "x", run_type="automatic", answers=good).json()
-    assert made["answers"]["kind"] == "sparse"
-    changed = cup["ann"].patch(made["url"], {"answers": {"stage": "DPR"}}, format="json").json()
+    entry = enter(cup["ann"], "x", run_type="automatic", answers=good).json()
+    assert entry["answers"]["kind"] == "sparse"
+    changed = cup["ann"].patch(entry["url"], {"answers": {"stage": "DPR"}}, format="json").json()
     assert changed["answers"] == {"stage": "DPR"}
     assert code_of(cup["olga"].patch(PHASE, {"form": []}, format="json")) == (
         409,
         "phase_has_entries",
     )
     clock.now = CLOSES
-    refused = cup["ann"].patch(made["url"], {"answers": {"stage": "x"}}, format="json")
+    refused = cup["ann"].patch(entry["url"], {"answers": {"stage": "x"}}, format="json")
     assert code_of(refused) == (409, "phase_closed")
     for wrong in (
         [{"key": "A"}],
@@ -267,27 +267,33 @@ def test_organisers_enter_late_with_a_reason_and_baselines_of_their_own(
     assert code_of(enter(cup["olga"], "own")) == (403, "not_allowed")
     clock.now = LATE + timedelta(days=1)
     assert code_of(enter(cup["olga"], "for-ann", on_behalf_of="apples")) == (400, "required")
-    made = enter(cup["olga"], "for-ann", on_behalf_of="apples", reason="mail lost").json()
-    assert (made["team"], made["late"], made["role"]) == ("apples", True, "competing")
-    event = AuditEvent.objects.get(action="entry.made", object_id=made["id"])
+    entry = enter(cup["olga"], "for-ann", on_behalf_of="apples", reason="mail lost").json()
+    assert (entry["team"], entry["late"], entry["role"]) == ("apples", True, "competing")
+    event = AuditEvent.objects.get(action="entry.made", object_id=entry["id"])
     assert (event.actor, event.after["reason"]) == ("olga", "mail lost")
-    assert cup["ann"].get(made["url"]).status_code == 200
+    assert cup["ann"].get(entry["url"]).status_code == 200
 
 
 def test_who_withdraws_and_disqualifies(cup: Clients, clock: Clock) -> None:
     cup["abe"].post(f"{CAMPAIGN}teams/apples/members/")
-    made = [enter(cup["ann"], tag).json()["url"] for tag in ("a", "b", "c")]
-    assert cup["abe"].post(f"{made[0]}withdraw/").json()["state"] == "withdrawn"
+    addresses = [enter(cup["ann"], tag).json()["url"] for tag in ("a", "b", "c")]
+    assert cup["abe"].post(f"{addresses[0]}withdraw/").json()["state"] == "withdrawn"
     clock.now = LATE
-    assert code_of(cup["abe"].post(f"{made[1]}withdraw/")) == (403, "not_allowed")
-    assert cup["ann"].post(f"{made[1]}withdraw/").status_code == 200
-    assert code_of(cup["ann"].post(f"{made[1]}withdraw/")) == (409, "not_withdrawable")
-    assert code_of(cup["ann"].post(f"{made[2]}disqualify/", {"reason": "x"}, format="json")) == (
+    assert code_of(cup["abe"].post(f"{addresses[1]}withdraw/")) == (403, "not_allowed")
+    assert cup["ann"].post(f"{addresses[1]}withdraw/").status_code == 200
+    assert code_of(cup["ann"].post(f"{addresses[1]}withdraw/")) == (409, "not_withdrawable")
+    assert code_of(
+        cup["ann"].post(f"{addresses[2]}disqualify/", {"reason": "x"}, format="json")
+    ) == (
         403,
         "not_allowed",
     )
-    shown = cup["olga"].post(f"{made[2]}disqualify/", {"reason": "test data"}, format="json").json()
-    assert (shown["state"], shown["state_reason"], shown["priority"]) == (
+    entry = (
+        cup["olga"]
+        .post(f"{addresses[2]}disqualify/", {"reason": "test data"}, format="json")
+        .json()
+    )
+    assert (entry["state"], entry["state_reason"], entry["priority"]) == (
         "disqualified",
         "test data",
         None,
@@ -316,20 +322,20 @@ def test_organisers_let_somebody_join_another_team_for_a_reason(cup: Clients) ->
 
 
 def test_an_entered_run_is_not_withdrawn_and_its_file_stays(cup: Clients) -> None:
-    made = enter(cup["ann"], "x").json()
-    run = f"/api/v1/runs/{made['run']}/"
+    entry = enter(cup["ann"], "x").json()
+    run = f"/api/v1/runs/{entry['run']}/"
     assert code_of(cup["ann"].delete(run)) == (409, "entered_in_phase")
-    cup["ann"].post(f"{made['url']}withdraw/")
+    cup["ann"].post(f"{entry['url']}withdraw/")
     assert cup["ann"].delete(run).status_code == 204
     # What was disqualified stays on record, with its run.
-    made = enter(cup["ann"], "y").json()
+    entry = enter(cup["ann"], "y").json()
     assert (
         cup["olga"]
-        .post(f"{made['url']}disqualify/", {"reason": "test data"}, format="json")
+        .post(f"{entry['url']}disqualify/", {"reason": "test data"}, format="json")
         .status_code
         == 200
     )
-    refused = cup["ann"].delete(f"/api/v1/runs/{made['run']}/")
+    refused = cup["ann"].delete(f"/api/v1/runs/{entry['run']}/")
     assert code_of(refused) == (409, "entered_in_phase")
     assert "was disqualified" in refused.json()["detail"]
 
@@ -453,8 +459,8 @@ def test_a_phase_may_say_how_tags_are_formed(cup: Clients) -> None:
         {"answers": {"lang": "de", "stage": "x", "model": "a b"}},
     ):
         assert code_of(cup["ann"].patch(first["url"], change, format="json")) == (422, "wrong_tag")
-    kept = {"answers": {"lang": "en", "stage": "DPR", "model": "a b"}}
-    assert cup["ann"].patch(first["url"], kept, format="json").status_code == 200
+    answered_form = {"answers": {"lang": "en", "stage": "DPR", "model": "a b"}}
+    assert cup["ann"].patch(first["url"], answered_form, format="json").status_code == 200
     # Priorities close up behind a withdrawn entry, so that the number in a tag may be any.
     assert entered("apples-en-automatic-2").json()["priority"] == 2
     cup["ann"].post(f"{first['url']}withdraw/")
@@ -488,8 +494,8 @@ def test_a_dry_run_says_that_a_tag_is_taken(cup: Clients) -> None:
     assert enter(cup["ann"], "a1").status_code == 201
     other = run_of("a1").replace("3.0", "2.5").replace("5.0", "4.5")
     for who in ("ann", "ben"):
-        told = enter(cup[who], "a1", other, dry_run="true")
-        assert told.status_code == 200, told.content
-        assert told.json()["refusal"]["code"] == "tag_taken"
+        answer = enter(cup[who], "a1", other, dry_run="true")
+        assert answer.status_code == 200, answer.content
+        assert answer.json()["refusal"]["code"] == "tag_taken"
         assert code_of(enter(cup[who], "a1", other)) == (409, "tag_taken")
     assert enter(cup["ben"], "b1", dry_run="true").json()["refusal"] is None

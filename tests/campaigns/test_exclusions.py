@@ -46,7 +46,7 @@ def world(people: Clients, module_clock: Clock) -> Clients:
 
 
 @pytest.fixture
-def held(world: Clients, clock: Clock) -> Clients:
+def after_end(world: Clients, clock: Clock) -> Clients:
     clock.now = LATE
     return world
 
@@ -59,17 +59,19 @@ def exclude(client: APIClient, *topics: str, reason: str = "ambiguous") -> Any:
 def versions() -> list[tuple[int, bool, int, int | None]]:
     rows = Qrels.objects.order_by("version")
     return [
-        (one.version, one.active, one.topics, one.reduced_from and one.reduced_from.version)
-        for one in rows
+        (row.version, row.active, row.topics, row.reduced_from and row.reduced_from.version)
+        for row in rows
     ]
 
 
-def test_values_are_without_excluded_topics(held: Clients) -> None:
-    olga, ann = held["olga"], held["ann"]
-    told = exclude(olga, "3").json()
-    assert (told["excluded_topics"], told["excluded_reason"]) == (["3"], "ambiguous")
+def test_values_are_without_excluded_topics(after_end: Clients) -> None:
+    olga, ann = after_end["olga"], after_end["ann"]
+    payload = exclude(olga, "3").json()
+    assert (payload["excluded_topics"], payload["excluded_reason"]) == (["3"], "ambiguous")
     # That a topic is excluded may tell of its judgements.
-    assert [one.get(PHASE).json()["excluded_topics"] for one in (olga, ann, held["eve"])] == [
+    assert [
+        client.get(PHASE).json()["excluded_topics"] for client in (olga, ann, after_end["eve"])
+    ] == [
         ["3"],
         [],
         [],
@@ -86,15 +88,15 @@ def test_values_are_without_excluded_topics(held: Clients) -> None:
     assert not upload(olga, "collections/dark/qrels/", f"{QRELS}1 0 u 1\n").json()["active"]
     assert versions()[2:] == [(3, False, 3, None), (4, True, 2, 3)]
     assert olga.post("/api/v1/collections/dark/qrels/1/activate/").json()["active"] is False
-    assert [one[1] for one in versions()] == [False, True, False, False]
+    assert [row[1] for row in versions()] == [False, True, False, False]
     assert exclude(olga, "3", "1").status_code == 200
     assert versions()[4] == (5, True, 1, 1)
     assert exclude(olga).json()["excluded_reason"] == ""
-    assert [one[1] for one in versions()] == [True, False, False, False, False]
+    assert [row[1] for row in versions()] == [True, False, False, False, False]
     assert send(
         browser("olga"), f"{ACTS}exclude-topics/?phase=task", topics="3", reason="ambiguous"
     )
-    assert [one[1] for one in versions()] == [False, True, False, False, False]
+    assert [row[1] for row in versions()] == [False, True, False, False, False]
     actions = AuditEvent.objects.filter(object_id="cup/task", action="phase.changed")
     assert [event.after["excluded_topics"] for event in actions.order_by("pk")] == [
         ["3"],
@@ -106,7 +108,10 @@ def test_values_are_without_excluded_topics(held: Clients) -> None:
     evaluate_all()
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS)
     assert code_of(exclude(olga, "2")) == (409, "already_released")
-    assert [one.get(PHASE).json()["excluded_topics"] for one in (ann, held["eve"])] == [["3"], []]
+    assert [client.get(PHASE).json()["excluded_topics"] for client in (ann, after_end["eve"])] == [
+        ["3"],
+        [],
+    ]
     results = ann.get(f"{PHASE}results/").json()
     assert (results["topics"], results["excluded_topics"][0]["topic_id"]) == (["1", "2"], "3")
     with zipfile.ZipFile(io.BytesIO(body_of(ann.get(f"{PHASE}packet/")))) as packet:
@@ -118,29 +123,33 @@ def test_values_are_without_excluded_topics(held: Clients) -> None:
     assert not list(find_in_campaigns())
 
 
-def test_what_cannot_be_excluded(held: Clients) -> None:
-    olga = held["olga"]
+def test_what_cannot_be_excluded(after_end: Clients) -> None:
+    olga = after_end["olga"]
     assert code_of(exclude(olga, "9")) == (400, "unknown_topic")
     assert code_of(exclude(olga, "3", reason="")) == (400, "required")
     assert code_of(exclude(olga, "1", "2", "3")) == (409, "conflict")
-    assert code_of(exclude(held["ann"], "3")) == (403, "not_allowed")
+    assert code_of(exclude(after_end["ann"], "3")) == (403, "not_allowed")
     assert versions() == [(1, True, 3, None)]
     assert olga.get(PHASE).json()["excluded_topics"] == []
 
 
-def test_the_desk_proposes_to_exclude_topics_without_a_relevant_document(held: Clients) -> None:
+def test_the_desk_proposes_to_exclude_topics_without_a_relevant_document(
+    after_end: Clients,
+) -> None:
     olga, desk = browser("olga"), "/campaigns/cup/desk/"
     assert "no relevant document" not in text_of(page(olga, desk))
-    assert upload(held["olga"], "collections/dark/qrels/", f"{QRELS}7 0 v 0\n").status_code == 201
+    assert (
+        upload(after_end["olga"], "collections/dark/qrels/", f"{QRELS}7 0 v 0\n").status_code == 201
+    )
     assert "no relevant document" not in text_of(page(olga, desk))
     evaluate_all()
-    said = text_of(page(olga, desk))
+    html = text_of(page(olga, desk))
     assert (
         "1 of 4 topics has no relevant document (7): measures such as AP and nDCG are 0 there for every run."
-        in said
+        in html
     )
-    assert "Exclude it, and their means are 1.333 times as large" in said
+    assert "Exclude it, and their means are 1.333 times as large" in html
     assert f"{ACTS}exclude-topics/?phase=task" in page(olga, desk)
-    assert exclude(held["olga"], "7").status_code == 200
+    assert exclude(after_end["olga"], "7").status_code == 200
     evaluate_all()
     assert "no relevant document" not in text_of(page(olga, desk))

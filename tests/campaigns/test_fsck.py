@@ -65,12 +65,12 @@ def done(people: Clients, clock: Clock) -> Clients:
     sign = olga.get(f"{CAMPAIGN}agreements/").json()["results"][0]["sha256"]
     for client in (ann, ben):
         client.post(f"{CAMPAIGN}agreements/{sign}/sign/", {"typed_name": "X"}, format="json")
-    made = [enter(ann, tag).json()["url"] for tag in ("a", "b", "c")]
-    assert ann.patch(made[1], {"chosen": True}, format="json").status_code == 200
-    ann.post(f"{made[0]}withdraw/")
-    again = {"run": ann.get(made[0]).json()["run"]}
+    addresses = [enter(ann, tag).json()["url"] for tag in ("a", "b", "c")]
+    assert ann.patch(addresses[1], {"chosen": True}, format="json").status_code == 200
+    ann.post(f"{addresses[0]}withdraw/")
+    again = {"run": ann.get(addresses[0]).json()["run"]}
     assert ann.post(f"{PHASE}entries/", again, format="json").status_code == 200
-    ann.post(f"{made[2]}withdraw/")
+    ann.post(f"{addresses[2]}withdraw/")
     assert enter(ben, "other").status_code == 201
     enter(olga, "bm25", role="baseline", label="BM25")
     clock.now = LATE + 2 * SECOND
@@ -134,6 +134,6 @@ def test_fsck_finds_what_is_changed_past_the_trail(done: Clients) -> None:
     for what, (damage, code) in DAMAGES.items():
         with transaction.atomic():
             damage()
-            found = {finding.code for finding in find_in_campaigns()}
+            codes = {finding.code for finding in find_in_campaigns()}
             transaction.set_rollback(True)
-        assert code in found, (what, found)
+        assert code in codes, (what, codes)

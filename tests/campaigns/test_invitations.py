@@ -48,8 +48,8 @@ def test_a_user_is_invited_and_takes_part(people: Clients, clock: Clock) -> None
     assert answer.status_code == 200
     assert takes_part("eve")
     assert Membership.objects.get(user__username="eve", team__slug="apples").role == "member"
-    made = people["ann"].post(INVITATIONS, {"username": "abe"}, format="json")
-    assert (made.status_code, made.json()["url"]) == (201, None)
+    invitation = people["ann"].post(INVITATIONS, {"username": "abe"}, format="json")
+    assert (invitation.status_code, invitation.json()["url"]) == (201, None)
     assert people["abe"].post("/api/v1/invitations/apples/").status_code == 201
     assert takes_part("abe")
     # A member who is not an owner invites no one, and neither does an organiser.
@@ -90,19 +90,19 @@ def test_a_link_is_for_one_campaign_expires_and_can_be_revoked(
     assert link.expires_at > link.created_at + timedelta(days=6)
     assert "revoked" in send(ann, TEAM, action="revoke", key=link.key)
     assert Client().get(path).status_code == 404
-    made = people["ann"].post(INVITATIONS, {}, format="json").json()
-    assert made["url"].startswith("http://testserver/join/?code=")
+    invitation = people["ann"].post(INVITATIONS, {}, format="json").json()
+    assert invitation["url"].startswith("http://testserver/join/?code=")
     # Teams no longer change from the instant that the campaign says.
     clock.now = OPENS
-    given = {"roster_closes_at": OPENS.isoformat()}
+    fields = {"roster_closes_at": OPENS.isoformat()}
     assert (
-        people["olga"].patch(CAMPAIGN, given, format="json").json()["roster_closes_at"]
+        people["olga"].patch(CAMPAIGN, fields, format="json").json()["roster_closes_at"]
         == "2027-04-02T12:00:00Z"
     )
     refused = people["ann"].post(INVITATIONS, {}, format="json")
     assert code_of(refused) == (409, "roster_closed")
     assert "eams stay as they were" in send(ann, TEAM, 409, action="link")
-    again = browser("abe").post("/join/", {"code": made["url"].partition("code=")[2]})
+    again = browser("abe").post("/join/", {"code": invitation["url"].partition("code=")[2]})
     assert again.status_code == 409
     assert not takes_part("abe")
     assert clock.now < CLOSES
@@ -112,25 +112,25 @@ def test_a_link_is_for_one_campaign_expires_and_can_be_revoked(
 def test_a_link_is_revoked_over_the_api(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
     assert register(people["ann"], "apples").status_code == 201
-    made = people["ann"].post(INVITATIONS, {}, format="json").json()
-    path = f"/api/v1/teams/apples/invitations/{made['key']}/"
+    invitation = people["ann"].post(INVITATIONS, {}, format="json").json()
+    path = f"/api/v1/teams/apples/invitations/{invitation['key']}/"
     assert people["olga"].delete(path).status_code in (403, 404)
     assert people["abe"].delete(path).status_code == 403
     assert people["ann"].delete(path).status_code == 204
     assert people["ann"].delete(path).status_code == 404
-    code = made["url"].partition("code=")[2]
+    code = invitation["url"].partition("code=")[2]
     assert browser("eve").post("/join/", {"code": code}).status_code == 404
 
 
 def test_nobody_joins_a_team_that_was_removed(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
     assert register(people["ann"], "apples").status_code == 201
-    made = people["ann"].post(INVITATIONS, {}, format="json").json()
+    invitation = people["ann"].post(INVITATIONS, {}, format="json").json()
     removed = {"state": "removed", "reason": "two teams"}
     assert (
         people["olga"].patch(f"{CAMPAIGN}teams/apples/", removed, format="json").status_code == 200
     )
-    code = made["url"].partition("code=")[2]
+    code = invitation["url"].partition("code=")[2]
     assert browser("eve").post("/join/", {"code": code}).status_code == 409
     assert not takes_part("eve")
     assert not Membership.objects.filter(user__username="eve", team__slug="apples").exists()

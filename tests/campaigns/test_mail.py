@@ -90,12 +90,12 @@ def send() -> int:
     return send_due()
 
 
-def told() -> list[tuple[str, str, str]]:
+def written_mails() -> list[tuple[str, str, str]]:
     """What was written since the last time: event, recipient and state."""
     rows = Mail.objects.order_by("created_at", "recipient")
-    found = list(rows.values_list("event", "recipient__username", "state"))
+    mails = list(rows.values_list("event", "recipient__username", "state"))
     rows.all().delete()
-    return found
+    return mails
 
 
 def test_a_receipt_is_sent_once_and_says_what_arrived_when(cup: Clients, clock: Clock) -> None:
@@ -114,23 +114,26 @@ def test_a_receipt_is_sent_once_and_says_what_arrived_when(cup: Clients, clock: 
         assert part in sent.body
     row = Mail.objects.get(recipient__username="ann")
     assert sent.message()["Message-ID"] == f"<{row.pk}@eval.example.org>"
-    assert told() == [("entry.received", "ann", "sent"), ("entry.received", "abe", "no_address")]
+    assert written_mails() == [
+        ("entry.received", "ann", "sent"),
+        ("entry.received", "abe", "no_address"),
+    ]
     # The same file under the same tag is no event.
     enter(cup["ann"], "dense")
-    assert (told(), send()) == ([], 0)
+    assert (written_mails(), send()) == ([], 0)
 
 
 def test_every_act_tells_whom_it_concerns(cup: Clients, clock: Clock) -> None:
     olga, ann = cup["olga"], cup["ann"]
     both = ["ann", "abe", "ben"]
     clock.now = OPENS
-    made = enter(ann, "dense").json()["url"]
-    told()
+    address = enter(ann, "dense").json()["url"]
+    written_mails()
     for act, event, whom in (
-        (lambda: ann.post(f"{made}withdraw/"), "entry.withdrawn", ["ann", "abe"]),
-        (lambda: ann.post(f"{PHASE}entries/", {"run": ann.get(made).json()["run"]}, format="json"), "entry.received",
+        (lambda: ann.post(f"{address}withdraw/"), "entry.withdrawn", ["ann", "abe"]),
+        (lambda: ann.post(f"{PHASE}entries/", {"run": ann.get(address).json()["run"]}, format="json"), "entry.received",
          ["ann", "abe"]),
-        (lambda: olga.post(f"{made}disqualify/", {"reason": "copied"}, format="json"), "entry.disqualified",
+        (lambda: olga.post(f"{address}disqualify/", {"reason": "copied"}, format="json"), "entry.disqualified",
          ["ann", "abe"]),
         (lambda: olga.post(f"{PHASE}pause/", {"reason": "x"}, format="json"), "phase.paused", both),
         (lambda: olga.post(f"{PHASE}resume/"), "phase.resumed", both),
@@ -145,7 +148,9 @@ def test_every_act_tells_whom_it_concerns(cup: Clients, clock: Clock) -> None:
         (lambda: olga.patch(f"{CAMPAIGN}teams/eves/", {"state": "removed"}, format="json"), "team.removed", ["eve"]),
     ):  # fmt: skip
         assert act().status_code in (200, 201), event
-        assert sorted(row[:2] for row in told()) == sorted((event, name) for name in whom), event
+        assert sorted(row[:2] for row in written_mails()) == sorted(
+            (event, name) for name in whom
+        ), event
 
 
 def test_who_is_invited_into_a_campaign_is_told_where_to_accept(cup: Clients) -> None:
@@ -162,7 +167,7 @@ def test_who_is_invited_into_a_campaign_is_told_where_to_accept(cup: Clients) ->
         "//eval.example.org/account/",
     ):
         assert part in sent.body
-    assert told() == [("member.invited", "eve", "sent")]
+    assert written_mails() == [("member.invited", "eve", "sent")]
     # What is refused tells nobody, and neither do an invitation to the team alone and a link.
     assert ann.post(address, {"username": "eve"}, format="json").status_code == 409
     assert ann.delete(open_one).status_code == 204
@@ -172,13 +177,13 @@ def test_who_is_invited_into_a_campaign_is_told_where_to_accept(cup: Clients) ->
     )
     assert ann.delete(open_one).status_code == 204
     assert ann.post(address, {}, format="json").status_code == 201
-    assert told() == []
+    assert written_mails() == []
     # Without a confirmed address there is nowhere to send it; and nobody is told again and again.
     User.objects.filter(username="eve").update(email="")
     for _ in range(6):
         assert ann.post(address, {"username": "eve"}, format="json").status_code == 201
         assert ann.delete(open_one).status_code == 204
-    assert told() == [("member.invited", "eve", "no_address")] * 5
+    assert written_mails() == [("member.invited", "eve", "no_address")] * 5
     assert ann.post(address, {"username": "eve"}, format="json").status_code == 201
     assert eve.post("/api/v1/invitations/apples/").status_code == 201
 
@@ -247,9 +252,9 @@ def test_nothing_is_lost_while_the_server_of_mail_is_away(
     for attempts in (1, 2, 3):
         # One try, and the others wait: the dispatcher comes again.
         assert send() == 0
-        held = Mail.objects.filter(state="due", recipient__email__gt="").order_by("-attempts")
-        assert (len(held), sum(row.attempts for row in held)) == (2, attempts)
-        assert max(row.next_at for row in held) > timezone.now() + timedelta(seconds=20)
+        waiting = Mail.objects.filter(state="due", recipient__email__gt="").order_by("-attempts")
+        assert (len(waiting), sum(row.attempts for row in waiting)) == (2, attempts)
+        assert max(row.next_at for row in waiting) > timezone.now() + timedelta(seconds=20)
     assert (send(), len(mail.outbox)) == (2, 2)
     assert set(Mail.objects.values_list("state", flat=True)) == {"sent", "no_address"}
 
@@ -300,7 +305,7 @@ def test_an_event_that_is_rolled_back_is_not_told(cup: Clients, clock: Clock) ->
     with transaction.atomic():
         enter(cup["ann"], "dense")
         transaction.set_rollback(True)
-    assert (told(), Entry.objects.count()) == ([], 0)
+    assert (written_mails(), Entry.objects.count()) == ([], 0)
 
 
 def test_no_name_writes_a_header(cup: Clients, clock: Clock) -> None:
@@ -338,10 +343,10 @@ def test_the_clock_is_told_once_and_to_those_who_can_still_enter(
         clock.now = now
         note_moments()
         assert note_moments() == 0
-        seen.append(sorted({row[:2] for row in told()}))
+        seen.append(sorted({row[:2] for row in written_mails()}))
         if who_enters:
             enter(cup[who_enters], "dense")
-            told()
+            written_mails()
     everybody = ["abe", "ann", "ben"]
     # The apples have their only slot filled.
     assert seen == [
@@ -359,11 +364,11 @@ def test_a_team_with_more_time_is_told_of_its_own_end(cup: Clients, clock: Clock
     }
     assert cup["olga"].post(f"{PHASE}extend/", later, format="json").status_code == 200
     note_moments()
-    told()
+    written_mails()
     clock.now = CLOSES
     # After a pause of two days of the dispatcher, of several reminders only the last comes.
     assert note_moments() == 2
-    assert sorted(row[:2] for row in told()) == [
+    assert sorted(row[:2] for row in written_mails()) == [
         ("phase.closed", "ben"), ("phase.closing", "abe"), ("phase.closing", "ann"),
     ]  # fmt: skip
     assert set(PhaseMoment.objects.values_list("kind", flat=True)) == {
@@ -378,7 +383,7 @@ def test_that_something_is_evaluated_is_told_where_the_phase_gives_feedback(
 ) -> None:
     clock.now = OPENS
     enter(cup["ann"], "dense")
-    told()
+    written_mails()
     ended = Evaluation.objects.filter(run__tag="dense")
     for feedback, kind, state, events in (
         ("none", "evaluation", "evaluated", []), ("none", "evaluation", "failed", [("entry.failed", "olga")]),
@@ -389,7 +394,7 @@ def test_that_something_is_evaluated_is_told_where_the_phase_gives_feedback(
         ended.update(state=state)
         with transaction.atomic():
             announce_ended(Evaluation, ended.values_list("pk", flat=True))
-        assert sorted(row[:2] for row in told()) == events, (feedback, state)
+        assert sorted(row[:2] for row in written_mails()) == events, (feedback, state)
 
 
 def test_a_failure_counts_as_an_attempt_unless_it_is_the_servers_fault(
@@ -398,7 +403,7 @@ def test_a_failure_counts_as_an_attempt_unless_it_is_the_servers_fault(
     clock.now = OPENS
     enter(cup["ann"], "dense")
     enter(cup["olga"], "bm25", role="baseline", label="BM25")
-    for tag, code, said in (
+    for tag, code, message in (
         ("dense", "evaluation_crashed", "does not count as an attempt"),
         ("dense", "run_deleted", "It counts as an attempt"),
         ("bm25", "evaluation_crashed", None),
@@ -409,7 +414,7 @@ def test_a_failure_counts_as_an_attempt_unless_it_is_the_servers_fault(
         with transaction.atomic():
             announce_ended(Evaluation, ended.values_list("pk", flat=True))
         text = Mail.objects.get(event="entry.failed").text
-        assert said in text if said else "attempt" not in text, (tag, code)
+        assert message in text if message else "attempt" not in text, (tag, code)
 
 
 def test_releases_are_told_when_they_are_done_and_once_when_they_wait(
@@ -425,46 +430,46 @@ def test_releases_are_told_when_they_are_done_and_once_when_they_wait(
         ).status_code
         == 201
     )
-    told()
+    written_mails()
     clock.now = at
     assert release_due() == 0
-    assert (note_waiting(), told()) == (0, [])
+    assert (note_waiting(), written_mails()) == (0, [])
     clock.now = at + timedelta(minutes=30)
     assert (note_waiting(), note_waiting()) == (1, 0)
-    assert told() == [("release.waiting", "olga", "due")]
+    assert written_mails() == [("release.waiting", "olga", "due")]
     evaluate_all()
-    told()
+    written_mails()
     assert release_due() == 1
-    assert sorted(row[:2] for row in told()) == [
+    assert sorted(row[:2] for row in written_mails()) == [
         ("release.done", name) for name in ("abe", "ann", "ben", "olga")
     ]
-    assert (release_due(), note_waiting(), told()) == (0, 0, [])
+    assert (release_due(), note_waiting(), written_mails()) == (0, 0, [])
     # Judgements that become active are told where results were released by others.
     assert upload(olga, "collections/dark/qrels/", QRELS).status_code == 200
-    assert told() == []
+    assert written_mails() == []
     assert upload(olga, "collections/dark/qrels/", f"{QRELS}1 0 u 1\n").status_code == 201
     text = Mail.objects.filter(event="qrels.superseded").first()
     assert text
     assert "Version 2 is active now" in text.text
-    assert sorted(row[:2] for row in told()) == [
+    assert sorted(row[:2] for row in written_mails()) == [
         ("qrels.superseded", name) for name in ("abe", "ann", "ben", "olga")
     ]
 
 
 def test_organisers_get_the_entries_of_a_day_once(cup: Clients, clock: Clock) -> None:
     clock.now = OPENS
-    made = enter(cup["ann"], "dense").json()
+    entry = enter(cup["ann"], "dense").json()
     assert enter(cup["ben"], "sparse").status_code == 201
-    cup["ann"].post(f"{made['url']}withdraw/", {"reason": "x"}, format="json")
-    told()
-    assert (note_digests(), told()) == (0, [])
+    cup["ann"].post(f"{entry['url']}withdraw/", {"reason": "x"}, format="json")
+    written_mails()
+    assert (note_digests(), written_mails()) == (0, [])
     midnight = OPENS.replace(hour=0) + timedelta(days=1)
     clock.now = midnight - TICK
     assert note_digests() == 0
     clock.now = midnight
     assert (note_digests(), note_digests()) == (1, 0)
     text = Mail.objects.get(event="entries.digest").text
-    assert told() == [("entries.digest", "olga", "due")]
+    assert written_mails() == [("entries.digest", "olga", "due")]
     assert "Task, entry 1: dense of apples, arrived at 2027-04-02 12:00:00 UTC; withdrawn" in text
     assert "Task, entry 2: sparse of berries" in text
     clock.now = midnight + timedelta(days=1)
@@ -497,9 +502,9 @@ def test_a_forgotten_person_leaves_the_agreement_and_the_date(cup: Clients) -> N
     person = User.objects.get(username="ben")
     person.memberships.all().delete()
     person.delete()
-    kept = Signature.objects.get()
-    assert (kept.user, kept.typed_name) == (None, "former member")
-    assert (kept.signed_at, kept.agreement, kept.participation) == (
+    signature = Signature.objects.get()
+    assert (signature.user, signature.typed_name) == (None, "former member")
+    assert (signature.signed_at, signature.agreement, signature.participation) == (
         signed.signed_at, signed.agreement, signed.participation,
     )  # fmt: skip
     assert not CampaignMember.objects.filter(participation__team__slug="berries").exists()
@@ -529,12 +534,12 @@ def test_settings_of_mail_are_read_from_one_address(settings: Any) -> None:
     read = mail_settings("smtp+tls://me:p%40ss@mail.example.org", "evalhub@example.org")
     assert read == ("mail.example.org", 587, "me", "p@ss", True, False)
     assert mail_settings("smtps://mail.example.org", "a@b")[1:] == (465, "", "", False, True)
-    for url, sender, said in (
+    for url, sender, complaint in (
         ("http://x", "a@b", "EVALHUB_MAIL_URL"), ("smtp://x:port", "a@b", "EVALHUB_MAIL_URL"),
         ("smtp://", "a@b", "host"),
         ("smtp://x", "", "EVALHUB_MAIL_FROM"), ("smtp://x", "a@b\nBcc: c@d", "EVALHUB_MAIL_FROM"),
     ):  # fmt: skip
-        with pytest.raises(ImproperlyConfigured, match=said):
+        with pytest.raises(ImproperlyConfigured, match=complaint):
             mail_settings(url, sender)
 
 
@@ -550,7 +555,7 @@ def test_mails_of_two_worlds_that_differ_in_judgements_are_the_same(
                 200,
                 201,
             )
-            made = enter(cup["ann"], "dense").json()["url"]
+            address = enter(cup["ann"], "dense").json()["url"]
             evaluate_all()
             Evaluation.objects.filter(run__tag="dense").update(state="failed")
             with transaction.atomic():
@@ -558,7 +563,7 @@ def test_mails_of_two_worlds_that_differ_in_judgements_are_the_same(
             for now in (OPENS, CLOSES - timedelta(hours=1), CLOSES):
                 clock.now = now
                 note_moments()
-            cup["ann"].post(f"{made}withdraw/")
+            cup["ann"].post(f"{address}withdraw/")
             rows = Mail.objects.exclude(recipient__username="olga").order_by(
                 "event", "recipient", "subject"
             )

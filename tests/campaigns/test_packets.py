@@ -64,14 +64,14 @@ def world(people: Clients, module_clock: Clock) -> Clients:
 
 
 @pytest.fixture
-def held(world: Clients, clock: Clock) -> Clients:
+def after_end(world: Clients, clock: Clock) -> Clients:
     clock.now = CLOSES + timedelta(days=8)
     return world
 
 
-def test_a_packet_has_the_numbers_of_the_api(held: Clients) -> None:
+def test_a_packet_has_the_numbers_of_the_api(after_end: Clients) -> None:
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS)
-    answer = held["ann"].get(f"{PHASE}packet/")
+    answer = after_end["ann"].get(f"{PHASE}packet/")
     packet = opened(answer)
     own = ("ann0", "ann1", "ann2")
     files = [
@@ -84,23 +84,23 @@ def test_a_packet_has_the_numbers_of_the_api(held: Clients) -> None:
         "significance.tsv",
         *files,
     ]
-    told = held["ann"].get(f"{PHASE}results/").json()
+    results = after_end["ann"].get(f"{PHASE}results/").json()
     summary = {row["tag"]: row for row in table(packet, "summary.tsv")}
-    for one in told["entries"]:
-        row, mean = summary[one["tag"]], one["means"]["nDCG@10"]
+    for entry in results["entries"]:
+        row, mean = summary[entry["tag"]], entry["means"]["nDCG@10"]
         assert [float(row[f"nDCG@10{end}"]) for end in ("", " low", " high")] == [
             mean["mean"],
             mean["low"],
             mean["high"],
         ]
-        assert (row["judged_depth"], row["late"]) == (str(one["judged_depth"]), "no")
+        assert (row["judged_depth"], row["late"]) == (str(entry["judged_depth"]), "no")
         values = [
             float(each["value"])
-            for each in table(packet, f"{one['tag']}.topics.tsv")
+            for each in table(packet, f"{entry['tag']}.topics.tsv")
             if each["measure"] == "AP"
         ]
-        assert values == one["values"]["AP"]
-    numbers = told["reference_sets"][0]["by_topic"]["nDCG@10"]
+        assert values == entry["values"]["AP"]
+    numbers = results["reference_sets"][0]["by_topic"]["nDCG@10"]
     rows = [row for row in table(packet, "topics.tsv") if row["measure"] == "nDCG@10"]
     for name in ("min", "median", "median_upper", "max"):
         assert [float(row[name]) for row in rows] == numbers[name]
@@ -112,13 +112,13 @@ def test_a_packet_has_the_numbers_of_the_api(held: Clients) -> None:
     }
     readme = packet.read("README.txt").decode()
     assert "Released to teams" in readme
-    assert told["qrels_sha256"] in " ".join(readme.split())
+    assert results["qrels_sha256"] in " ".join(readme.split())
     assert b"ben" not in b"".join(packet.read(name) for name in packet.namelist())
     assert "\nrunid                 \tall\tann0\n" in packet.read("ann0.trec_eval").decode()
 
 
-def test_a_packet_stays_as_it_was_made(held: Clients) -> None:
-    olga, ann = held["olga"], held["ann"]
+def test_a_packet_stays_as_it_was_made(after_end: Clients) -> None:
+    olga, ann = after_end["olga"], after_end["ann"]
     assert ann.get(f"{PHASE}packet/").json()["code"] == "blind"
     draft = opened(olga.get(f"{PHASE}packet/?team=apples"))
     assert {"overview.tex", "overview.md"} < set(draft.namelist())
@@ -137,10 +137,10 @@ def test_a_packet_stays_as_it_was_made(held: Clients) -> None:
         == olga.get(f"{PHASE}packet/?team=apples").content
         == first.content
     )
-    kept = Packet.objects.get()
+    stored = Packet.objects.get()
     Packet.objects.all().delete()
-    made = opened(olga.get(f"{PHASE}packet/?team=apples"))
-    assert {row["n"] for row in table(made, "topics.tsv")} == {"5"}
+    packet = opened(olga.get(f"{PHASE}packet/?team=apples"))
+    assert {row["n"] for row in table(packet, "topics.tsv")} == {"5"}
 
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PARTICIPANTS)
     later = opened(ann.get(f"{PHASE}packet/"))
@@ -148,42 +148,42 @@ def test_a_packet_stays_as_it_was_made(held: Clients) -> None:
     assert {
         row["rank"] for row in table(later, "ann0.topics.tsv") if row["measure"] == "nDCG@10"
     } == {"1"}
-    kept.content = kept.content[:-1]
-    kept.edition = Packet.objects.get(edition__startswith="participants").edition
+    stored.content = stored.content[:-1]
+    stored.edition = Packet.objects.get(edition__startswith="participants").edition
     Packet.objects.all().delete()
-    kept.save(force_insert=True)
+    stored.save(force_insert=True)
     assert ann.get(f"{PHASE}packet/").json()["code"] == "stored_value_corrupt"
 
 
-def test_the_same_results_give_the_same_bytes(held: Clients) -> None:
+def test_the_same_results_give_the_same_bytes(after_end: Clients) -> None:
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PARTICIPANTS)
-    first = held["ben"].get(f"{PHASE}packet/")
+    first = after_end["ben"].get(f"{PHASE}packet/")
     Packet.objects.all().delete()
-    assert held["ben"].get(f"{PHASE}packet/").content == first.content
+    assert after_end["ben"].get(f"{PHASE}packet/").content == first.content
 
 
-def test_a_release_decides_what_a_team_is_told(held: Clients, clock: Clock) -> None:
+def test_a_release_decides_what_a_team_is_told(after_end: Clients, clock: Clock) -> None:
     """Judgements that are activated afterwards, and entries that leave, change what is told with the next release."""
-    olga, ann = held["olga"], held["ann"]
+    olga, ann = after_end["olga"], after_end["ann"]
 
     def release(audience: str) -> Any:
-        made = olga.post(f"{PHASE}releases/", {"audience": audience}, format="json")
-        assert made.status_code == 201, made.content
-        assert olga.post(f"{made.json()['url']}now/", {}, format="json").status_code == 200
+        answer = olga.post(f"{PHASE}releases/", {"audience": audience}, format="json")
+        assert answer.status_code == 201, answer.content
+        assert olga.post(f"{answer.json()['url']}now/", {}, format="json").status_code == 200
 
     release("teams")
-    first, told = ann.get(f"{PHASE}packet/"), ann.get(f"{PHASE}results/").json()
+    first, results = ann.get(f"{PHASE}packet/"), ann.get(f"{PHASE}results/").json()
     clock.now += timedelta(days=1)
     entries = olga.get(f"{PHASE}entries/").json()["results"]
     gone = next(entry for entry in entries if entry["tag"] == "ben0")
     assert olga.post(f"{gone['url']}disqualify/", {"reason": "x"}, format="json").status_code == 200
-    made = upload(
+    answer = upload(
         olga, "collections/dark/qrels/", "1 0 a 1\n2 0 y 3\n3 0 z 0\n3 0 q 1\n", activate="true"
     )
-    assert made.status_code == 201, made.content
+    assert answer.status_code == 201, answer.content
     evaluate_all()
     assert ann.get(f"{PHASE}packet/").content == first.content
-    assert ann.get(f"{PHASE}results/").json() == told
+    assert ann.get(f"{PHASE}results/").json() == results
     assert olga.get(f"{PHASE}results/?team=apples").json()["qrels"] == 2
 
     release("participants")
@@ -191,20 +191,20 @@ def test_a_release_decides_what_a_team_is_told(held: Clients, clock: Clock) -> N
     readme = " ".join(opened(later).read("README.txt").decode().split())
     assert "Released to participants" in readme
     assert "version 2 of the judgements" in readme
-    before = f"released to teams at 2027-05-10T12:00:00Z, by version 1 of the judgements, SHA-256 {told['qrels_sha256']}"
+    before = f"released to teams at 2027-05-10T12:00:00Z, by version 1 of the judgements, SHA-256 {results['qrels_sha256']}"
     assert f"supersedes the packet of this: {before}" in readme
     assert {row["n"] for row in table(opened(later), "topics.tsv")} == {"5"}
     assert ann.get(f"{PHASE}results/").json()["qrels"] == 2
 
 
 def test_a_removed_team_leaves_with_the_next_release_and_no_packet_before(
-    held: Clients, clock: Clock
+    after_end: Clients, clock: Clock
 ) -> None:
-    olga, ann = held["olga"], held["ann"]
+    olga, ann = after_end["olga"], after_end["ann"]
 
     def release(audience: str) -> None:
-        made = olga.post(f"{PHASE}releases/", {"audience": audience}, format="json").json()
-        assert olga.post(f"{made['url']}now/", {}, format="json").status_code == 200
+        planned = olga.post(f"{PHASE}releases/", {"audience": audience}, format="json").json()
+        assert olga.post(f"{planned['url']}now/", {}, format="json").status_code == 200
 
     release("teams")
     first = ann.get(f"{PHASE}packet/")
@@ -213,14 +213,14 @@ def test_a_removed_team_leaves_with_the_next_release_and_no_packet_before(
     removal = {"state": "removed", "reason": "fraud"}
     assert olga.patch(f"{CAMPAIGN}teams/berries/", removal, format="json").status_code == 200
     ended = {
-        one["tag"]: (one["state"], one["state_reason"])
-        for one in olga.get(f"{PHASE}entries/").json()["results"]
+        row["tag"]: (row["state"], row["state_reason"])
+        for row in olga.get(f"{PHASE}entries/").json()["results"]
     }
     assert {ended[f"ben{number}"] for number in range(3)} == {("disqualified", "fraud")}
     assert ended["ann0"] == ("entered", "")
     assert ann.get(f"{PHASE}packet/").content == first.content
     assert ann.get(f"{PHASE}results/").json()["reference_sets"] == medians
-    assert held["ben"].get(f"{PHASE}packet/").status_code in (403, 404)
+    assert after_end["ben"].get(f"{PHASE}packet/").status_code in (403, 404)
     release("participants")
     later = opened(ann.get(f"{PHASE}packet/"))
     assert {row["n"] for row in table(later, "topics.tsv")} == {"3"}
@@ -228,14 +228,14 @@ def test_a_removed_team_leaves_with_the_next_release_and_no_packet_before(
     assert b"ben" not in b"".join(later.read(name) for name in later.namelist())
 
 
-def test_names_are_hidden_in_what_is_given_out(held: Clients, clock: Clock) -> None:
+def test_names_are_hidden_in_what_is_given_out(after_end: Clients, clock: Clock) -> None:
     """Until the instant packets and snapshots have pseudonyms; those given out stay so, and later ones have names."""
-    olga, ann = held["olga"], held["ann"]
+    olga, ann = after_end["olga"], after_end["ann"]
     until = clock.now + timedelta(days=5)
     changed = olga.patch(CAMPAIGN, {"anonymous_until": until.isoformat()}, format="json")
     assert changed.status_code == 200, changed.content
-    made = olga.post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
-    assert olga.post(f"{made['url']}now/", {}, format="json").status_code == 200
+    planned = olga.post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
+    assert olga.post(f"{planned['url']}now/", {}, format="json").status_code == 200
     first = ann.get(f"{PHASE}packet/")
     overview = opened(first).read("overview.md")
     assert b"ann0" in overview

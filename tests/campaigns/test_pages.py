@@ -45,10 +45,10 @@ ACTS = "/campaigns/cup/acts/"
 
 
 def browser(name: str = "") -> Client:
-    made = Client()
+    client = Client()
     if name:
-        made.force_login(User.objects.get(username=name))
-    return made
+        client.force_login(User.objects.get(username=name))
+    return client
 
 
 def send(client: Client, path: str, status: int = 303, **fields: Any) -> str:
@@ -73,13 +73,13 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
     assert people["olga"].post("/api/v1/collections/", dark, format="json").status_code == 201
     assert "New campaign" in page(olga, "/campaigns/")
     fields = {"name": "Cup 2027", "team": "lab", "registration": "open", "tag_scope": "campaign"}
-    said = send(olga, "/new-campaign/", 400, **{**fields, "name": ""})
-    assert "name" in said.lower()
+    markup = send(olga, "/new-campaign/", 400, **{**fields, "name": ""})
+    assert "name" in markup.lower()
     assert "It is a draft" in send(
         olga, "/new-campaign/", **fields, registration_closes_at_day="2027-04-20"
     )
-    made = Campaign.objects.get(slug="cup-2027")
-    assert (made.registration_closes_at or OPENS).isoformat() == "2027-04-21T00:00:00+00:00"
+    campaign = Campaign.objects.get(slug="cup-2027")
+    assert (campaign.registration_closes_at or OPENS).isoformat() == "2027-04-21T00:00:00+00:00"
     for path in ("", "desk/", "team/", "acts/publish/"):
         assert eve.get(f"/campaigns/cup-2027/{path}").status_code == 404, path
     desk = "/campaigns/cup-2027/desk/"
@@ -96,12 +96,12 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
     answer = olga.post(f"{desk}new-phase/", {**phase, "action": "rows"})
     assert 'value="First stage"' in answer.content.decode()
     assert 'name="field-4-label"' in answer.content.decode()
-    said = send(olga, f"{desk}new-phase/", 400, **{**phase, "field-0-choices": ""})
-    assert "1 to 50 different texts" in said
+    markup = send(olga, f"{desk}new-phase/", 400, **{**phase, "field-0-choices": ""})
+    assert "1 to 50 different texts" in markup
     assert "Phase Task 1 added." in send(olga, f"{desk}new-phase/", **phase)
     stored = Phase.objects.get()
     assert stored.closes_at.isoformat() == "2027-05-02T12:00:00+00:00"
-    assert [(one["key"], one["type"], one["public"]) for one in stored.form] == [
+    assert [(field["key"], field["type"], field["public"]) for field in stored.form] == [
         ("first_stage", "choice", True), ("mail", "text", False)
     ]  # fmt: skip
     assert (stored.max_documents, stored.naming) == (100, "{team}-{run_type}-{name}")
@@ -134,17 +134,15 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
 @pytest.mark.django_db
 def test_times_are_refused_where_a_zone_has_none(people: Clients) -> None:
     make_campaign(people["olga"], publish=False)
-    given = {"name": "Task", "collection": "dark", "kind": "evaluation", "zone": "Europe/Lisbon",
+    form = {"name": "Task", "collection": "dark", "kind": "evaluation", "zone": "Europe/Lisbon",
              "opens_at_day": "2027-03-28", "opens_at_time": "01:30", "closes_at_day": "2027-05-01"}  # fmt: skip
     olga = browser("olga")
-    assert "pass over" in send(olga, f"{DESK}phases/task/", 400, **given)
+    assert "pass over" in send(olga, f"{DESK}phases/task/", 400, **form)
     assert "Choose the day" in send(
-        olga, f"{DESK}phases/task/", 400, **{**given, "opens_at_day": ""}
+        olga, f"{DESK}phases/task/", 400, **{**form, "opens_at_day": ""}
     )
-    assert "Unknown zone" in send(
-        olga, f"{DESK}phases/task/", 400, **{**given, "zone": "Mars/Base"}
-    )
-    assert "saved" in send(olga, f"{DESK}phases/task/", **{**given, "opens_at_time": "02:30"})
+    assert "Unknown zone" in send(olga, f"{DESK}phases/task/", 400, **{**form, "zone": "Mars/Base"})
+    assert "saved" in send(olga, f"{DESK}phases/task/", **{**form, "opens_at_time": "02:30"})
     assert Phase.objects.get().opens_at.isoformat() == "2027-03-28T01:30:00+00:00"
 
 
@@ -174,9 +172,9 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
     assert "Register a team" in page(anybody, "/campaigns/cup/")
     assert "an invitation link: it creates account and team" in text_of(page(anybody, TEAM))
     assert anybody.post(TEAM, {"action": "register"}).status_code == 401
-    said = send(ann, TEAM, 400, action="register", team="apples", agreements=["ab" * 32])
-    assert "Type your name" in said
-    said = send(
+    text = send(ann, TEAM, 400, action="register", team="apples", agreements=["ab" * 32])
+    assert "Type your name" in text
+    text = send(
         ann,
         TEAM,
         action="register",
@@ -185,7 +183,7 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
         agreements=["ab" * 32],
         typed_name="Ann",
     )
-    assert "The Apples takes part." in said
+    assert "The Apples takes part." in text
     assert "Take part with The Apples" in page(abe, TEAM)
     assert "Sign the agreements next." in send(abe, TEAM, action="join", team="apples")
     assert "signed as Abe" in send(abe, TEAM, action="sign", agreement="ab" * 32, typed_name="Abe")
@@ -193,18 +191,18 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
     enter_page = f"{TEAM}task/"
     answers = {"answer-first_stage": "BM25", "answer-parts": ["a", "b"], "answer-size": "1.5", "answer-neural": "no",
                "run_type": "manual"}  # fmt: skip
-    said = send(ann, enter_page, 200, action="check", file=file_of("one"), **answers)
-    assert "The file can be entered" in said
+    text = send(ann, enter_page, 200, action="check", file=file_of("one"), **answers)
+    assert "The file can be entered" in text
     assert not Entry.objects.exists()
     broken = SimpleUploadedFile("run", b"1 Q0 a 1 x tag\n")
     assert "Not accepted" in send(ann, enter_page, 422, action="check", file=broken, **answers)
-    said = send(ann, enter_page, 200, action="check", file=file_of("one"), run_type="manual")
-    assert "Before it can be entered: First stage: an answer is required" in said
-    said = send(ann, enter_page, 422, action="enter", file=file_of("one"), run_type="manual")
-    assert "an answer is required" in said
-    said = send(ann, enter_page, action="enter", file=file_of("one"), **answers)
-    assert "Entry 1 received." in said
-    assert "2027-04-02 12:00:00 UTC" in said
+    text = send(ann, enter_page, 200, action="check", file=file_of("one"), run_type="manual")
+    assert "Before it can be entered: First stage: an answer is required" in text
+    text = send(ann, enter_page, 422, action="enter", file=file_of("one"), run_type="manual")
+    assert "an answer is required" in text
+    text = send(ann, enter_page, action="enter", file=file_of("one"), **answers)
+    assert "Entry 1 received." in text
+    assert "2027-04-02 12:00:00 UTC" in text
     entry = Entry.objects.get()
     assert entry.answers == {
         "first_stage": "BM25",
@@ -212,7 +210,7 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
         "size": 1.5,
         "neural": False,
     }
-    assert entry.run.sha256 in said
+    assert entry.run.sha256 in text
     assert "Entry 2 received." in send(
         abe, enter_page, action="enter", file=file_of("other"), **answers
     )
@@ -226,13 +224,13 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
     assert "Two entries have priority 1" in send(
         abe, TEAM, 400, action="order", phase="task", **same
     )
-    said = send(
+    text = send(
         ann,
         f"/campaigns/cup/entries/{first.pk}/",
         action="save",
         **{**answers, "answer-first_stage": "BM25+"},
     )
-    assert "Answers saved." in said
+    assert "Answers saved." in text
     assert "Later priorities close up" in page(ann, f"{ACTS}withdraw/?entry={second.pk}")
     assert "withdrawn" in send(ann, f"{ACTS}withdraw/?entry={second.pk}", reason="a bug")
     first.refresh_from_db()
@@ -268,10 +266,10 @@ def test_no_page_of_a_team_is_there_for_another(people: Clients, clock: Clock) -
     assert enter(people["ann"], "one").status_code == 201
     entry = Entry.objects.get()
     ben, eve = browser("ben"), browser("eve")
-    for one in (ben, eve, browser("abe")):
-        assert one.get(f"/campaigns/cup/entries/{entry.pk}/").status_code == 404
-        assert one.get(f"{ACTS}withdraw/?entry={entry.pk}").status_code == 404
-        assert one.post(f"{ACTS}withdraw/?entry={entry.pk}").status_code == 404
+    for client in (ben, eve, browser("abe")):
+        assert client.get(f"/campaigns/cup/entries/{entry.pk}/").status_code == 404
+        assert client.get(f"{ACTS}withdraw/?entry={entry.pk}").status_code == 404
+        assert client.post(f"{ACTS}withdraw/?entry={entry.pk}").status_code == 404
         for path in (
             DESK,
             f"{DESK}entries/",
@@ -279,7 +277,7 @@ def test_no_page_of_a_team_is_there_for_another(people: Clients, clock: Clock) -
             f"{DESK}enter/",
             f"{ACTS}remove/?team=apples",
         ):
-            assert one.get(path).status_code == 403, path
+            assert client.get(path).status_code == 403, path
     assert "one" not in re.findall(r">\d+ (\w+)</a>", page(ben, TEAM))
     assert eve.get(f"{TEAM}task/")["Location"] == TEAM
     # It names another team's entry, so that it names none of the own.
@@ -319,16 +317,16 @@ def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
     Collection.objects.update(visibility="team")
     assert "is not public: other teams do not see it" in text_of(page(olga, DESK))
     Collection.objects.update(visibility="public")
-    said = send(olga, f"{ACTS}pause/?phase=task", reason="wrong topics")
-    assert "is paused" in said
+    text = send(olga, f"{ACTS}pause/?phase=task", reason="wrong topics")
+    assert "is paused" in text
     assert "paused: wrong topics" in text_of(page(browser(), "/campaigns/cup/")).lower()
     assert "takes runs again" in send(olga, f"{ACTS}resume/?phase=task")
     later = {"closes_at_day": "2027-05-10", "zone": "AoE", "reason": "power cut"}
     earlier = {**later, "closes_at_day": "2027-04-10"}
     assert "is later than that" in send(olga, f"{ACTS}extend/?phase=task", 409, **earlier)
     assert "closes for all teams at" in send(olga, f"{ACTS}extend/?phase=task", **later)
-    one = {**later, "closes_at_day": "2027-05-11"}
-    assert "for team apples" in send(olga, f"{ACTS}extend/?phase=task&team=apples", **one)
+    form = {**later, "closes_at_day": "2027-05-11"}
+    assert "for team apples" in send(olga, f"{ACTS}extend/?phase=task&team=apples", **form)
     seen = text_of(page(browser(), "/campaigns/cup/"))
     assert "for all teams: power cut" in seen
     assert "apples" not in seen
@@ -350,9 +348,9 @@ def test_organisers_post_notices_and_read_the_outbox(people: Clients, clock: Clo
     assert register(people["ann"], "apples").status_code == 201
     olga, path = browser("olga"), f"{DESK}notices/"
     assert "Title" in send(olga, path, 400, title="", text="x", audience="teams")
-    said = send(olga, path, title="More topics", text="*Soon* <b>", audience="teams")
-    assert "Notice More topics posted to the accepted teams." in said
-    assert "mail is not set up" in said
+    html = send(olga, path, title="More topics", text="*Soon* <b>", audience="teams")
+    assert "Notice More topics posted to the accepted teams." in html
+    assert "mail is not set up" in html
     assert "Soon &lt;b&gt;" in text_of(page(browser("ann"), "/campaigns/cup/"))
     assert "More topics" not in page(browser("eve"), "/campaigns/cup/")
     send(olga, path, title="A prize", text="There is one.", audience="public")
@@ -379,10 +377,12 @@ def test_more_teams_and_entries_need_no_more_queries(people: Clients, clock: Clo
         assert register(people[name], team).status_code == 201
         for tag in tags:
             assert enter(people[name], f"{tag}-run").status_code == 201
-        for reader, asked in paths.items():
-            for path in asked:
-                found = queries(browser(reader), path)
-                assert len(found) <= before.setdefault(path, len(found)), "\n".join([path, *found])
+        for reader, addresses in paths.items():
+            for path in addresses:
+                statements = queries(browser(reader), path)
+                assert len(statements) <= before.setdefault(path, len(statements)), "\n".join(
+                    [path, *statements]
+                )
     assert max(before.values()) < 40, before
 
 
@@ -415,11 +415,11 @@ def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> No
     clock.now = OPENS
     assert enter(people["ann"], "one").status_code == 201
     olga, teams = browser("olga"), f"{ACTS}release-to-teams/?phase=task"
-    said = text_of(page(olga, teams))
-    assert "1 entry, 0 late (counted separately)" in said
-    assert "judgements of version 1" in said
-    assert "1 evaluation is still to be done" in said
-    assert "The phase is not over" in said
+    text = text_of(page(olga, teams))
+    assert "1 entry, 0 late (counted separately)" in text
+    assert "judgements of version 1" in text
+    assert "1 evaluation is still to be done" in text
+    assert "The phase is not over" in text
     assert "is not over" in send(olga, teams, 409)
     clock.now = LATE
     assert "still to be evaluated" in send(olga, teams, 409)
@@ -458,8 +458,8 @@ def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock)
     clock.now = LATE + timedelta(days=1)
     olga, path = browser("olga"), f"{DESK}enter/"
     fields = {"phase": "task", "action": "enter"}
-    said = send(olga, path, role="baseline", label="BM25", file=file_of("bm"), **fields)
-    assert "Entry 1 received." in said
+    html = send(olga, path, role="baseline", label="BM25", file=file_of("bm"), **fields)
+    assert "Entry 1 received." in html
     own = {
         "role": "competing",
         "on_behalf_of": "apples",
@@ -468,8 +468,8 @@ def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock)
         **fields,
     }
     assert "Say why" in send(olga, path, 400, file=file_of("late"), **own)
-    said = send(olga, path, reason="mail", file=file_of("late"), **own)
-    assert "late" in said
+    html = send(olga, path, reason="mail", file=file_of("late"), **own)
+    assert "late" in html
     assert Entry.objects.get(number=2).late
     assert "do not compete" in send(olga, path, 400, role="competing", file=file_of("x"), **fields)
     assert clock.now > CLOSES

@@ -107,15 +107,16 @@ ACTS = st.lists(
 
 
 def act(client: APIClient, what: str, tag: str) -> bool:
-    entries = {one["tag"]: one for one in client.get(f"{PHASE}entries/").json()["results"]}
+    entries = {row["tag"]: row for row in client.get(f"{PHASE}entries/").json()["results"]}
     if what == "enter":
         return bool(enter(client, tag).status_code in (200, 201))
     if what == "withdraw":
         return tag in entries and client.post(f"{entries[tag]['url']}withdraw/").status_code == 200
     present = sorted(
-        (one for one in entries.values() if one["priority"]), key=lambda one: -one["priority"]
+        (entry for entry in entries.values() if entry["priority"]),
+        key=lambda entry: -entry["priority"],
     )
-    order = [one["tag"] for one in present]
+    order = [entry["tag"] for entry in present]
     return bool(
         client.put(f"{PHASE}priorities/", {"order": order}, format="json").status_code == 200
     )
@@ -143,13 +144,13 @@ def test_any_sequence_of_acts_ends_as_in_the_model(acts: list[tuple[str, str, in
                 tag,
                 hour,
             )
-        found = (
+        entries = (
             Entry.objects.filter(state="entered")
             .order_by("priority")
             .values_list("run__tag", "priority", "late")
         )
         for who, order in model.order.items():
-            own = [row for row in found if row[0].startswith(who)]
+            own = [row for row in entries if row[0].startswith(who)]
             assert own == [(tag, place, tag in model.late) for place, tag in enumerate(order, 1)]
         assert Entry.objects.count() == sum(map(len, model.days.values()))
         transaction.set_rollback(True)

@@ -156,31 +156,31 @@ class World:
             assert self.people["abe"].post(f"{self.apples}members/").status_code == 201
         elif state == "open":
             self.clock.now = OPENS
-            made = [
+            payload = [
                 enter(self.people[who], tag).json()
                 for who, tag in (("ann", "a"), ("ann", "aa"), ("ben", "b"))
             ]
-            self.entry, self.run = made[0]["url"], f"/api/v1/runs/{made[0]['run']}/"
+            self.entry, self.run = payload[0]["url"], f"/api/v1/runs/{payload[0]['run']}/"
             evaluate_all()
         elif state == "late":
             self.clock.now = CLOSES
         elif state == "closed":
             self.clock.now = LATE
             self.result_files = ("results", "packet")
-            made = olga.post(
+            payload = olga.post(
                 f"{CAMPAIGN}snapshots/", {"phase": "task", "label": "first"}, format="json"
             ).json()
-            self.snapshot = made["url"]
+            self.snapshot = payload["url"]
         else:
             self.result_files = ("results",)
             self.clock.now += timedelta(days=1)
-            asked = {"audience": state, "with_run_files": True}
-            assert olga.post(f"{PHASE}releases/", asked, format="json").status_code == 201
+            body = {"audience": state, "with_run_files": True}
+            assert olga.post(f"{PHASE}releases/", body, format="json").status_code == 201
             release = olga.get(f"{PHASE}releases/").json()["results"][-1]["url"]
             assert olga.post(f"{release}now/").status_code == 200
 
 
-def given(answer: Any) -> int:
+def status_of(answer: Any) -> int:
     answer.close()
     return int(answer.status_code)
 
@@ -189,8 +189,8 @@ def send(method: str, path: str, body: Any = None) -> Act:
     """An act that is one request; in braces is what the world has."""
 
     def act(world: World, who: str) -> int:
-        told = getattr(world.people[who], method)(path.format(world=world), body, format="json")
-        return given(told)
+        answer = getattr(world.people[who], method)(path.format(world=world), body, format="json")
+        return status_of(answer)
 
     return act
 
@@ -198,12 +198,12 @@ def send(method: str, path: str, body: Any = None) -> Act:
 def who_takes_part(world: World, who: str) -> int:
     page = world.browsers[who].get("/campaigns/cup/")
     other = b"apples" if who == "ben" else b"berries"
-    return 403 if page.status_code == 200 and other not in page.content else given(page)
+    return 403 if page.status_code == 200 and other not in page.content else status_of(page)
 
 
 def how_many(world: World, who: str) -> int:
     phase = world.people[who].get(PHASE)
-    return 403 if phase.status_code == 200 and phase.json()["entries"] is None else given(phase)
+    return 403 if phase.status_code == 200 and phase.json()["entries"] is None else status_of(phase)
 
 
 def enter_into(path: str, **fields: Any) -> Act:
@@ -211,7 +211,7 @@ def enter_into(path: str, **fields: Any) -> Act:
         tag = f"{who}-more"
         file = SimpleUploadedFile("run", run_of(tag).encode())
         sent = {"file": file, "tag": tag, **fields}
-        return given(world.people[who].post(f"{path}entries/", sent, format="multipart"))
+        return status_of(world.people[who].post(f"{path}entries/", sent, format="multipart"))
 
     return act
 
@@ -223,7 +223,9 @@ def check_a_run(world: World, who: str) -> int:
 
 def results(world: World, who: str) -> int:
     team = "" if who in WHO["T"] else "?team=apples"
-    seen = [given(world.people[who].get(f"{PHASE}{name}/{team}")) for name in world.result_files]
+    seen = [
+        status_of(world.people[who].get(f"{PHASE}{name}/{team}")) for name in world.result_files
+    ]
     assert len(set(seen)) == 1
     return seen[0]
 
@@ -235,9 +237,9 @@ def release_now(world: World, who: str) -> int:
     )
     if phase.campaign.state == "draft":
         return 404
-    there = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).first()
-    found = there or plan_release(phase=phase, audience=Release.Audience.PUBLIC, user=olga)
-    return given(world.people[who].post(f"/api/v1/releases/{found.pk}/now/"))
+    existing = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).first()
+    release = existing or plan_release(phase=phase, audience=Release.Audience.PUBLIC, user=olga)
+    return status_of(world.people[who].post(f"/api/v1/releases/{release.pk}/now/"))
 
 
 UNTIL, REASON = (LATE + timedelta(days=9)).isoformat(), {"reason": "a reason"}
@@ -296,9 +298,9 @@ def test_everybody_may_in_every_state_what_the_table_says(people: Clients, clock
                 {letter for cell in cells for letter in cell.split(", ")},
             )
             may, may_ever = (
-                set().union(*(WHO[one] for one in letters)) for letters in (cell, ever)
+                set().union(*(WHO[letter] for letter in letters)) for letters in (cell, ever)
             )
-            trying = set().union(*(TRIES[one] for one in ever))
+            trying = set().union(*(TRIES[number] for number in ever))
             trying |= {"nobody", "eve", "abe", "ben", "olga"} if state == "open" else set()
             trying |= {"sam"} if state == "closed" and "O" in cell else set()
             trying |= {"nobody"} if state == "public" else set()

@@ -52,7 +52,7 @@ def plan(client: APIClient, **fields: Any) -> Any:
 
 
 def state_of(client: APIClient) -> list[tuple[str, str | None]]:
-    return [(one["state"], one["waits_for"]) for one in client.get(RELEASES).json()["results"]]
+    return [(row["state"], row["waits_for"]) for row in client.get(RELEASES).json()["results"]]
 
 
 def test_a_planned_release_is_done_at_its_instant_when_everything_is_evaluated(
@@ -65,8 +65,8 @@ def test_a_planned_release_is_done_at_its_instant_when_everything_is_evaluated(
     assert (release_due(), state_of(olga)) == (0, [("planned", None)])
     clock.now = AT
     assert (release_due(), state_of(olga)) == (0, [("waiting", "evaluations")])
-    told = olga.get(RELEASES).json()["results"][0]
-    assert (told["waiting_for_evaluations"], told["qrels"]) == (3, None)
+    row = olga.get(RELEASES).json()["results"][0]
+    assert (row["waiting_for_evaluations"], row["qrels"]) == (3, None)
     evaluate_all()
     # Other judgements meanwhile: the old values do not count.
     assert upload(olga, "collections/dark/qrels/", QRELS + "9 0 z 1\n").status_code == 201
@@ -80,7 +80,7 @@ def test_a_planned_release_is_done_at_its_instant_when_everything_is_evaluated(
     assert done.qrels is not None
     assert (done.qrels.version, done.done_at, len(done.official)) == (2, AT, 2)
     best = people["olga"].get(f"{PHASE}entries/").json()["results"]
-    assert {one["tag"] for one in best if one["id"] in done.official} == {"a2", "b1"}
+    assert {run["tag"] for run in best if run["id"] in done.official} == {"a2", "b1"}
     event = AuditEvent.objects.get(action="release.done")
     assert (event.actor, event.after["qrels"], event.after["sha256"]) == (
         "olga",
@@ -90,7 +90,7 @@ def test_a_planned_release_is_done_at_its_instant_when_everything_is_evaluated(
     assert AuditEvent.objects.filter(action="collection.disclosed").count() == 1
     # Its audience sees it now, and who takes part in nothing does not.
     seen = people["ann"].get(RELEASES).json()["results"]
-    assert [(one["state"], one["qrels"], one["waiting_for_evaluations"]) for one in seen] == [
+    assert [(row["state"], row["qrels"], row["waiting_for_evaluations"]) for row in seen] == [
         ("done", 2, None)
     ]
     assert people["eve"].get(RELEASES).json()["count"] == 0
@@ -140,8 +140,8 @@ def test_results_are_released_again_by_newer_judgements(people: Clients, clock: 
     olga, ann = people["olga"], people["ann"]
     evaluate_all()
     for audience in ("teams", "public"):
-        made = plan(olga, audience=audience)
-        assert olga.post(f"{made.json()['url']}now/").status_code == 200
+        release = plan(olga, audience=audience)
+        assert olga.post(f"{release.json()['url']}now/").status_code == 200
     same = plan(olga, audience="public")
     assert code_of(same) == (409, "already_released")
     assert "activate these" in same.json()["detail"]

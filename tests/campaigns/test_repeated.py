@@ -36,7 +36,8 @@ def test_every_act_in_a_campaign_takes_a_key(db: None) -> None:
         path
         for path, acts in schema["paths"].items()
         if of_campaigns.match(path) and "post" in acts
-        if "Idempotency-Key" not in [one["name"] for one in acts["post"].get("parameters", [])]
+        if "Idempotency-Key"
+        not in [parameter["name"] for parameter in acts["post"].get("parameters", [])]
     ]
     assert without == [
         "/api/v1/campaigns/{campaign}/links/",
@@ -73,7 +74,7 @@ def test_an_act_that_is_sent_again_is_done_once(people: Clients, clock: Clock) -
     entries = [enter(ann, tag).json()["url"] for tag in ("a1", "a2", "a3")]
     twice(ann, f"{entries[0]}withdraw/")
     twice(olga, f"{entries[1]}disqualify/", {"reason": "of another team"})
-    assert [one.state for one in Entry.objects.order_by("number")] == [
+    assert [entry.state for entry in Entry.objects.order_by("number")] == [
         "withdrawn",
         "disqualified",
         "entered",

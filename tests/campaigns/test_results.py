@@ -58,8 +58,10 @@ def test_the_reference_set_has_competing_runs_that_were_in_time(
         (ben, "b2", POOR, "automatic"),
     ):
         assert enter(client, tag, content(tag, text), run_type=kind).status_code == 201
-    made = enter(olga, "bm25", content("bm25"), role="baseline", label="BM25", run_type="automatic")
-    assert made.status_code == 201
+    response = enter(
+        olga, "bm25", content("bm25"), role="baseline", label="BM25", run_type="automatic"
+    )
+    assert response.status_code == 201
     clock.now = CLOSES
     assert enter(
         ben, "b3", content("b3", POOR + "9 Q0 q 1 1.0 poor\n"), run_type="automatic"
@@ -70,24 +72,27 @@ def test_the_reference_set_has_competing_runs_that_were_in_time(
     answer = olga.get(f"{PHASE}results/?team=apples")
     assert answer.status_code == 200, answer.content
     automatic, manual = answer.json()["reference_sets"]
-    assert [(one["run_type"], one["runs"], one["withheld"]) for one in (automatic, manual)] == [
+    assert [
+        (reference_set["run_type"], reference_set["runs"], reference_set["withheld"])
+        for reference_set in (automatic, manual)
+    ] == [
         ("automatic", 4, False),
         ("manual", 1, False),
     ]
-    entries = {one["tag"]: one for one in answer.json()["entries"]}
+    entries = {entry["tag"]: entry for entry in answer.json()["entries"]}
     assert set(entries) == {"a1", "a2", "a3"}
-    assert all(one["in_reference"] for one in entries.values())
+    assert all(entry["in_reference"] for entry in entries.values())
     good, poor = (entries[tag]["values"]["nDCG@10"] for tag in ("a1", "a2"))
-    found = automatic["by_topic"]["nDCG@10"]
-    assert (found["max"], found["min"], found["median_upper"]) == (good, poor, good)
-    assert found["median"] == [(high + low) / 2 for high, low in zip(good, poor, strict=True)]
+    by_topic = automatic["by_topic"]["nDCG@10"]
+    assert (by_topic["max"], by_topic["min"], by_topic["median_upper"]) == (good, poor, good)
+    assert by_topic["median"] == [(high + low) / 2 for high, low in zip(good, poor, strict=True)]
     assert entries["a1"]["means"]["nDCG@10"]["mean"] == pytest.approx(sum(good) / 3)
 
     best = olga.get(f"{PHASE}results/?team=apples&reference=best_of_team")
     assert best.json()["reference_sets"][0]["runs"] == 2
     assert figures(best)["min"] == figures(best)["max"] == good
     late = olga.get(f"{PHASE}results/?team=berries").json()["entries"]
-    assert [(one["tag"], one["late"], one["in_reference"]) for one in late][2] == (
+    assert [(entry["tag"], entry["late"], entry["in_reference"]) for entry in late][2] == (
         "b3",
         True,
         False,
@@ -130,13 +135,13 @@ def test_at_the_first_step_few_runs_give_nothing_of_others_away(
         return answer.json()["reference_sets"][0]
 
     nothing = [None, None, None]
-    found = seen(ann)
-    assert (found["runs"], found["withheld"]) == (4, True)
-    assert found["by_topic"]["nDCG@10"] == {
+    results = seen(ann)
+    assert (results["runs"], results["withheld"]) == (4, True)
+    assert results["by_topic"]["nDCG@10"] == {
         **dict.fromkeys(("min", "q1", "median", "median_upper", "q3", "max"), nothing),
         "n": [4, 4, 4],
     }
-    assert [one["tag"] for one in ann.get(f"{PHASE}results/").json()["entries"]] == ["a1"]
+    assert [entry["tag"] for entry in ann.get(f"{PHASE}results/").json()["entries"]] == ["a1"]
     assert None not in seen(olga, "?team=apples")["by_topic"]["nDCG@10"]["min"]
     # It opens no other address, and nobody else's results.
     assert ann.get("/api/v1/collections/dark/leaderboard/").json()["code"] == "blind"
@@ -144,9 +149,9 @@ def test_at_the_first_step_few_runs_give_nothing_of_others_away(
     assert people["eve"].get(f"{PHASE}results/").status_code == 403
 
     disclose(collection=dark, to=Disclosure.PARTICIPANTS)
-    found = seen(ann)
-    assert not found["withheld"]
-    assert None not in found["by_topic"]["nDCG@10"]["q1"]
+    results = seen(ann)
+    assert not results["withheld"]
+    assert None not in results["by_topic"]["nDCG@10"]["q1"]
 
 
 ELSEWHERE = (
@@ -167,11 +172,11 @@ def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
     make_campaign(olga, measures=["P@2", "RR"])
     register(ann, "apples")
     register(ben, "berries")
-    clock.now, made = OPENS, dict[str, str]()
+    clock.now, worlds = OPENS, dict[str, str]()
     for client, tag in ((ann, "a1"), (ann, "a2"), (ann, "a3"), (ben, "b1"), (ben, "b2")):
         text = content(tag, GOOD if tag in ("a1", "b1") else POOR) + f"3 Q0 {tag} 1 0.5 {tag}\n"
         text += f"1 Q0 only 1 99 {tag}\n" if client is ben else ""
-        made[tag] = enter(client, tag, text).json()["url"]
+        worlds[tag] = enter(client, tag, text).json()["url"]
     clock.now = CLOSES + timedelta(days=8)
 
     def world(extra: str) -> bytes:
@@ -180,7 +185,7 @@ def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
             assert judged.status_code == 201, judged.content
             evaluate_all()
             disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS)
-            told = ann.get(f"{PHASE}results/").content
+            content = ann.get(f"{PHASE}results/").content
             # Everything else is the same to all, whatever is judged.
             others = b"".join(
                 client.get(path).content
@@ -192,7 +197,7 @@ def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
             transaction.set_rollback(True)
         elsewhere.add(TIMES.sub(b"", others))
         sha256 = judged.json()["sha256"].encode()
-        return b"".join([told, *files]).replace(sha256, b"<sha256>")
+        return b"".join([content, *files]).replace(sha256, b"<sha256>")
 
     elsewhere = set[bytes]()
     first, second = world("1 0 never1 0\n2 0 never2 1\n"), world("1 0 never1 2\n2 0 never2 0\n")
@@ -202,7 +207,7 @@ def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
     assert times.sub(b"", first) != times.sub(b"", world("1 0 u 1\n"))
     assert times.sub(b"", first) != times.sub(b"", world("1 0 only 3\n"))
     # Of four runs there are no figures: what others alone have retrieved tells nothing either.
-    ann.post(f"{made['a3']}withdraw/")
+    ann.post(f"{worlds['a3']}withdraw/")
     third, fourth = world("1 0 only 0\n"), world("1 0 only 3\n")
     assert times.sub(b"", third) == times.sub(b"", fourth)
     assert len(elsewhere) == 2
@@ -216,27 +221,27 @@ def test_a_member_sees_an_entry_beside_the_medians(
     make_campaign(olga)
     register(ann, "apples")
     register(ben, "berries")
-    clock.now, made = OPENS, dict[str, str]()
+    clock.now, worlds = OPENS, dict[str, str]()
     for client, tag in ((ann, "a1"), (ann, "a2"), (ben, "b1"), (ben, "b2"), (ben, "b3")):
-        made[tag] = enter(client, tag, content(tag, GOOD if tag in ("a1", "b1") else POOR)).json()[
-            "id"
-        ]
+        worlds[tag] = enter(
+            client, tag, content(tag, GOOD if tag in ("a1", "b1") else POOR)
+        ).json()["id"]
     clock.now = CLOSES + timedelta(days=8)
     evaluate_all()
-    path = f"/campaigns/cup/entries/{made['a1']}/"
+    path = f"/campaigns/cup/entries/{worlds['a1']}/"
     assert "Beside the median" not in page(browser("ann"), path)
     planned = olga.post(f"{PHASE}releases/", {"audience": "teams"}, format="json").json()
     assert olga.post(f"{planned['url']}now/").status_code == 200
     html = page(browser("ann"), path)
-    said = text_of(html)
-    assert "nDCG@10 of a1 minus the median of 5 runs on 3 topics, from " in said
-    assert ": higher on 3, lower on 0. Lines go from the lowest" in said
+    text = text_of(html)
+    assert "nDCG@10 of a1 minus the median of 5 runs on 3 topics, from " in text
+    assert ": higher on 3, lower on 0. Lines go from the lowest" in text
     answer = ann.get(f"{PHASE}results/")
-    (own,) = (one for one in answer.json()["entries"] if one["tag"] == "a1")
+    (own,) = (entry for entry in answer.json()["entries"] if entry["tag"] == "a1")
     for topic, value, median in zip(
         "123", own["values"]["nDCG@10"], figures(answer)["median"], strict=True
     ):
-        assert f"{topic} {value:.4f} {median:.4f} {value - median:.4f}" in said
+        assert f"{topic} {value:.4f} {median:.4f} {value - median:.4f}" in text
     # Organisers read values elsewhere, which is on record.
     assert "Beside the median" not in page(browser("olga"), path)
     assert browser("ben").get(path).status_code == 404

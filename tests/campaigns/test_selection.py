@@ -183,10 +183,10 @@ def test_each_rule_takes_its_entries(people: Clients, clock: Clock) -> None:
     phase = Phase.objects.get()
     for rule, tags in expected.items():
         phase.selection = rule
-        found = Entry.objects.filter(
+        entries = Entry.objects.filter(
             pk__in=[entry.pk for entry in official(phase, lambda runs: placed)]
         )
-        assert sorted(found.values_list("run__tag", flat=True)) == tags.split(), rule
+        assert sorted(entries.values_list("run__tag", flat=True)) == tags.split(), rule
     assert Collection.objects.get(slug="dark").blind
 
 
@@ -217,10 +217,10 @@ def test_the_best_of_a_team_that_cannot_be_ranked_is_its_latest_entry(
     clock.now = OPENS
     # A search length is defined where something relevant is found: on one topic of three, and on
     # none.
-    found, nothing = "2 Q0 x 1 1.0 some\n", "1 Q0 q 1 1.0 none\n"
+    some, nothing = "2 Q0 x 1 1.0 some\n", "1 Q0 q 1 1.0 none\n"
     for name, tag, content in (
         ("ann", "whole", None),
-        ("ben", "some", found),
+        ("ben", "some", some),
         ("ben", "none", nothing),
     ):
         clock.now += timedelta(hours=1)
@@ -241,8 +241,8 @@ def test_the_best_of_a_team_that_cannot_be_ranked_is_its_latest_entry(
     assert board() == expected
     Phase.objects.update(selection="best")
     clock.now = CLOSES + timedelta(days=8)
-    made = olga.post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
-    assert olga.post(f"{made['url']}now/", {}, format="json").status_code == 200
+    planned = olga.post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
+    assert olga.post(f"{planned['url']}now/", {}, format="json").status_code == 200
     assert board() == expected
     results = people["ben"].get(f"{PHASE}results/").json()
     assert [entry["tag"] for entry in results["entries"]] == ["some"]
@@ -262,7 +262,7 @@ def test_nothing_takes_the_place_of_an_official_entry_that_is_disqualified(
     register(ann, "apples")
     clock.now = OPENS
     for tag in ("a1", "a2"):
-        made = enter(ann, tag).json()
+        entry = enter(ann, tag).json()
         clock.now += TICK
     clock.now = LATE
     evaluate_all()
@@ -270,13 +270,13 @@ def test_nothing_takes_the_place_of_an_official_entry_that_is_disqualified(
     assert olga.post(f"{planned['url']}now/").status_code == 200
     assert rows(olga) == [(1, "a2", "apples")]
     assert (
-        olga.post(f"{made['url']}disqualify/", {"reason": "by hand"}, format="json").status_code
+        olga.post(f"{entry['url']}disqualify/", {"reason": "by hand"}, format="json").status_code
         == 200
     )
     assert rows(olga) == [(None, "a2", "apples")]
     frozen = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()["sha256"]
     (phase,) = olga.get(f"/api/v1/snapshots/{frozen}/").json()["manifest"]["phases"]
-    assert {one["tag"]: (one["state"], one.get("rank")) for one in phase["entries"]} == {
+    assert {entry["tag"]: (entry["state"], entry.get("rank")) for entry in phase["entries"]} == {
         "a1": ("entered", None), "a2": ("disqualified", None),
     }  # fmt: skip
 
@@ -298,8 +298,8 @@ def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, cl
         assert enter(ann, tag).status_code == 201
     evaluate_all()
     ann_seen, ben_seen, olga_seen = (
-        [[tag for _, tag, _ in rows(one, query)] for query in ("", "?view=all")]
-        for one in (ann, ben, olga)
+        [[tag for _, tag, _ in rows(client, query)] for query in ("", "?view=all")]
+        for client in (ann, ben, olga)
     )
     assert ann_seen == olga_seen
     # Teams read what they may: only organisers are on record.
@@ -311,8 +311,8 @@ def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, cl
     # Who tries often finds a run that was lucky.
     attempts = {
         row["run"]["tag"]: row["attempts"]
-        for one in (ann, ben)
-        for row in one.get(BOARD).json()["results"]
+        for client in (ann, ben)
+        for row in client.get(BOARD).json()["results"]
     }
     assert attempts == {"after": 3, "before": 2}
     html = page(browser("ben"), PAGE)
@@ -340,8 +340,12 @@ def test_feedback_shows_no_overview(people: Clients, clock: Clock) -> None:
     assert "overview.md" not in draft.namelist()
     # Numbers over all runs would change with every run of others, and tell its values and that it
     # came.
-    (told,) = people["ann"].get(f"{PHASE}results/").json()["reference_sets"]
-    assert (told["runs"], told["withheld"], set(told["by_topic"]["nDCG@10"]["n"])) == (0, True, {0})
+    (reference_set,) = people["ann"].get(f"{PHASE}results/").json()["reference_sets"]
+    assert (
+        reference_set["runs"],
+        reference_set["withheld"],
+        set(reference_set["by_topic"]["nDCG@10"]["n"]),
+    ) == (0, True, {0})
     assert not Packet.objects.exists()
 
 
@@ -366,8 +370,8 @@ def test_the_leaderboard_of_the_collection_has_what_the_rule_of_the_phase_select
             for step in ("organisers", "public"):
                 if step == "public":
                     release(people)
-                shown = statuses(olga)
-                assert shown == {expected: ("official", 1)}, (rule, step)
+                listed = statuses(olga)
+                assert listed == {expected: ("official", 1)}, (rule, step)
                 assert [tag for rank, tag, _ in rows(olga) if rank] == [expected], (rule, step)
             assert statuses(olga, entries="all")[other][0] == "not_selected"
             transaction.set_rollback(True)

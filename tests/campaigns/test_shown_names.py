@@ -45,9 +45,9 @@ def test_names_are_hidden_by_the_settings_and_shown_earlier_by_a_team(
     assert hidden.isoformat() == "2027-09-01T00:00:00+00:00"
     assert 'value="2027-08-31"' in page(olga, settings)
     number = f"{Participation.objects.get().pseudonym:02}"
-    said = text_of(page(ann, TEAM))
-    assert f"Others see Team {number} in place of apples until end of 31 Aug 2027, UTC" in said
-    assert "until results are released to participants" in said
+    text = text_of(page(ann, TEAM))
+    assert f"Others see Team {number} in place of apples until end of 31 Aug 2027, UTC" in text
+    assert "until results are released to participants" in text
     move = {"action": "show-name", "anonymous_until_time": ""}
     assert "Choose the day" in send(ann, TEAM, 400, **move, anonymous_until_day="")
     assert "ask an organiser" in send(ann, TEAM, 403, **move, anonymous_until_day="2027-09-02")
@@ -84,13 +84,13 @@ def test_who_takes_part_is_listed_where_the_reader_may_know(people: Clients, clo
 
     def listed() -> dict[str, tuple[list[str], str]]:
         """What organisers, a team and anybody read: the teams, and for whom an extension is."""
-        found = {}
+        listed = {}
         for name in ("olga", "ann", ""):
             html = page(browser(name), "/campaigns/cup/")
             teams = re.search('id="teams".*?<p>(.*?)</p>', html, re.DOTALL)
             alone = re.search("for team (.*?) alone", text_of(html))
-            found[name] = teams[1].split(", ") if teams else [], alone[1] if alone else ""
-        return found
+            listed[name] = teams[1].split(", ") if teams else [], alone[1] if alone else ""
+        return listed
 
     both, nothing = ["apples", "berries"], ([], "")
     assert listed() == {"olga": (both, "berries"), "ann": nothing, "": nothing}
@@ -103,6 +103,6 @@ def test_who_takes_part_is_listed_where_the_reader_may_know(people: Clients, clo
     disclose(collection=dark, to=Disclosure.PARTICIPANTS)
     assert listed() == {"olga": (both, "berries"), "ann": (masked, hidden), "": ([], hidden)}
     disclose(collection=dark, to=Disclosure.PUBLIC)
-    assert listed()[""] == (sorted(f"Team {one:02}" for one in numbers.values()), hidden)
+    assert listed()[""] == (sorted(f"Team {number:02}" for number in numbers.values()), hidden)
     clock.now = LATE + timedelta(days=9)
     assert listed()[""] == (both, hidden)

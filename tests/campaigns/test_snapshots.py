@@ -73,9 +73,9 @@ def world(people: Clients, module_clock: Clock) -> Clients:
         (ben, "b1", POOR),
         (ben, "b2", GOOD),
     ):
-        made = enter(client, tag, text.replace("good", tag).replace("poor", tag), answers=answers)
-        assert made.status_code == 201, made.content
-    ben.post(f"{made.json()['url']}withdraw/", {"reason": "a mistake"}, format="json")
+        answer = enter(client, tag, text.replace("good", tag).replace("poor", tag), answers=answers)
+        assert answer.status_code == 201, answer.content
+    ben.post(f"{answer.json()['url']}withdraw/", {"reason": "a mistake"}, format="json")
     assert (
         enter(olga, "bm25", GOOD.replace("good", "bm25"), role="baseline", label="BM25").status_code
         == 201
@@ -86,7 +86,7 @@ def world(people: Clients, module_clock: Clock) -> Clients:
 
 
 @pytest.fixture
-def held(world: Clients, clock: Clock) -> Clients:
+def after_end(world: Clients, clock: Clock) -> Clients:
     clock.now = CLOSES + timedelta(days=8)
     return world
 
@@ -98,33 +98,33 @@ def make(client: APIClient, **fields: Any) -> Any:
 
 
 def archive_of(path: str) -> bytes:
-    found = Snapshot.objects.get(code=path)
-    return bytes(found.archive)
+    snapshot = Snapshot.objects.get(code=path)
+    return bytes(snapshot.archive)
 
 
 def test_the_same_results_are_one_snapshot_on_either_database(
-    held: Clients, tmp_path: Path
+    after_end: Clients, tmp_path: Path
 ) -> None:
-    olga = held["olga"]
+    olga = after_end["olga"]
     assert code_of(make(olga)) == (409, "evaluations_running")
     evaluate_all()
-    assert code_of(make(held["ann"])) == (403, "not_allowed")
+    assert code_of(make(after_end["ann"])) == (403, "not_allowed")
     first = make(olga)
     assert first.status_code == 201, first.content
-    made = first.json()
+    snapshot = first.json()
     again = make(olga)
-    assert (again.status_code, again.json()) == (200, made)
-    assert made["sha256"] == EXPECTED
-    assert made["page"].endswith(f"/s/{made['sha256'][:20]}/")
+    assert (again.status_code, again.json()) == (200, snapshot)
+    assert snapshot["sha256"] == EXPECTED
+    assert snapshot["page"].endswith(f"/s/{snapshot['sha256'][:20]}/")
 
-    content = olga.get(f"/api/v1/snapshots/{made['sha256']}/").json()["manifest"]
+    content = olga.get(f"/api/v1/snapshots/{snapshot['sha256']}/").json()["manifest"]
     (phase,) = content["phases"]
-    told = {entry["tag"]: entry for entry in phase["entries"]}
-    assert {tag: entry.get("rank") for tag, entry in told.items()} == {
+    entries = {entry["tag"]: entry for entry in phase["entries"]}
+    assert {tag: entry.get("rank") for tag, entry in entries.items()} == {
         "a1": 1, "a2": 2, "b1": 2, "b2": None, "bm25": None, "b3": None,
     }  # fmt: skip
-    assert told["a1"]["answers"] == {"stage": "BM25"}
-    assert (told["b2"]["state"], told["b2"]["reason"], "means" in told["b2"]) == (
+    assert entries["a1"]["answers"] == {"stage": "BM25"}
+    assert (entries["b2"]["state"], entries["b2"]["reason"], "means" in entries["b2"]) == (
         "withdrawn",
         "a mistake",
         False,
@@ -132,9 +132,9 @@ def test_the_same_results_are_one_snapshot_on_either_database(
     assert phase["reference"]["sets"] == [{"run_type": "", "runs": 3}]
 
     file = tmp_path / "x.tar.zst"
-    file.write_bytes(archive_of(made["code"]))
+    file.write_bytes(archive_of(snapshot["code"]))
     files = verify_snapshot.read_archive(file.read_bytes())
-    assert hashlib.sha256(files["manifest.json"]).hexdigest() == made["sha256"]
+    assert hashlib.sha256(files["manifest.json"]).hexdigest() == snapshot["sha256"]
     everything = b"".join(files.values()).decode()
     assert not [secret for secret in SECRETS if secret in everything]
     values = list(csv.DictReader(files["task/values.tsv"].decode().splitlines(), delimiter="\t"))
@@ -143,24 +143,24 @@ def test_the_same_results_are_one_snapshot_on_either_database(
         float(row["value"]) for row in values if row["tag"] == "a1" and row["measure"] == "AP"
     ]
     assert told_values == own["values"]["AP"]
-    assert told["a1"]["means"]["AP"]["mean"] == own["means"]["AP"]["mean"]
+    assert entries["a1"]["means"]["AP"]["mean"] == own["means"]["AP"]["mean"]
     records = {
         record["model_info"]["id"]: record for record in json.loads(files["every_eval_ever.json"])
     }
     assert set(records) == {"apples/a1", "apples/a2", "berries/b1", "berries/b3", "lab/bm25"}
     first_result = records["apples/a1"]["evaluation_results"][0]
-    assert first_result["score_details"]["score"] == told["a1"]["means"]["P@2"]["mean"]
+    assert first_result["score_details"]["score"] == entries["a1"]["means"]["P@2"]["mean"]
     assert first_result["score_details"]["details"]["rank"] == "1"
     assert first_result["metric_config"]["max_score"] == 1.0
 
 
 def test_an_archive_is_checked_without_a_server(
-    held: Clients, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    after_end: Clients, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evaluate_all()
-    made = make(held["olga"], phase=None).json()
+    snapshot = make(after_end["olga"], phase=None).json()
     file = tmp_path / "x.tar.zst"
-    content = archive_of(made["code"])
+    content = archive_of(snapshot["code"])
 
     def verify(content: bytes, *options: str) -> int:
         file.write_bytes(content)
@@ -169,8 +169,8 @@ def test_an_archive_is_checked_without_a_server(
         return int(end.value.code or 0)
 
     assert verify(content) == 0
-    assert f"sha256:{made['sha256']}" in capsys.readouterr().out
-    assert verify(content, "--sha256", made["code"]) == 0
+    assert f"sha256:{snapshot['sha256']}" in capsys.readouterr().out
+    assert verify(content, "--sha256", snapshot["code"]) == 0
     assert verify(content, "--sha256", "00") == 1
     assert verify(content[:-40]) == verify(b"nothing") == 1
     capsys.readouterr()
@@ -182,31 +182,33 @@ def test_an_archive_is_checked_without_a_server(
             name
         )
     assert list(verify_snapshot.problems({**files, "more.txt": b"x"}))
-    assert not list(verify_snapshot.problems(files, made["sha256"]))
+    assert not list(verify_snapshot.problems(files, snapshot["sha256"]))
 
 
 @pytest.mark.sqlite
-def test_a_snapshot_is_seen_by_those_who_see_its_results(held: Clients) -> None:
+def test_a_snapshot_is_seen_by_those_who_see_its_results(after_end: Clients) -> None:
     evaluate_all()
-    made = make(held["olga"]).json()
-    page, api = f"/s/{made['code']}/", f"/api/v1/snapshots/{made['code']}/"
-    archive, content = f"{api}archive/", archive_of(made["code"])
+    snapshot = make(after_end["olga"]).json()
+    page, api = f"/s/{snapshot['code']}/", f"/api/v1/snapshots/{snapshot['code']}/"
+    archive, content = f"{api}archive/", archive_of(snapshot["code"])
     web = Client()
 
     def seen() -> dict[str, bool]:
-        found = {name: held[name].get(api).status_code == 200 for name in ("olga", "ann", "eve")}
-        assert held["eve"].get(SNAPSHOTS).json()["count"] == int(found["eve"])
-        for name, sees in found.items():
+        statuses = {
+            name: after_end[name].get(api).status_code == 200 for name in ("olga", "ann", "eve")
+        }
+        assert after_end["eve"].get(SNAPSHOTS).json()["count"] == int(statuses["eve"])
+        for name, sees in statuses.items():
             # Whoever sees the snapshot has its archive, by a token alone; of the others nobody
             # learns that it is there.
-            answer = held[name].get(archive)
+            answer = after_end[name].get(archive)
             assert answer.status_code == (200 if sees else 404)
             assert (answer.content == content) == sees
             assert sees or code_of(answer) == code_of(
-                held[name].get(f"/api/v1/snapshots/{'0' * 20}/archive/")
+                after_end[name].get(f"/api/v1/snapshots/{'0' * 20}/archive/")
             )
         assert APIClient().get(archive).status_code == web.get(page).status_code
-        return {**found, "page": web.get(page).status_code == 200}
+        return {**statuses, "page": web.get(page).status_code == 200}
 
     dark = Collection.objects.get(slug="dark")
     assert seen() == {"olga": True, "ann": False, "eve": False, "page": False}
@@ -217,26 +219,28 @@ def test_a_snapshot_is_seen_by_those_who_see_its_results(held: Clients) -> None:
     disclose(collection=dark, to=Disclosure.PUBLIC)
     assert seen() == {"olga": True, "ann": True, "eve": True, "page": True}
     # The judgements are open now, which is a fact of the content.
-    assert make(held["olga"]).status_code == 201
+    assert make(after_end["olga"]).status_code == 201
 
 
 @pytest.mark.sqlite
-def test_the_page_has_every_form(held: Clients) -> None:
-    olga, web = held["olga"], Client()
+def test_the_page_has_every_form(after_end: Clients) -> None:
+    olga, web = after_end["olga"], Client()
     evaluate_all()
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PUBLIC)
-    made = make(olga).json()
-    page = f"/s/{made['code']}/"
-    shown = web.get(page)
-    assert shown.status_code == 200
-    for text in (made["citation"], made["sha256"], "verify-snapshot", "Rank"):
-        assert text in shown.content.decode()
+    snapshot = make(olga).json()
+    page = f"/s/{snapshot['code']}/"
+    answer = web.get(page)
+    assert answer.status_code == 200
+    for text in (snapshot["citation"], snapshot["sha256"], "verify-snapshot", "Rank"):
+        assert text in answer.content.decode()
     manifest = web.get(page, headers={"accept": "application/json"})
-    assert hashlib.sha256(manifest.content).hexdigest() == made["sha256"] == manifest["X-SHA256"]
+    assert (
+        hashlib.sha256(manifest.content).hexdigest() == snapshot["sha256"] == manifest["X-SHA256"]
+    )
     assert manifest.content == web.get(f"{page[:-1]}.json").content
     assert "Accept" in manifest["Vary"]
     archive = web.get(f"{page[:-1]}.tar.zst")
-    assert hashlib.sha256(archive.content).hexdigest() == made["archive_sha256"]
+    assert hashlib.sha256(archive.content).hexdigest() == snapshot["archive_sha256"]
     assert web.get(page, headers={"accept": "application/x-bibtex"}).content.startswith(
         b"@misc{evalhub-cup-s1,"
     )
@@ -253,13 +257,13 @@ def test_the_page_has_every_form(held: Clients) -> None:
     # Nothing is made up: without a licence none of them names one.
     assert not {"license", "notes"} & set(deposit)
     assert "rightsList" not in cited
-    assert code_of(held["olga"].patch(CAMPAIGN, {"licence": "CC BY"}, format="json")) == (
+    assert code_of(after_end["olga"].patch(CAMPAIGN, {"licence": "CC BY"}, format="json")) == (
         400,
         "invalid",
     )
-    said = {"licence": "CC-BY-4.0", "rights": "Judgements (c) 2027 <the organisers>"}
-    told = held["olga"].patch(CAMPAIGN, said, format="json").json()
-    assert {name: told[name] for name in said} == said
+    fields = {"licence": "CC-BY-4.0", "rights": "Judgements (c) 2027 <the organisers>"}
+    campaign = after_end["olga"].patch(CAMPAIGN, fields, format="json").json()
+    assert {name: campaign[name] for name in fields} == fields
     deposit = web.get(f"{page[:-1]}.zenodo.json").json()["metadata"]
     assert (deposit["license"], deposit["notes"]) == (
         "cc-by-4.0",
@@ -269,18 +273,18 @@ def test_the_page_has_every_form(held: Clients) -> None:
     assert (named["rightsIdentifier"], named["rightsUri"]) == (
         "CC-BY-4.0", "https://spdx.org/licenses/CC-BY-4.0.html",
     )  # fmt: skip
-    assert worded == {"rights": said["rights"]}
+    assert worded == {"rights": fields["rights"]}
     assert 'license: "CC-BY-4.0"' in web.get(f"{page[:-1]}.cff").content.decode()
     assert "CC-BY-4.0" in web.get(page).content.decode()
     assert 'value: "sha256:' in web.get(f"{page[:-1]}.cff").content.decode()
     assert web.get(f"{page[:-1]}.exe").status_code == web.get(f"/s/{'0' * 20}/").status_code == 404
-    assert web.get(f"/s/{made['sha256'][:19]}/").status_code == 404
-    assert web.get(f"/s/{made['sha256']}/").status_code == 200
+    assert web.get(f"/s/{snapshot['sha256'][:19]}/").status_code == 404
+    assert web.get(f"/s/{snapshot['sha256']}/").status_code == 200
 
 
 @pytest.mark.sqlite
-def test_citations_name_the_authors_the_paper_and_the_judgements(held: Clients) -> None:
-    olga, web = held["olga"], Client()
+def test_citations_name_the_authors_the_paper_and_the_judgements(after_end: Clients) -> None:
+    olga, web = after_end["olga"], Client()
     evaluate_all()
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PUBLIC)
     page = f"/s/{make(olga).json()['code']}/"
@@ -288,20 +292,21 @@ def test_citations_name_the_authors_the_paper_and_the_judgements(held: Clients) 
         400,
         "invalid",
     )
-    said = {
+    citation = {
         "citation_authors": "Lima, Ana; The Lab",
         "paper_doi": "10.1000/paper",
         "judgements_doi": "10.1000/qrels",
     }
-    told = olga.patch(CAMPAIGN, said, format="json").json()
-    assert {name: told[name] for name in said} == said
+    campaign = olga.patch(CAMPAIGN, citation, format="json").json()
+    assert {name: campaign[name] for name in citation} == citation
     cited = web.get(f"{page[:-1]}.datacite.json").json()
     assert cited["creators"] == [
         {"name": "Lima, Ana", "nameType": "Personal", "familyName": "Lima", "givenName": "Ana"},
         {"name": "The Lab", "nameType": "Organizational"},
     ]
     relations = {
-        one["relationType"]: one["relatedIdentifier"] for one in cited["relatedIdentifiers"]
+        identifier["relationType"]: identifier["relatedIdentifier"]
+        for identifier in cited["relatedIdentifiers"]
     }
     assert (relations["IsSupplementTo"], relations["IsDerivedFrom"]) == (
         "10.1000/paper",
@@ -338,26 +343,32 @@ def test_an_ro_crate_describes_its_licence(licence: str) -> None:
         at,
         licence=licence,
     )
-    graph = {one["@id"]: one for one in json.loads(ro_crate(cited, {"a.tsv": b""}))["@graph"]}
-    said = graph["./"]["license"]
+    graph = {node["@id"]: node for node in json.loads(ro_crate(cited, {"a.tsv": b""}))["@graph"]}
+    licence_node = graph["./"]["license"]
     described = {
         "@id": "https://spdx.org/licenses/CC-BY-4.0",
         "@type": "CreativeWork",
         "name": "CC-BY-4.0",
     }
-    assert (graph[said["@id"]] == described) if licence else said.startswith("Ask the organisers")
-    pointed = {one["@id"] for one in graph.values() if one["@id"].startswith("https://spdx.org/")}
+    assert (
+        (graph[licence_node["@id"]] == described)
+        if licence
+        else licence_node.startswith("Ask the organisers")
+    )
+    pointed = {
+        node["@id"] for node in graph.values() if node["@id"].startswith("https://spdx.org/")
+    }
     assert len(pointed) == bool(licence)
 
 
 @pytest.mark.sqlite
-def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> None:
-    olga = held["olga"]
+def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(after_end: Clients) -> None:
+    olga = after_end["olga"]
     evaluate_all()
     disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PUBLIC)
-    made = make(olga).json()
-    api, page = f"/api/v1/snapshots/{made['code']}/", f"/s/{made['code']}"
-    assert code_of(held["ann"].patch(api, {"doi": "10.5281/zenodo.1"}, format="json")) == (
+    snapshot = make(olga).json()
+    api, page = f"/api/v1/snapshots/{snapshot['code']}/", f"/s/{snapshot['code']}"
+    assert code_of(after_end["ann"].patch(api, {"doi": "10.5281/zenodo.1"}, format="json")) == (
         403,
         "not_allowed",
     )
@@ -374,9 +385,9 @@ def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> No
     assert "https://doi.org/10.5281/zenodo.1" in olga.get(api).json()["citation"]
 
     later = make(olga, label="corrected results").json()
-    assert (later["number"], later["supersedes"]) == (2, made["code"])
+    assert (later["number"], later["supersedes"]) == (2, snapshot["code"])
     reason = {"reason": "a wrong file of judgements"}
-    assert code_of(held["ann"].post(f"{api}withdraw/", reason, format="json")) == (
+    assert code_of(after_end["ann"].post(f"{api}withdraw/", reason, format="json")) == (
         403,
         "not_allowed",
     )
@@ -388,19 +399,21 @@ def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> No
     web = Client()
     assert web.get(f"{page}.tar.zst").status_code == 410
     assert code_of(olga.get(f"{api}archive/")) == (410, "snapshot_withdrawn")
-    left = web.get(f"{page}.json").json()
-    assert left["withdrawn"]["reason"] == reason["reason"]
-    assert left["withdrawn"]["successor"] == later["sha256"]
-    assert not [entry for phase in left["phases"] for entry in phase["entries"] if "means" in entry]
-    shown = web.get(f"{page}/").content.decode()
-    assert reason["reason"] in shown
-    assert later["code"] in shown
-    told = (
+    tombstone = web.get(f"{page}.json").json()
+    assert tombstone["withdrawn"]["reason"] == reason["reason"]
+    assert tombstone["withdrawn"]["successor"] == later["sha256"]
+    assert not [
+        entry for phase in tombstone["phases"] for entry in phase["entries"] if "means" in entry
+    ]
+    html = web.get(f"{page}/").content.decode()
+    assert reason["reason"] in html
+    assert later["code"] in html
+    actions = (
         AuditEvent.objects.filter(action__startswith="snapshot.")
         .order_by("pk")
         .values_list("action", flat=True)
     )
-    assert list(told) == [
+    assert list(actions) == [
         "snapshot.made",
         "snapshot.changed",
         "snapshot.made",
@@ -410,16 +423,16 @@ def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> No
 
 @pytest.mark.sqlite
 def test_runs_come_with_it_where_everybody_has_them_and_judgements_always(
-    held: Clients, settings: Any
+    after_end: Clients, settings: Any
 ) -> None:
-    olga = held["olga"]
+    olga = after_end["olga"]
     evaluate_all()
     for audience, wanted in (("teams", "not_released"), ("public", "included")):
         release = {"audience": audience, "with_run_files": True}
-        made = olga.post(f"{PHASE}releases/", release, format="json").json()
-        assert olga.post(f"{made['url']}now/", {}, format="json").status_code == 200
-        told = make(olga, dry_run=True)
-        assert (told.status_code, told.json()) == (
+        planned = olga.post(f"{PHASE}releases/", release, format="json").json()
+        assert olga.post(f"{planned['url']}now/", {}, format="json").status_code == 200
+        answer = make(olga, dry_run=True)
+        assert (answer.status_code, answer.json()) == (
             200,
             {"phases": [{"phase": "task", "run_files": wanted}], "run_files_limit": 64 * 1024**2},
         )
@@ -443,15 +456,15 @@ def test_runs_come_with_it_where_everybody_has_them_and_judgements_always(
     assert Snapshot.objects.count() == 2
 
 
-def test_who_sees_a_board_with_pseudonyms_sees_its_snapshot(held: Clients) -> None:
-    olga, nobody = held["olga"], APIClient()
+def test_who_sees_a_board_with_pseudonyms_sees_its_snapshot(after_end: Clients) -> None:
+    olga, nobody = after_end["olga"], APIClient()
     until = {"anonymous_until": "2028-01-01T00:00:00Z"}
     assert olga.patch(CAMPAIGN, until, format="json").status_code == 200
     evaluate_all()
-    made = make(olga).json()
-    readers = {"participants": (held["ann"], browser("ann")), "public": (nobody, Client())}
-    pages = (f"/s/{made['code']}/", f"/s/{made['code']}.json")
-    addresses = (made["url"], f"{made['url']}archive/")
+    snapshot = make(olga).json()
+    readers = {"participants": (after_end["ann"], browser("ann")), "public": (nobody, Client())}
+    pages = (f"/s/{snapshot['code']}/", f"/s/{snapshot['code']}.json")
+    addresses = (snapshot["url"], f"{snapshot['url']}archive/")
     for audience, (reader, visitor) in readers.items():
         assert {visitor.get(path).status_code for path in pages} == {404}
         assert {reader.get(path).status_code for path in addresses} == {404}
@@ -469,7 +482,7 @@ def test_who_sees_a_board_with_pseudonyms_sees_its_snapshot(held: Clients) -> No
 
 
 @pytest.mark.sqlite
-def test_organisers_make_one_on_the_desk(held: Clients) -> None:
+def test_organisers_make_one_on_the_desk(after_end: Clients) -> None:
     olga, path = browser("olga"), "/campaigns/cup/desk/snapshot/"
     wanted = {"phase": "task", "label": "official results"}
     assert path in page(olga, "/campaigns/cup/desk/")
@@ -481,24 +494,24 @@ def test_organisers_make_one_on_the_desk(held: Clients) -> None:
     assert browser("ann").post(path, wanted).status_code == 403
     assert "has no phase" in send(olga, path, 400, **{**wanted, "phase": "other"})
     assert not Snapshot.objects.exists()
-    said = send(olga, path, **wanted)
-    assert "Snapshot 1 made." in said
-    assert "official results" in said
+    html = send(olga, path, **wanted)
+    assert "Snapshot 1 made." in html
+    assert "official results" in html
     # What the API makes of the same results.
     assert Snapshot.objects.get().sha256 == EXPECTED
     assert "Snapshot 1 has the same results already." in send(olga, path, **wanted)
 
 
-def test_runs_are_counted_as_they_are_stored(held: Clients, settings: Any) -> None:
+def test_runs_are_counted_as_they_are_stored(after_end: Clients, settings: Any) -> None:
     content = "".join(f"1 Q0 d{n} 1 {9999 - n} long\n" for n in range(5000))
     file = SimpleUploadedFile("run.gz", gzip.compress(content.encode()))
     baseline = {"file": file, "tag": "long", "role": "baseline", "label": "Long"}
-    sent = held["olga"].post(f"{PHASE}entries/", baseline, format="multipart")
+    sent = after_end["olga"].post(f"{PHASE}entries/", baseline, format="multipart")
     assert sent.status_code == 201, sent.content
     evaluate_all()
     release = {"audience": "public", "with_run_files": True}
-    planned = held["olga"].post(f"{PHASE}releases/", release, format="json").json()
-    assert held["olga"].post(f"{planned['url']}now/", {}, format="json").status_code == 200
+    planned = after_end["olga"].post(f"{PHASE}releases/", release, format="json").json()
+    assert after_end["olga"].post(f"{planned['url']}now/", {}, format="json").status_code == 200
     settings.EVALHUB_SNAPSHOT_RUN_BYTES = len(content) // 2
-    told = make(held["olga"], dry_run=True).json()
-    assert told["phases"][0]["run_files"] == "included"
+    preview = make(after_end["olga"], dry_run=True).json()
+    assert preview["phases"][0]["run_files"] == "included"

@@ -60,12 +60,12 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
     clock.now = OPENS
     olga.post(f"{PHASE}pause/", {"reason": "x"}, format="json")
     olga.post(f"{PHASE}resume/")
-    made = enter(ann, "x").json()
-    ann.post(f"{made['url']}withdraw/")
-    ann.post(f"{PHASE}entries/", {"run": made["run"]}, format="json")
+    entry = enter(ann, "x").json()
+    ann.post(f"{entry['url']}withdraw/")
+    ann.post(f"{PHASE}entries/", {"run": entry["run"]}, format="json")
     enter(ann, "y")
     ann.put(f"{PHASE}priorities/", {"order": ["y", "x"]}, format="json")
-    olga.post(f"{made['url']}disqualify/", {"reason": "x"}, format="json")
+    olga.post(f"{entry['url']}disqualify/", {"reason": "x"}, format="json")
     assert (
         olga.post(f"{PHASE}extend/", later(1), format="json").json()["extensions"][0][
             "values_seen_since"
@@ -78,12 +78,12 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
         assert olga.get(path).status_code == 200
         clock.now += timedelta(hours=1)
     assert AuditEvent.objects.filter(action="values.read").count() == 1
-    told = olga.post(f"{PHASE}extend/", later(2), format="json").json()["extensions"]
-    assert [one["values_seen_since"] for one in told] == [
+    extensions = olga.post(f"{PHASE}extend/", later(2), format="json").json()["extensions"]
+    assert [extension["values_seen_since"] for extension in extensions] == [
         None,
         seen.isoformat().replace("+00:00", "Z"),
     ]
-    assert ann.get(PHASE).json()["extensions"] == told
+    assert ann.get(PHASE).json()["extensions"] == extensions
     query = f"closes_at={quote(later(2)['closes_at'])}&reason=x"
     assert olga.delete(f"{PHASE}extend/?{query}").status_code == 204
     clock.now = LATE + timedelta(days=1)
@@ -97,8 +97,8 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
     events = AuditEvent.objects.filter(actor__in=("olga", "ann", "abe"))
     every = {action for action in AuditEvent.Action.values if action.startswith(OF_CAMPAIGNS)}
     assert {event.action for event in events} & every == every
-    shown = events.get(action="agreement.signed")
-    assert (shown.actor, shown.after["name"], bool(shown.request_id)) == ("ann", "Ann", True)
+    answer = events.get(action="agreement.signed")
+    assert (answer.actor, answer.after["name"], bool(answer.request_id)) == ("ann", "Ann", True)
     check_the_trail_of_the_campaign(people)
 
 
@@ -108,35 +108,35 @@ def check_the_trail_of_the_campaign(people: dict[str, APIClient]) -> None:
     assert [people[name].get(trail).status_code for name in ("ann", "ben")] == [403, 403]
     assert APIClient().get(trail).status_code == 401
 
-    def asked(**query: str) -> list[dict[str, Any]]:
+    def events_of(**query: str) -> list[dict[str, Any]]:
         answer = olga.get(trail, {"limit": "200", **query})
         assert answer.status_code == 200, answer.content
         return answer.json()["results"]  # type: ignore[no-any-return]
 
-    every = asked()
+    every = events_of()
     assert {row["action"] for row in every} == set(ACTIONS) - NOT_HERE
     assert [row["time"] for row in every] == sorted((row["time"] for row in every), reverse=True)
     assert not {"address", "token"} & set(every[0])
-    (renamed,) = [row for row in asked(team="apples") if row["after"].get("name") == "Pears"]
+    (renamed,) = [row for row in events_of(team="apples") if row["after"].get("name") == "Pears"]
     assert (renamed["actor"], renamed["about"], renamed["before"]["name"]) == (
         "ann",
         "team apples",
         "apples",
     )
-    entered = asked(team="apples", phase="task")
+    entered = events_of(team="apples", phase="task")
     assert {row["about"] for row in entered} == {"entry 1 of task, x", "entry 2 of task, y"}
-    assert {row["action"] for row in asked(actor="abe")} == {
+    assert {row["action"] for row in events_of(actor="abe")} == {
         "participant.joined",
         "participant.left",
     }
-    assert asked(phase="nothing") == asked(after="2999-01-01T00:00:00Z") == []
+    assert events_of(phase="nothing") == events_of(after="2999-01-01T00:00:00Z") == []
     assert olga.get(trail, {"action": "user.created"}).json()["code"] == "invalid"
     assert olga.get(trail, {"format": "xml"}).json()["code"] == "bad_parameter"
     lines = list(csv.DictReader(io.StringIO(olga.get(trail, {"format": "csv"}).content.decode())))
     assert [line["action"] for line in lines] == [row["action"] for row in every]
     assert [json.loads(line["after"]) for line in lines] == [row["after"] for row in every]
-    shown = page(browser("olga"), "/campaigns/cup/desk/audit/", action="phase.extended")
-    assert shown.count("<code>phase.extended</code>") == 2
+    html = page(browser("olga"), "/campaigns/cup/desk/audit/", action="phase.extended")
+    assert html.count("<code>phase.extended</code>") == 2
     assert browser("ann").get("/campaigns/cup/desk/audit/").status_code == 403
 
 
@@ -155,13 +155,13 @@ def test_a_deleted_draft_of_the_same_name_is_another_campaign(
 def test_the_trail_asks_no_more_for_more_events(people: dict[str, APIClient], clock: Clock) -> None:
     olga = people["olga"]
     make_campaign(olga)
-    asked = []
+    queries = []
     for number in range(2):
         olga.patch(CAMPAIGN, {"summary": f"{number}"}, format="json")
         with CaptureQueriesContext(connection) as captured:
             assert olga.get(f"{CAMPAIGN}audit/").status_code == 200
-        asked.append(len(captured))
-    assert asked[0] == asked[1] <= 16, asked
+        queries.append(len(captured))
+    assert queries[0] == queries[1] <= 16, queries
 
 
 @pytest.mark.parametrize(

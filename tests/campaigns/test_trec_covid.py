@@ -39,8 +39,14 @@ def replay(folder: Path, clock: Clock) -> tuple[Any, Published]:
     with (folder / "published/leaderboard.csv").open() as file:
         published = {row["run"]: row for row in csv.DictReader(file)}
     olga = make_team("lab", "olga")["olga"]
-    made = {"slug": "covid", "name": "Round 1", "team": "lab", "blind": True, "scores": "float32"}
-    assert olga.post("/api/v1/collections/", made, format="json").status_code == 201
+    collection_fields = {
+        "slug": "covid",
+        "name": "Round 1",
+        "team": "lab",
+        "blind": True,
+        "scores": "float32",
+    }
+    assert olga.post("/api/v1/collections/", collection_fields, format="json").status_code == 201
     assert (
         upload(
             olga, "collections/covid/qrels/", (folder / "qrels/qrels-rnd1.txt").read_text()
@@ -140,14 +146,14 @@ def test_both_leaderboards_agree_at_every_step_of_disclosure(
     evaluate_all()
     member = client_of(User.objects.get(username=f"of-{slug_of(published[best]['team'])}"))
     readers = {"organisers": olga, "teams": olga, "participants": member, "public": APIClient()}
-    asked = {"measures": "nDCG@10", "sort": "nDCG@10", "limit": 200, "statistics": "tiers"}
+    query = {"measures": "nDCG@10", "sort": "nDCG@10", "limit": 200, "statistics": "tiers"}
 
     for step, reader in readers.items():
         if step != "organisers":
             planned = olga.post(f"{PHASE}releases/", {"audience": step}, format="json").json()
             assert olga.post(f"{planned['url']}now/", {}, format="json").status_code == 200
-        official = reader.get(f"{PHASE}board/", asked).json()
-        general = reader.get("/api/v1/collections/covid/leaderboard/", asked).json()
+        official = reader.get(f"{PHASE}board/", query).json()
+        general = reader.get("/api/v1/collections/covid/leaderboard/", query).json()
         assert ranks_of(general["results"]) == ranks_of(official["results"])
         assert general["entries"] == {"shown": "official", "official": 38, "others": 3}
         tiers = [
@@ -155,7 +161,7 @@ def test_both_leaderboards_agree_at_every_step_of_disclosure(
             for answer in (general, official)
         ]
         assert tiers[0] == tiers[1]
-        every = reader.get("/api/v1/collections/covid/leaderboard/", {**asked, "entries": "all"})
+        every = reader.get("/api/v1/collections/covid/leaderboard/", {**query, "entries": "all"})
         of_others = {
             row["run"]["tag"]: (row["entry_status"], bool(row["rank"]))
             for row in every.json()["results"] if row["entry_status"] != "official"
@@ -181,16 +187,16 @@ def test_the_results_of_round_1_are_the_published_ones(replayed: tuple[Any, Publ
         answer = olga.get(f"{PHASE}results/", {"team": team})
         assert answer.status_code == 200, answer.content
         entries += answer.json()["entries"]
-    assert {one["tag"] for one in entries} == set(published)
-    for one in entries:
+    assert {entry["tag"] for entry in entries} == set(published)
+    for entry in entries:
         for measure, column in MEASURES.items():
-            theirs = float(published[one["tag"]][column])
-            assert abs(one["means"][measure]["mean"] - theirs) <= HALF_A_DIGIT, (
-                one["tag"],
+            theirs = float(published[entry["tag"]][column])
+            assert abs(entry["means"][measure]["mean"] - theirs) <= HALF_A_DIGIT, (
+                entry["tag"],
                 measure,
             )
     # Judgements were made of the first seven documents of these runs.
-    depths = {one["tag"]: one["judged_depth"] for one in entries}
+    depths = {entry["tag"]: entry["judged_depth"] for entry in entries}
     pooled = {tag for tag, row in published.items() if row["contributed judgments"] == "yes"}
     assert {depths[tag] for tag in pooled} == {7}
     assert len(pooled) == 14
@@ -200,15 +206,15 @@ def test_the_results_of_round_1_are_the_published_ones(replayed: tuple[Any, Publ
     figures = {name: np.array(row, float) for name, row in of_all["by_topic"]["nDCG@10"].items()}
     assert of_all["runs"] == 40
     assert set(figures["n"]) == {40}
-    values = np.array([one["values"]["nDCG@10"] for one in entries])
+    values = np.array([entry["values"]["nDCG@10"] for entry in entries])
     np.testing.assert_array_equal(figures["median_upper"], np.sort(values, axis=0)[20])
     np.testing.assert_allclose(figures["median"], np.median(values, axis=0), rtol=1e-15)
-    made = olga.post(
+    snapshot = olga.post(
         f"{CAMPAIGN}snapshots/", {"phase": "task", "label": "official results"}, format="json"
     ).json()
-    (frozen,) = olga.get(made["url"]).json()["manifest"]["phases"]
-    assert {one["tag"]: one["means"]["nDCG@10"]["mean"] for one in frozen["entries"]} == {
-        one["tag"]: one["means"]["nDCG@10"]["mean"] for one in entries
+    (frozen,) = olga.get(snapshot["url"]).json()["manifest"]["phases"]
+    assert {entry["tag"]: entry["means"]["nDCG@10"]["mean"] for entry in frozen["entries"]} == {
+        entry["tag"]: entry["means"]["nDCG@10"]["mean"] for entry in entries
     }
     # The overview of a packet has the tiers of the snapshot.
     lines = [
@@ -216,10 +222,10 @@ def test_the_results_of_round_1_are_the_published_ones(replayed: tuple[Any, Publ
     ]
     assert lines[0][-1] == "Tier"
     tiers = {cells[1].partition(": ")[2].replace("\\_", "_"): cells[-1] for cells in lines[2:]}
-    assert tiers == {one["tag"]: str(one["tier"]) for one in frozen["entries"]}
+    assert tiers == {entry["tag"]: str(entry["tier"]) for entry in frozen["entries"]}
     assert len(set(tiers.values())) > 1
     # And its mark of the runs that can be the best, as the page has.
-    marked = {one["tag"] for one in frozen["entries"] if one["in_best_set"]}
+    marked = {entry["tag"] for entry in frozen["entries"] if entry["in_best_set"]}
     best = {
         cells[1].partition(": ")[2].replace("\\_", "_") for cells in lines[2:] if "●" in cells[0]
     }
@@ -229,7 +235,7 @@ def test_the_results_of_round_1_are_the_published_ones(replayed: tuple[Any, Publ
     assert sentence in overview.replace("\\", "")
     web = Client()
     web.force_login(User.objects.get(username="olga"))
-    for address in (f"/s/{made['code']}/", "/campaigns/cup/phases/task/"):
+    for address in (f"/s/{snapshot['code']}/", "/campaigns/cup/phases/task/"):
         html = web.get(address).content.decode()
         assert sentence in html
         assert html.count('aria-label="can be the best"') == len(marked)

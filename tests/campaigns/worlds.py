@@ -75,18 +75,18 @@ def make_campaign(organiser: APIClient, *, publish: bool = True, **phase: Any) -
     }
     assert organiser.post("/api/v1/collections/", fields, format="json").status_code == 201
     assert upload(organiser, "collections/dark/qrels/", QRELS).status_code == 201
-    made = organiser.post(
+    answer = organiser.post(
         "/api/v1/campaigns/",
         {"slug": "cup", "name": "Cup", "team": "lab", "registration": "open"},
         format="json",
     )
-    assert made.status_code == 201, made.content
+    assert answer.status_code == 201, answer.content
     times = {
         "opens_at": OPENS.isoformat(),
         "closes_at": CLOSES.isoformat(),
         "late_closes_at": LATE.isoformat(),
     }
-    made = organiser.post(
+    answer = organiser.post(
         f"{CAMPAIGN}phases/",
         {
             "slug": "task",
@@ -98,7 +98,7 @@ def make_campaign(organiser: APIClient, *, publish: bool = True, **phase: Any) -
         },
         format="json",
     )
-    assert made.status_code == 201, made.content
+    assert answer.status_code == 201, answer.content
     if publish:
         assert organiser.post(f"{CAMPAIGN}publish/").status_code == 200
 
