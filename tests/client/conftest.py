@@ -53,10 +53,10 @@ def own_logging() -> Iterator[None]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
+    sleeper = Clock()
     for module in (sending, runs, collection, submitting, commands):
-        monkeypatch.setattr(module, "time", made)
-    return made
+        monkeypatch.setattr(module, "time", sleeper)
+    return sleeper
 
 
 @pytest.fixture
@@ -68,10 +68,10 @@ def hub_of(clock: Clock) -> Callable[..., Hub]:
     ) -> Hub:
         def handler(request: httpx.Request) -> httpx.Response:
             request.read()
-            given = answer(request)
-            if isinstance(given, Exception):
-                raise given
-            return given
+            response = answer(request)
+            if isinstance(response, Exception):
+                raise response
+            return response
 
         return Hub(config, transport=httpx.MockTransport(handler), **options)
 

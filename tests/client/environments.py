@@ -75,11 +75,11 @@ class Environment:
         subprocess.run(command, check=True, cwd=self.folder)
 
     def run(self, *command: str, server: Server | None = None) -> subprocess.CompletedProcess[str]:
-        told = {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "HOME": str(self.folder)}
+        environment = {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "HOME": str(self.folder)}
         if server:
-            told |= {"EVH_URL": server.url, "EVH_TOKEN": server.token}
+            environment |= {"EVH_URL": server.url, "EVH_TOKEN": server.token}
         return subprocess.run(
-            command, cwd=self.folder, env=told, capture_output=True, text=True, check=False
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
         )
 
     def megabytes(self) -> float:
@@ -105,17 +105,19 @@ def build(folder: Path) -> Path:
 
 def alone(folder: Path, python: str, wheel: Path, server: Server) -> list[str]:
     """Install the wheel by itself, measure it, run an errand; return what is wrong."""
-    made = Environment(folder, python)
-    before = made.megabytes()
-    made.pip("install", str(wheel))
-    grown = made.megabytes() - before
-    measured = made.run(str(made.python), "-c", IMPORT)
+    environment = Environment(folder, python)
+    before = environment.megabytes()
+    environment.pip("install", str(wheel))
+    grown = environment.megabytes() - before
+    measured = environment.run(str(environment.python), "-c", IMPORT)
     if measured.returncode:
         return [f"{python}: the import fails: {measured.stderr}"]
     seconds, strange = json.loads(measured.stdout)
-    errand = made.run(str(made.python), "-c", ERRAND, folder.name, server=server)
-    told = made.run("evh", "leaderboard", folder.name, "--format", "json(tag)", server=server)
-    version = made.run(str(made.python), "--version").stdout.split()[1]
+    errand = environment.run(str(environment.python), "-c", ERRAND, folder.name, server=server)
+    output = environment.run(
+        "evh", "leaderboard", folder.name, "--format", "json(tag)", server=server
+    )
+    version = environment.run(str(environment.python), "--version").stdout.split()[1]
     sys.stdout.write(
         f"Python {version}: {grown:.1f} MB, import {seconds:.3f} s, errand {'fails' if errand.returncode else 'runs'}\n"
     )
@@ -123,25 +125,28 @@ def alone(folder: Path, python: str, wheel: Path, server: Server) -> list[str]:
     wrong += [f"{version}: the import takes {seconds:.3f} s"] if seconds >= MOST_SECONDS else []
     wrong += [f"{version}: the import loads {', '.join(strange)}"] if strange else []
     wrong += [f"{version}: the errand fails: {errand.stderr}"] if errand.returncode else []
-    if told.returncode or json.loads(told.stdout) != [{"tag": "dense"}, {"tag": "bm25"}]:
-        wrong.append(f"{version}: evh leaderboard says {told.stdout}{told.stderr}")
-    if not made.run(str(made.python), "-c", "import django").returncode:
+    if output.returncode or json.loads(output.stdout) != [{"tag": "dense"}, {"tag": "bm25"}]:
+        wrong.append(f"{version}: evh leaderboard says {output.stdout}{output.stderr}")
+    if not environment.run(str(environment.python), "-c", "import django").returncode:
         wrong.append(f"{version}: the environment has Django")
     return wrong
 
 
 def beside(folder: Path, python: str, wheel: Path) -> list[str]:
     """Install and uninstall it before and after the other distribution; after each step both do what they did."""
-    made, wrong = Environment(folder, python), []
+    environment, wrong = Environment(folder, python), []
     ours = (
         ["evh", "--version"],
         [
-            str(made.python),
+            str(environment.python),
             "-c",
             "import evalhub_client; evalhub_client.connect('http://localhost')",
         ],
     )
-    theirs = (["evalhub", "--help"], [str(made.python), "-c", "import evalhub, evalhub.client"])
+    theirs = (
+        ["evalhub", "--help"],
+        [str(environment.python), "-c", "import evalhub, evalhub.client"],
+    )
     steps = (
         ("install", OTHER, theirs), ("install", str(wheel), (*ours, *theirs)), ("uninstall", "eval-hub-sdk", ours),
         ("install", OTHER, (*ours, *theirs)), ("uninstall", "evalhub-client", theirs),
@@ -149,9 +154,9 @@ def beside(folder: Path, python: str, wheel: Path) -> list[str]:
         ("uninstall", "evalhub-client", theirs),
     )  # fmt: skip
     for action, what, expected in steps:
-        made.pip(action, *(["--yes"] if action == "uninstall" else []), what)
+        environment.pip(action, *(["--yes"] if action == "uninstall" else []), what)
         for command in expected:
-            done = made.run(*command)
+            done = environment.run(*command)
             if done.returncode:
                 wrong.append(f"after {action} {what}: {' '.join(command)} fails: {done.stderr}")
     sys.stdout.write(f"beside {OTHER}: {len(steps)} steps of install and uninstall\n")
@@ -175,7 +180,7 @@ def main() -> int:
                 wrong += alone(folder / f"errand-{number}", python, wheel, server)
         # The other distribution needs Python 3.11.
         wrong += beside(folder / "beside", sys.executable, wheel)
-    sys.stdout.write("".join(f"WRONG: {one}\n" for one in wrong) or "all of it holds\n")
+    sys.stdout.write("".join(f"WRONG: {problem}\n" for problem in wrong) or "all of it holds\n")
     return 1 if wrong else 0
 
 

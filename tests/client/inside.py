@@ -22,14 +22,16 @@ def answer(request: httpx.Request) -> httpx.Response:
         for name, value in request.headers.items()
         if name in ("authorization", "idempotency-key")
     }
-    given = Client().generic(
+    response = Client().generic(
         request.method,
         request.url.raw_path.decode(),
         request.read(),
         content_type=request.headers.get("content-type", ""),
         headers=headers,
     )
-    return httpx.Response(given.status_code, content=body_of(given), headers=dict(given.items()))
+    return httpx.Response(
+        response.status_code, content=body_of(response), headers=dict(response.items())
+    )
 
 
 def token_of(user: User) -> str:

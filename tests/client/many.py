@@ -68,8 +68,8 @@ def write_runs(folder: Path, runs: int, topics: int, documents: int, seed: int =
         for _ in range(VARIANTS):
             ranked = draws.sample(range(10 * documents), documents)
             lines = [
-                f"{topic} Q0 d{one} {rank} {documents - rank} test\n"
-                for rank, one in enumerate(ranked, 1)
+                f"{topic} Q0 d{document} {rank} {documents - rank} test\n"
+                for rank, document in enumerate(ranked, 1)
             ]
             # A file of several gzip members is a gzip file.
             variants.append(gzip.compress("".join(lines).encode(), 1))
@@ -89,16 +89,16 @@ def prepare(server: Server, folder: Path, topics: int, documents: int) -> Config
     """Make the collection with judgements of some documents of every topic."""
     config = Config(server.url, server.token, "default")
     lines = [
-        f"{topic} 0 d{one} {one % 3}\n"
+        f"{topic} 0 d{document} {document % 3}\n"
         for topic in range(topics)
-        for one in range(min(100, 10 * documents))
+        for document in range(min(100, 10 * documents))
     ]
     (folder / "qrels").write_text("".join(lines))
     with Hub(config) as hub:
-        made = hub.create_collection(
+        collection = hub.create_collection(
             COLLECTION, team=hub.me().teams[0]["slug"], measures=["AP", "nDCG@10"]
         )
-        made.upload_qrels(folder / "qrels")
+        collection.upload_qrels(folder / "qrels")
     return config
 
 
@@ -168,9 +168,9 @@ def send_under_kills(
         if sending.poll() is None:
             sending.kill()
     with Hub(config) as hub:
-        found = hub.collection(COLLECTION).runs()
-    tags, states = Counter(str(run.tag) for run in found), Counter(run.state for run in found)
-    ids = [str(run.id) for run in found]
+        stored = hub.collection(COLLECTION).runs()
+    tags, states = Counter(str(run.tag) for run in stored), Counter(run.state for run in stored)
+    ids = [str(run.id) for run in stored]
     seconds = time.monotonic() - start
     return Outcome(sending.returncode, tags, states, printed.split(), ids, megabytes, seconds, done)
 
@@ -203,7 +203,7 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="evalhub-many-") as name,
         embedded_server(Path(name) / "data") as server,
     ):
-        found = send_under_kills(
+        outcome = send_under_kills(
             server,
             Path(name),
             runs=args.runs,
@@ -212,14 +212,14 @@ def main() -> int:
             kills=kills,
         )
     sys.stdout.write(
-        f"{args.runs} files of {args.topics} x {args.documents}, {found.megabytes:.0f} MB compressed\n"
-        f"killed: {', '.join(found.kills)}\n"
-        f"runs: {len(found.ids)}, tags: {len(found.tags)}, states: {dict(found.states)}\n"
-        f"last status: {found.status}; {found.seconds:.0f} s in all\n"
+        f"{args.runs} files of {args.topics} x {args.documents}, {outcome.megabytes:.0f} MB compressed\n"
+        f"killed: {', '.join(outcome.kills)}\n"
+        f"runs: {len(outcome.ids)}, tags: {len(outcome.tags)}, states: {dict(outcome.states)}\n"
+        f"last status: {outcome.status}; {outcome.seconds:.0f} s in all\n"
     )
-    wrong = found.faults(args.runs)
+    wrong = outcome.faults(args.runs)
     sys.stdout.write(
-        "".join(f"WRONG: {one}\n" for one in wrong) or "each file is one run, none two\n"
+        "".join(f"WRONG: {problem}\n" for problem in wrong) or "each file is one run, none two\n"
     )
     return 1 if wrong else 0
 

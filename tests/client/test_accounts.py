@@ -116,7 +116,7 @@ def test_a_token_comes_from_a_file_and_never_from_an_option(
 def test_a_token_is_forgotten_and_revoked(
     evh: Any, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for arguments, asked in (
+    for arguments, requests in (
         ((), []),
         (("--revoke",), [("GET", "/api/v1/me/"), ("DELETE", "/api/v1/tokens/01234567/")]),
     ):
@@ -127,7 +127,7 @@ def test_a_token_is_forgotten_and_revoked(
         server = Server()
         assert evh(server, "logout", *arguments)[0] == 0
         monkeypatch.delenv("EVH_TOKEN")
-        assert server.seen == asked
+        assert server.seen == requests
         assert (read_config().url, read_config().token) == (URL, "")
 
 
@@ -222,8 +222,10 @@ def test_bash_completes_commands_options_and_choices(
         pytest.skip("there is no bash")
     script = evh(None, "completion", "bash")[1]
     words = " ".join(f"'{word}'" for word in typed)
-    asked = f'{script}\nCOMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}; _evh; echo "${{COMPREPLY[@]}}"'
-    done = subprocess.run([bash, "--norc", "-c", asked], capture_output=True, text=True, check=True)
+    command = f'{script}\nCOMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}; _evh; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(
+        [bash, "--norc", "-c", command], capture_output=True, text=True, check=True
+    )
     assert (done.stdout.split(), done.stderr) == (expected, "")
 
 

@@ -85,16 +85,16 @@ def test_every_difference_has_its_reason(theirs: OtherValues, ours: Values, reas
 
 
 def test_what_is_known_of_a_topic_is_told_and_the_rest_is_not_explained() -> None:
-    asked = []
+    requests = []
 
     def explain(topics: Any) -> dict[str, str]:
-        asked.extend(topics)
+        requests.extend(topics)
         return {"1": "2 documents are judged differently"}
 
     row = agreement_row(
         "bm25", "map", mean_of({"1": 0.4, "2": 0.3, "3": 0.0}), values(OURS), explain
     )
-    assert asked == ["1", "2"]
+    assert requests == ["1", "2"]
     assert row["differing"] == 2
     assert row["largest"] == pytest.approx(0.11234)
     assert row["reason"].startswith(

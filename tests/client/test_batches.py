@@ -32,20 +32,20 @@ class FakeServer:
             return httpx.Response(202, json=self.keys[key])
         if "id" not in request.url.params:
             return httpx.Response(200, json={"active_qrels": None})
-        asked = request.url.params["id"].split(",")
-        self.looks.append(len(asked))
+        ids = request.url.params["id"].split(",")
+        self.looks.append(len(ids))
         state = "evaluated" if len(self.looks) > 2 else "queued"
-        runs = [{**raw_run("x")["status"], "state": state, "id": one} for one in asked]
+        runs = [{**raw_run("x")["status"], "state": state, "id": run_id} for run_id in ids]
         return httpx.Response(200, json={"runs": runs, "missing": []})
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "runs"
-    made.mkdir()
+    runs = tmp_path / "runs"
+    runs.mkdir()
     for number in range(5):
-        (made / f"run-{number}.run").write_text(f"1 Q0 d{number} 1 1.0 test\n")
-    return made
+        (runs / f"run-{number}.run").write_text(f"1 Q0 d{number} 1 1.0 test\n")
+    return runs
 
 
 def submit(hub: Hub, folder: Path, **options: Any) -> Any:
@@ -154,6 +154,6 @@ def test_a_journal_is_found_again_where_it_has_a_file(tmp_path: Path) -> None:
     journal = Journal(None)
     journal.note("a", key="k")
     assert journal.find("a") == {"key": "k"}
-    kept = Journal(tmp_path / "journal")
-    kept.note("a", key="k")
+    reread = Journal(tmp_path / "journal")
+    reread.note("a", key="k")
     assert Journal(tmp_path / "journal").find("a")["key"] == "k"

@@ -57,11 +57,11 @@ def hubs(people: Clients) -> dict[str, Hub]:  # noqa: F811
     """A campaign with an agreement and a phase of three slots, and the clients of an organiser and two teams."""
     form = [{"key": "stages", "type": "number", "label": "Stages", "required": True}]
     make_campaign(people["olga"], slots=3, attempts_total=3, form=form)
-    made = {
+    by_name = {
         name: hub_inside(User.objects.get(username=name)) for name in ("olga", "ann", "abe", "ben")
     }
-    made["olga"].campaign("cup").add_agreement("Data", "No redistribution.")
-    return made
+    by_name["olga"].campaign("cup").add_agreement("Data", "No redistribution.")
+    return by_name
 
 
 def test_a_team_takes_part_from_registration_to_receipt(hubs: dict[str, Hub], clock: Clock) -> None:  # noqa: F811
@@ -108,12 +108,12 @@ def test_a_team_takes_part_from_registration_to_receipt(hubs: dict[str, Hub], cl
 
 
 def test_the_countdown_has_the_clock_of_the_server(hubs: dict[str, Hub], clock: Clock) -> None:  # noqa: F811
-    task, asked = (
+    task, organised = (
         hubs["ben"].campaign("cup").phase("task"),
         hubs["olga"].campaign("cup").phase("task"),
     )
     rule = "The last byte has to arrive before that instant, by the server's clock; the instant itself is late."
-    for now, said in (
+    for now, sentence in (
         (
             CLOSES - timedelta(minutes=75),
             f"closes in 1 h 15 min, at 2027-05-02 12:00:00 UTC. {rule}",
@@ -126,12 +126,12 @@ def test_the_countdown_has_the_clock_of_the_server(hubs: dict[str, Hub], clock: 
         (LATE, "closed at 2027-05-02 12:00:00 UTC."),
     ):
         clock.now = now
-        assert task.info().countdown().endswith(said)
+        assert task.info().countdown().endswith(sentence)
     clock.now = OPENS
-    asked.pause("wrong topics")
+    organised.pause("wrong topics")
     assert "is paused: wrong topics" in task.info().countdown()
-    asked.resume()
-    asked.extend((CLOSES + timedelta(hours=1)).isoformat(), "storm")
+    organised.resume()
+    organised.extend((CLOSES + timedelta(hours=1)).isoformat(), "storm")
     assert task.info().closes == "2027-05-02T13:00:00Z"
 
 
@@ -170,10 +170,10 @@ class Commands:
             commands, "hub_of", lambda args: hub_inside(User.objects.get(username=who))
         )
         words = [word for word in name.split() if not word.startswith("--")]
-        given = [word for word in name.split() if word.startswith("--")]
-        found = cli.run(["campaign", *words, *options, *given, "--format", "json"])
+        flags = [word for word in name.split() if word.startswith("--")]
+        exit_status = cli.run(["campaign", *words, *options, *flags, "--format", "json"])
         out, err = self._capsys.readouterr()
-        assert found == status, err
+        assert exit_status == status, err
         if not out or status == 2:
             return [], err
         definition = {"$defs": SCHEMAS, **SCHEMAS[f"campaign {name}"]}
@@ -192,8 +192,8 @@ def evh_as(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Commands:
 
 def begin(evh: Callable[..., Any], hubs: dict[str, Hub], file: Path) -> None:
     """A campaign from nothing, and the teams that ask to take part."""
-    (draft,), said = evh("olga", "create", "next", "--name", "Next cup", "--team", "lab")
-    assert (draft["state"], draft["team"], "config get next" in said) == ("draft", "lab", True)
+    (draft,), text = evh("olga", "create", "next", "--name", "Next cup", "--team", "lab")
+    assert (draft["state"], draft["team"], "config get next" in text) == ("draft", "lab", True)
     phase = {
         "slug": "a",
         "name": "A",
@@ -222,12 +222,12 @@ def configure(evh: Callable[..., Any], file: Path) -> None:
         .replace("slots: 3", "slots: 4")
         .replace("kind: evaluation", "kind: training")
     )
-    changes, said = evh("olga", "config put", "cup", str(file), "--dry-run", status=9)
+    changes, text = evh("olga", "config put", "cup", str(file), "--dry-run", status=9)
     assert [(row["path"], row["allowed"]) for row in changes] == [
         ("phases[0].kind", False),
         ("phases[0].slots", True),
     ]
-    assert said == "2 would change, 1 not allowed: nothing would be changed.\n"
+    assert text == "2 would change, 1 not allowed: nothing would be changed.\n"
     assert evh("olga", "config put", "cup", str(file), status=9)[1].startswith(
         "evh: kind of a phase stays"
     )
@@ -269,8 +269,8 @@ def test_the_commands_of_a_participant_write_what_their_schema_says(
     assert evh("olga", "link list", "cup")[0] == []
     (agreement,), text = evh("ann", "agreements", "cup")
     assert "No redistribution." in text
-    said = evh("ann", "register", "cup", "--team", "apples")[1]
-    assert f"evh campaign sign cup {agreement['sha256'][:12]} --typed-name NAME" in said
+    words = evh("ann", "register", "cup", "--team", "apples")[1]
+    assert f"evh campaign sign cup {agreement['sha256'][:12]} --typed-name NAME" in words
     assert (
         "--typed-name"
         in evh("ben", "register", "cup", "--agreement", agreement["sha256"], status=2)[1]
@@ -288,8 +288,8 @@ def test_the_commands_of_a_participant_write_what_their_schema_says(
     assert evh("ann", "enter --dry-run", *enter[:3], status=5)[0][0]["error"].endswith(
         "an answer is required"
     )
-    (receipt,), said = evh("ann", "enter", *enter)
-    assert said.startswith(
+    (receipt,), words = evh("ann", "enter", *enter)
+    assert words.startswith(
         "Phase task of cup closes in 30 d, at 2027-05-02 12:00:00 UTC. The last byte has to arrive"
     )
     assert (receipt["tag"], receipt["late"], receipt["slots_left"]) == ("dense", False, 2)
@@ -297,8 +297,8 @@ def test_the_commands_of_a_participant_write_what_their_schema_says(
     assert evh("olga", "allowance", "cup", "task", "--team", "apples")[0][0]["attempts_left"] == 2
     assert evh("ann", "priorities", "cup", "task", "dense")[0] == [{"priority": 1, "tag": "dense"}]
     hubs["olga"].campaign("cup").phase("task").extend((CLOSES + TICK).isoformat(), "storm")
-    (phase,), told = evh("ann", "phases", "cup")
-    assert (phase["slots"], "storm" in told) == (3, True)
+    (phase,), sentence = evh("ann", "phases", "cup")
+    assert (phase["slots"], "storm" in sentence) == (3, True)
     assert evh("ann", "withdraw", "cup", "task", "dense")[0][0]["state"] == "withdrawn"
     configure(evh, tmp_path / "cup.yaml")
     assert evh.checked == {name for name in SCHEMAS if name.startswith("campaign ")} - AFTERWARDS
@@ -326,8 +326,8 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
         evh("olga", "release cancel", planned["id"])[1]
         == f"Release {planned['id']} is cancelled.\n"
     )
-    (planned,), said = evh("olga", "release plan", "cup", "task", "teams", "--note", "first")
-    assert said == f"It is done by evh campaign release now {planned['id']}.\n"
+    (planned,), words = evh("olga", "release plan", "cup", "task", "teams", "--note", "first")
+    assert words == f"It is done by evh campaign release now {planned['id']}.\n"
     assert "still to be evaluated" in evh("olga", "release now", planned["id"], status=9)[1]
     evaluate_all()
     assert evh("olga", "release now", planned["id"])[0][0]["state"] == "done"
@@ -341,13 +341,15 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     assert row["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
     take_out(evh, tmp_path)
     assert ann.phase("task").results().team == "apples"
-    (made,), citation = evh("olga", "snapshot make", "cup", "task", "--label", "official results")
-    assert made["code"] in citation
-    assert evh("olga", "snapshot list", "cup")[0] == [made]
+    (snapshot,), citation = evh(
+        "olga", "snapshot make", "cup", "task", "--label", "official results"
+    )
+    assert snapshot["code"] in citation
+    assert evh("olga", "snapshot list", "cup")[0] == [snapshot]
     # Before the results are everybody's it is the organisers' alone.
-    pull = ("snapshot pull", made["code"], "--to", str(tmp_path / "cup.tar.zst"))
+    pull = ("snapshot pull", snapshot["code"], "--to", str(tmp_path / "cup.tar.zst"))
     (pulled,), _ = evh("olga", *pull)
-    assert pulled["sha256"] == hubs["olga"].snapshot(made["code"]).archive_sha256
+    assert pulled["sha256"] == hubs["olga"].snapshot(snapshot["code"]).archive_sha256
     assert "there is no snapshot" in evh("ann", *pull, status=4)[1]
     (planned,), _ = evh("olga", "release plan", "cup", "task", "public")
     evh("olga", "release now", planned["id"])
@@ -371,7 +373,7 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     evh("ann", "paper", "cup", "more", "later", "10.1145/3404835")
     assert ann.phase("more").entries().raw["results"][0]["paper"] == "10.1145/3404835"
     (pulled,), _ = evh("ann", *pull)
-    assert pulled["size"] == made["archive_bytes"] == (tmp_path / "cup.tar.zst").stat().st_size
+    assert pulled["size"] == snapshot["archive_bytes"] == (tmp_path / "cup.tar.zst").stat().st_size
     assert evh.checked == {*AFTERWARDS, "campaign config put"}
 
 

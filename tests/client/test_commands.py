@@ -20,7 +20,7 @@ ROWS = [{"tag": "bm25", "nDCG(b=2,dis='jk')": 0.123456789, "n": None}, {"tag": "
 
 
 @pytest.mark.parametrize(
-    ("asked", "text"),
+    ("fields", "text"),
     [
         (
             "table",
@@ -34,16 +34,16 @@ ROWS = [{"tag": "bm25", "nDCG(b=2,dis='jk')": 0.123456789, "n": None}, {"tag": "
         ),
     ],
 )
-def test_formats_and_fields(asked: str, text: str) -> None:
-    assert format_rows(ROWS, asked) == text
+def test_formats_and_fields(fields: str, text: str) -> None:
+    assert format_rows(ROWS, fields) == text
 
 
 def test_json_is_one_list() -> None:
     assert json.loads(format_rows(ROWS, "json(tag)")) == [{"tag": "bm25"}, {"tag": "dense"}]
     assert format_rows([], "json") == "[]\n"
-    for asked in ("xml", "json(", "json(nothing)"):
+    for kind in ("xml", "json(", "json(nothing)"):
         with pytest.raises(BadFormat, match=r"fields|format"):
-            format_rows(ROWS, asked)
+            format_rows(ROWS, kind)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_json_is_one_list() -> None:
     ],
 )  # fmt: skip
 def test_the_status_says_what_went_wrong(evh: Any, answer: Any, status: int) -> None:
-    found, out, err = evh(lambda request: answer, "whoami")
-    assert (found, out) == (status, "")
+    exit_status, out, err = evh(lambda request: answer, "whoami")
+    assert (exit_status, out) == (status, "")
     assert err.startswith("evh: ")
 
 
@@ -180,8 +180,8 @@ def test_waiting_has_its_own_statuses(evh: Any) -> None:
     def answer(state: str) -> Callable[[httpx.Request], Any]:
         def server(request: httpx.Request) -> httpx.Response:
             run = raw_run("bm25", state)
-            one = {**run["status"], "id": run["id"]}
-            many = {"runs": [one], "missing": []} if "id" in request.url.params else run
+            copy = {**run["status"], "id": run["id"]}
+            many = {"runs": [copy], "missing": []} if "id" in request.url.params else run
             return httpx.Response(200, json=many)
 
         return server
@@ -242,8 +242,8 @@ def test_predictions_of_libraries_are_submitted(evh: Any, tmp_path: Path) -> Non
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     meta = {"model_name": "lab/e5", "revision": "no_revision_available"}
     for task in ("SciFact", "NFCorpus"):
-        kept = {"mteb_model_meta": meta, "default": {"test": results}}
-        (tmp_path / f"{task}_predictions.json").write_text(json.dumps(kept))
+        payload = {"mteb_model_meta": meta, "default": {"test": results}}
+        (tmp_path / f"{task}_predictions.json").write_text(json.dumps(payload))
     (tmp_path / "map.toml").write_text('SciFact = "scifact"\n')
     sent: list[httpx.Request] = []
 
@@ -295,19 +295,19 @@ def test_what_other_programs_print_is_told_where_topics_are_missing(
     evh: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "bm25.run").write_text("1 Q0 a 1 1.0 run\n")
-    asked: list[str] = []
+    requests: list[str] = []
 
     def server(request: httpx.Request) -> httpx.Response:
         if not request.url.path.endswith("/values/"):
             return httpx.Response(202, json=raw_run("bm25", "evaluated"))
-        asked.append(request.url.params.get("measures", ""))
-        names = asked[-1].split(",") if asked[-1] else ["AP", "RR"]
+        requests.append(request.url.params.get("measures", ""))
+        names = requests[-1].split(",") if requests[-1] else ["AP", "RR"]
         means = {name: {"mean": 0.5, "aggregate": "mean"} for name in names}
         values = {
             "1": {**dict.fromkeys(names, 1.0), "NumRet": 1.0},
             "2": {**dict.fromkeys(names, 0.0), "NumRet": 0.0},
         }
-        topics = [{"topic_id": topic, "values": found} for topic, found in values.items()]
+        topics = [{"topic_id": topic, "values": by_topic} for topic, by_topic in values.items()]
         coverage = {"answered": 1, "judged": 2}
         return httpx.Response(200, json={"means": means, "topics": topics, "coverage": coverage})
 
@@ -324,7 +324,7 @@ def test_what_other_programs_print_is_told_where_topics_are_missing(
     assert err == (
         "bm25: BEIR would print AP 1.0000 (1 topic), EvalHub 0.5000 (2)\nSubmitted for team lab.\n"
     )
-    assert asked == ["", "AP,RR,NumRet", "Judged@10"]
+    assert requests == ["", "AP,RR,NumRet", "Judged@10"]
 
 
 def test_an_import_names_its_dataset(evh: Any) -> None:

@@ -20,10 +20,10 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"EVH_CONFIG": str(tmp_path / "evh" / "config.ini")}
 
 
-def read(environment: dict[str, str], tmp_path: Path, **given: Any) -> Any:
+def read(environment: dict[str, str], tmp_path: Path, **arguments: Any) -> Any:
     folder = tmp_path / "work" / "inner"
     folder.mkdir(parents=True, exist_ok=True)
-    return read_config(environment=environment, folder=folder, **given)
+    return read_config(environment=environment, folder=folder, **arguments)
 
 
 def keep(environment: dict[str, str], profile: str = "default", **values: str) -> Path:
@@ -41,15 +41,15 @@ def test_arguments_come_before_the_environment_and_that_before_the_file(
         collection="robust04",
         format="csv",
     )
-    found = read(environment, tmp_path)
-    assert (found.url, found.token, found.team, found.collection, found.format) == (
+    config = read(environment, tmp_path)
+    assert (config.url, config.token, config.team, config.collection, config.format) == (
         "https://file", TOKEN, "lab", "robust04", "csv",
     )  # fmt: skip
     environment |= {"EVH_URL": "https://environment/", "EVH_TOKEN": "evh_2_y", "EVH_TEAM": "guests"}
-    found = read(environment, tmp_path)
-    assert (found.url, found.token, found.team) == ("https://environment", "evh_2_y", "guests")
-    found = read(environment, tmp_path, url="https://argument/api/v1/", token="evh_3_z")
-    assert (found.url, found.token) == ("https://argument", "evh_3_z")
+    config = read(environment, tmp_path)
+    assert (config.url, config.token, config.team) == ("https://environment", "evh_2_y", "guests")
+    config = read(environment, tmp_path, url="https://argument/api/v1/", token="evh_3_z")
+    assert (config.url, config.token) == ("https://argument", "evh_3_z")
 
 
 def test_a_token_of_a_profile_goes_to_its_host_only(
@@ -95,8 +95,8 @@ def test_a_folder_sets_what_is_shared_and_no_token(
     near = tmp_path / "work" / ".evh.ini"
     near.parent.mkdir()
     near.write_text("[default]\nurl = https://file\ncollection = robust04\n")
-    found = read(environment, tmp_path)
-    assert (found.collection, found.team, found.token) == ("robust04", "lab", TOKEN)
+    config = read(environment, tmp_path)
+    assert (config.collection, config.team, config.token) == ("robust04", "lab", TOKEN)
     near.write_text("[default]\ntoken = x\n")
     with pytest.raises(BadConfig, match="not token"):
         read(environment, tmp_path)
@@ -112,7 +112,7 @@ def test_the_file_is_its_owners_alone(
     path = keep(environment, "lab", url="https://file", token=TOKEN)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
-    assert [one.name for one in path.parent.iterdir()] == ["config.ini"]
+    assert [file.name for file in path.parent.iterdir()] == ["config.ini"]
     assert read(environment, tmp_path, profile="lab").token == TOKEN
     assert capsys.readouterr().err == ""
     path.chmod(0o644)

@@ -47,8 +47,8 @@ def text_of(source: Source) -> str:
     ],
 )  # fmt: skip
 def test_runs_become_six_columns(content: str, lines: str) -> None:
-    for given in (content.encode(), io.BytesIO(gzip.compress(content.encode()))):
-        assert text_of(read_source(given, "x")) == lines
+    for source in (content.encode(), io.BytesIO(gzip.compress(content.encode()))):
+        assert text_of(read_source(source, "x")) == lines
 
 
 @pytest.mark.parametrize(

@@ -31,30 +31,30 @@ COMPARED: dict[str, Any] = {
 
 
 def test_a_board_shows_its_tiers_and_where_its_numbers_come_from() -> None:
-    shown = Board(BOARD, f"{URL}/collections/c/")._repr_html_()
-    assert "<b>" not in shown
-    assert "&lt;b&gt;bm25" in shown
-    assert "0.3333" in shown
-    assert "0.33333" not in shown
-    first, second = re.findall("<tr>(.*?)</tr>", shown.partition("<tbody>")[2])
+    html = Board(BOARD, f"{URL}/collections/c/")._repr_html_()
+    assert "<b>" not in html
+    assert "&lt;b&gt;bm25" in html
+    assert "0.3333" in html
+    assert "0.33333" not in html
+    first, second = re.findall("<tr>(.*?)</tr>", html.partition("<tbody>")[2])
     assert "border-top" not in first
     assert "border-top" in second
-    assert "collection c, qrels 2" in shown
-    assert "50, 2 ranked runs, paired_t test of AP, holm correction" in shown
-    assert f'<a href="{URL}/collections/c/">' in shown
+    assert "collection c, qrels 2" in html
+    assert "50, 2 ranked runs, paired_t test of AP, holm correction" in html
+    assert f'<a href="{URL}/collections/c/">' in html
 
 
 def test_a_table_shows_fifty_rows_and_counts_the_others() -> None:
-    shown = table_html([{"n": number} for number in range(60)], "of a test", "javascript:alert(1)")
-    assert shown.count("<tr>") == 51
-    assert "(10 more rows)" in shown
-    assert "href" not in shown
+    html = table_html([{"n": number} for number in range(60)], "of a test", "javascript:alert(1)")
+    assert html.count("<tr>") == 51
+    assert "(10 more rows)" in html
+    assert "href" not in html
 
 
-def drawing(asked: list[str]) -> Callable[[httpx.Request], httpx.Response]:
+def drawing(requests: list[str]) -> Callable[[httpx.Request], httpx.Response]:
     def answer(request: httpx.Request) -> httpx.Response:
         path = str(request.url).removeprefix(f"{URL}/api/v1/")
-        asked.append(path)
+        requests.append(path)
         if "/charts/" in path:
             return httpx.Response(200, content=b"<svg>")
         if path.startswith("collections/c/leaderboard/"):
@@ -65,16 +65,16 @@ def drawing(asked: list[str]) -> Callable[[httpx.Request], httpx.Response]:
 
 
 def test_a_chart_is_written_in_its_own_format(hub_of: Callable[..., Hub], tmp_path: Path) -> None:
-    asked: list[str] = []
-    hub = hub_of(drawing(asked))
+    requests: list[str] = []
+    hub = hub_of(drawing(requests))
     run = Run(hub, raw_run("bm25"))
     chart = run.chart("curve", measure="DCG", depth=50)
     assert (chart._repr_svg_(), chart._repr_png_()) == ("<svg>", None)
-    assert asked == [
+    assert requests == [
         "runs/00000000-0000-4000-8000-000000000001/charts/curve.svg?measure=DCG&depth=50"
     ]
     assert run.chart("curve", "pdf").save(tmp_path / "curve.pdf").read_bytes() == b"<svg>"
-    assert "curve.pdf" in asked[-1]
+    assert "curve.pdf" in requests[-1]
     with pytest.raises(BadSource, match="this chart is svg"):
         chart.save(tmp_path / "curve.pdf")
     with pytest.raises(BadSource, match="svg, png, pdf, json"):
@@ -84,14 +84,14 @@ def test_a_chart_is_written_in_its_own_format(hub_of: Callable[..., Hub], tmp_pa
 def test_charts_of_boards_and_comparisons_are_of_the_same_question(
     hub_of: Callable[..., Hub],
 ) -> None:
-    asked: list[str] = []
-    hub = hub_of(drawing(asked))
+    requests: list[str] = []
+    hub = hub_of(drawing(requests))
     board = hub.collection("c").leaderboard("AP", filter="dense", statistics="tiers")
     board.chart()
-    assert asked[-1] == "collections/c/charts/means.svg?measures=AP&filter=dense"
+    assert requests[-1] == "collections/c/charts/means.svg?measures=AP&filter=dense"
     compared = hub.collection("c").compare(measures=["AP", "RR"], tests=["sign"], limit=5)
     compared.chart()
-    assert asked[-1] == "collections/c/charts/significance.svg?measures=AP%2CRR&tests=sign"
+    assert requests[-1] == "collections/c/charts/significance.svg?measures=AP%2CRR&tests=sign"
     assert f"{URL}/collections/c/comparison/?measures=AP%2CRR" in compared._repr_html_()
     stored = Comparison({**COMPARED, "comparison": {"id": "7", "state": "compared"}})
     with pytest.raises(AttributeError, match="charts"):
@@ -99,15 +99,15 @@ def test_charts_of_boards_and_comparisons_are_of_the_same_question(
 
 
 def test_a_chart_of_a_stored_comparison_is_its_own(hub_of: Callable[..., Hub]) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     stored = {**COMPARED, "comparison": {"id": "7", "state": "compared"}}
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(str(request.url).removeprefix(f"{URL}/api/v1/"))
+        requests.append(str(request.url).removeprefix(f"{URL}/api/v1/"))
         return httpx.Response(200, json=stored)
 
     hub_of(answer).collection("c").compare().chart("ranks", "png", tests="sign")
-    assert asked[-1] == "comparisons/7/charts/ranks.png?tests=sign"
+    assert requests[-1] == "comparisons/7/charts/ranks.png?tests=sign"
 
 
 def test_a_blind_collection_shows_nothing(hub_of: Callable[..., Hub]) -> None:

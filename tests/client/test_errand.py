@@ -35,9 +35,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Co
         )
         with Hub(config) as hub:
             team = hub.me().teams[0]["slug"]
-            made = hub.create_collection("tiny", team=team, measures=["AP", "nDCG@10"])
+            collection = hub.create_collection("tiny", team=team, measures=["AP", "nDCG@10"])
             (folder / "qrels").write_text(QRELS)
-            made.upload_qrels(folder / "qrels")
+            collection.upload_qrels(folder / "qrels")
         yield server, config
 
 
@@ -160,19 +160,19 @@ def test_the_rest_of_a_run_and_a_collection(place: tuple[Server, Config]) -> Non
         ].tolist() == [2]
         assert dense.means("AP")["AP"] == pytest.approx(2.5 / 3, abs=1e-12)
         dense.withdraw()
-        assert [made.tag for made in full.runs()] == ["bm25"]
+        assert [run.tag for run in full.runs()] == ["bm25"]
         with pytest.raises(NotFound, match="no run 'bm2'; did you mean 'bm25'"):
             full.run("bm2")
         with pytest.raises(Refused, match=r"did you mean '?nDCG@10"):
             run.means("ndgc@10")
-        made = full.sessions.submit(LOG.encode(), tag="log").wait(60)
+        session_set = full.sessions.submit(LOG.encode(), tag="log").wait(60)
         assert full.sessions.submit(LOG.encode(), dry_run=True).systems == ["A", "B"]
         assert {row["system"] for row in full.sessions.values("log", "nsDCG@3").rows()} == {
             "A",
             "B",
         }
         assert [row["system"] for row in full.sessions.leaderboard("nsDCG@3").rows()] == ["A", "B"]
-        assert made.file() == LOG.encode()
+        assert session_set.file() == LOG.encode()
 
 
 def write_files(tmp_path: Path) -> None:
@@ -268,8 +268,8 @@ def explain(evh: Any, config: Config) -> None:
     """Parameters, costs and topics: two of four runs say how they were made."""
     with Hub(config) as hub:
         for tag, k1 in (("bm25", 0.9), ("dense", 1.2)):
-            said = {"metadata": {"k1": k1, "b": 0.4}, "costs": {"latency_ms": 10 * k1}}
-            hub.request("PATCH", f"runs/{hub.run(tag, 'told').id}/", json=said)
+            fields = {"metadata": {"k1": k1, "b": 0.4}, "costs": {"latency_ms": 10 * k1}}
+            hub.request("PATCH", f"runs/{hub.run(tag, 'told').id}/", json=fields)
         team = hub.me().teams[0]["slug"]
     keys = evh("parameters", "parameters", "told")
     assert [(row["name"], row["values"]) for row in keys if row["space"] == "param"] == [
@@ -333,9 +333,9 @@ def test_every_command_writes_what_its_schema_says(
     monkeypatch.chdir(tmp_path)
 
     def evh(schema: str, *arguments: str, status: int = 0) -> Any:
-        found = cli.run([*arguments, "--format", "json"])
+        exit_status = cli.run([*arguments, "--format", "json"])
         out, err = capsys.readouterr()
-        assert found == status, err
+        assert exit_status == status, err
         rows = json.loads(out)
         definition = {"$defs": schemas["$defs"], **schemas["$defs"][schema]}
         jsonschema.Draft202012Validator(
@@ -409,7 +409,7 @@ def test_every_command_writes_what_its_schema_says(
     assert checked == {name for name in schemas["$defs"] if not name.startswith(elsewhere)}
     # And what writes files.
     assert cli.run(["pull", "told", "bm25", "--to", "pulled"]) == 0
-    assert [one["tag"] for one in json.loads(Path("pulled/manifest.json").read_text())["runs"]] == [
+    assert [run["tag"] for run in json.loads(Path("pulled/manifest.json").read_text())["runs"]] == [
         "bm25"
     ]
     assert cli.run(["topics", "upload", "told", "pulled/topics.jsonl"]) == 0
@@ -423,7 +423,7 @@ def test_a_batch_survives_the_kill_of_its_sender_and_of_the_server(
 ) -> None:
     """Each run is there once, after the second call of the same command; tests/client/many.py is the long form."""
     kills = {5: "client", 10: "server"}
-    found = send_under_kills(
+    outcome = send_under_kills(
         place[0], tmp_path, runs=RUNS, topics=2, documents=3, kills=kills, parallel=2
     )
-    assert found.faults(RUNS) == []
+    assert outcome.faults(RUNS) == []

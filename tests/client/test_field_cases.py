@@ -41,9 +41,9 @@ def evh(config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: Any, status: int = 0) -> tuple[list[Any], str]:
-        found = cli.run([*map(str, arguments), "--format", "json"])
+        exit_status = cli.run([*map(str, arguments), "--format", "json"])
         out, err = capsys.readouterr()
-        assert found == status, err
+        assert exit_status == status, err
         return json.loads(out or "[]"), err
 
     return run

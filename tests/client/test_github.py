@@ -82,10 +82,10 @@ def step(
     api: APIClient, alice: User, tmp_path: Path, github: FakeGitHub, capsys: Any
 ) -> Callable[..., Any]:
     """Runs the step of a commit; returns its status, its outputs, the summary and the log."""
-    made = api.post(
+    answer = api.post(
         "/api/v1/collections/", {"slug": "twelve", "name": "Twelve", "measures": ["RR", "AP"]}
     )
-    assert made.status_code == 201
+    assert answer.status_code == 201
     path = "/api/v1/collections/twelve/qrels/"
     assert api.post(path, QRELS.encode(), content_type="text/plain").status_code == 201
     token = token_of(alice)
@@ -96,12 +96,12 @@ def step(
         outputs, summary = tmp_path / "outputs", tmp_path / "summary.md"
         for file in (outputs, summary):
             file.write_text("")
-        given = {
+        settings = {
             "url": URL, "token": token, "collection": "twelve", "run": f"{tmp_path}/out/*.run", "comment": "true",
             "rules": "RR no-worse-than 0.05\nAP at-least 0.1\n", "baseline": "label:main", "promote": str(not pull),
             "github_token": "ghs", **inputs,
         }  # fmt: skip
-        environment = {f"GATE_{name.upper()}": value for name, value in given.items()}
+        environment = {f"GATE_{name.upper()}": value for name, value in settings.items()}
         environment |= {
             "GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_SHA": SHA,
             "GITHUB_REPOSITORY": "lab/search", "GITHUB_ACTOR": "alice", "GITHUB_REF_NAME": "main",
@@ -120,16 +120,16 @@ def step(
             }
         transports = httpx.MockTransport(evaluating), httpx.MockTransport(github)
         status = run_step(Step(environment, event), *transports)
-        told = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
-        return status, told, summary.read_text(), capsys.readouterr().out
+        output = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
+        return status, output, summary.read_text(), capsys.readouterr().out
 
     return run
 
 
 def test_a_repository_from_its_first_commit(step: Any, github: FakeGitHub) -> None:
     """Main has no baseline and is promoted; a pull request is worse, then mended; its comment stays one."""
-    status, told, summary, log = step(GOOD, pull=False)
-    assert (status, told["verdict"]) == (0, "fine")
+    status, outputs, summary, log = step(GOOD, pull=False)
+    assert (status, outputs["verdict"]) == (0, "fine")
     assert "there is no baseline label:main yet" in summary.replace("\\", "")
     assert "label main names main-3f2a1bc now" in log
     assert (Label.objects.get().run.tag, github.own) == ("main-3f2a1bc", [])
@@ -143,26 +143,26 @@ def test_a_repository_from_its_first_commit(step: Any, github: FakeGitHub) -> No
 
     github.add("<!-- evalhub-gate:twelve -->\nwritten by a stranger")
     github.add("another")
-    status, told, summary, log = step(POOR)
-    assert (status, told["verdict"], told["run"]) == (
+    status, outputs, summary, log = step(POOR)
+    assert (status, outputs["verdict"], outputs["run"]) == (
         10,
         "worse",
         str(Run.objects.get(tag="feature-a-b-3f2a1bc").pk),
     )
     assert "::error title=EvalHub gate::RR no-worse-than 0.05: worse" in log
-    assert told["url"].startswith(f"{URL}/collections/twelve/comparison/?runs=")
+    assert outputs["url"].startswith(f"{URL}/collections/twelve/comparison/?runs=")
     (comment,) = github.own
     assert comment == f"<!-- evalhub-gate:twelve -->\n{summary}"
-    status, told, _, log = step(GOOD)
-    assert (status, told["verdict"], len(github.own), len(github.comments)) == (0, "fine", 1, 3)
+    status, outputs, _, log = step(GOOD)
+    assert (status, outputs["verdict"], len(github.own), len(github.comments)) == (0, "fine", 1, 3)
     assert github.own[0].startswith("<!-- evalhub-gate:twelve -->\n### ✅ fine: ")
     assert Label.objects.get().run == run
     assert Run.objects.get(tag="feature-a-b-3f2a1bc-2").metadata["pull_request"] == 7
 
 
 def test_a_fork_has_no_secrets(step: Any, github: FakeGitHub) -> None:
-    status, told, summary, log = step(GOOD, fork=True, token="")
-    assert (status, told["verdict"], "no secrets" in summary, "::notice" in log) == (
+    status, outputs, summary, log = step(GOOD, fork=True, token="")
+    assert (status, outputs["verdict"], "no secrets" in summary, "::notice" in log) == (
         0,
         "skipped",
         True,
@@ -175,7 +175,7 @@ def test_a_fork_has_no_secrets(step: Any, github: FakeGitHub) -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "status", "said"),
+    ("inputs", "status", "message"),
     [
         ({"run": "nowhere/*.run"}, 5, "no file matches it"), ({"rules": "RR"}, 2, "needs a margin"),
         ({"rules": ""}, 2, "a gate needs a rule"), ({"collection": "none"}, 4, "no collection"),
@@ -184,11 +184,11 @@ def test_a_fork_has_no_secrets(step: Any, github: FakeGitHub) -> None:
     ],
 )  # fmt: skip
 def test_what_goes_wrong_is_told_and_is_no_verdict(
-    step: Any, inputs: dict[str, str], status: int, said: str
+    step: Any, inputs: dict[str, str], status: int, message: str
 ) -> None:
-    found, told, _, log = step(GOOD, **inputs)
-    assert (found, told, log.startswith("::error title=EvalHub gate::")) == (status, {}, True)
-    assert said in log
+    code, outputs, _, log = step(GOOD, **inputs)
+    assert (code, outputs, log.startswith("::error title=EvalHub gate::")) == (status, {}, True)
+    assert message in log
 
 
 def test_undecided_warns_and_a_comment_that_is_refused_fails_nothing(
@@ -198,8 +198,8 @@ def test_undecided_warns_and_a_comment_that_is_refused_fails_nothing(
     step(GOOD, pull=False)
     github.refuses = True
     some = GOOD + "".join(f"{topic} Q0 other 0 2.0 x\n" for topic in range(2))
-    status, told, _, log = step(some)
-    assert (status, told["verdict"]) == (0, "undecided")
+    status, outputs, _, log = step(some)
+    assert (status, outputs["verdict"]) == (0, "undecided")
     assert "::warning title=EvalHub gate::RR no-worse-than 0.05: undecided" in log
     assert "the comment was not written" in log
     assert step(some, undecided="fail")[0] == 11

@@ -34,14 +34,14 @@ def forms() -> Iterator[Any]:
     for measure in dict.fromkeys(ir_measures.measures.registry.values()):
         known = measure.SUPPORTED_PARAMS
         needed = {
-            name: OTHERS[one.dtype]
-            for name, one in known.items()
-            if one.required and name not in measure.params
+            name: OTHERS[parameter.dtype]
+            for name, parameter in known.items()
+            if parameter.required and name not in measure.params
         }
         yield measure(**needed)
-        for name, one in known.items():
-            other = OTHERS.get(one.dtype, not one.default) if name != "min_rel" else 1
-            if one.dtype is not str or (other := one.choices[-1]) != one.default:
+        for name, parameter in known.items():
+            other = OTHERS.get(parameter.dtype, not parameter.default) if name != "min_rel" else 1
+            if parameter.dtype is not str or (other := parameter.choices[-1]) != parameter.default:
                 yield measure(**({name: other} | needed))
 
 
@@ -65,10 +65,10 @@ def test_the_table_of_exceptions_has_no_other_names() -> None:
 
 
 def test_objects_are_sent_by_their_names(hub_of: Callable[..., Hub]) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def server(request: httpx.Request) -> httpx.Response:
-        asked.append(str(request.url.params) or request.content.decode())
+        requests.append(str(request.url.params) or request.content.decode())
         means = {"nDCG@10": {"mean": 0.5, "topics": 1, "aggregate": "mean"}}
         body = {
             "means": means,
@@ -82,7 +82,7 @@ def test_objects_are_sent_by_their_names(hub_of: Callable[..., Hub]) -> None:
     measure, other = ir_measures.nDCG @ 10, ir_measures.P(rel=2) @ 5
     hub = hub_of(server)
     collection, run = hub.collection("c"), hub.run(raw_run("x")["id"])
-    asked.clear()
+    requests.clear()
     assert run.means(measure)[measure] == 0.5
     run.values(measure, other)
     run.curve(measure)
@@ -91,8 +91,8 @@ def test_objects_are_sent_by_their_names(hub_of: Callable[..., Hub]) -> None:
     collection.compare(measures=measure)
     collection.difference(run, run, other)
     hub.create_collection("c", measures=[measure, other])
-    for request in asked[:-1]:
+    for request in requests[:-1]:
         assert "nDCG%4010" in request or "P%28rel%3D2%29%405" in request
-    assert '"measures":["nDCG@10","P(rel=2)@5"]' in asked[-1]
+    assert '"measures":["nDCG@10","P(rel=2)@5"]' in requests[-1]
     assert Values({"means": {"nDCG@10": {}}, "topics": []}).of(measure) == {}
     assert Means({"means": {"nDCG@10": {"mean": None}}})[measure] is None

@@ -49,13 +49,13 @@ def test_a_model_fills_the_holes_of_a_version(
         '{"_id": "new-1", "title": "Cheap flights", "text": "to the sea"}\n'
     )
 
-    said = evh("judge", "pairs", collection, "--texts", "texts.jsonl", "--to", "pairs.jsonl")
+    output = evh("judge", "pairs", collection, "--texts", "texts.jsonl", "--to", "pairs.jsonl")
     pairs = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
     judged = {tuple(line.split()[::2]) for line in QRELS.splitlines()}
     retrieved = {tuple(line.split()[:3:2]) for line in (GOOD + DEEP).splitlines()}
     expected = retrieved - {(topic_id, document) for topic_id, document in judged}
     assert {(pair["topic"], pair["doc"]) for pair in pairs} == expected
-    assert f"{len(pairs)} pairs" in said
+    assert f"{len(pairs)} pairs" in output
 
     # The script of the guide, as it is printed there.
     (script,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)

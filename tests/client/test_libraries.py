@@ -28,9 +28,9 @@ RESULTS = {"1": {"1": 9.0, "a": 2.0}, "2": {"b": 1.0}, "3": {"3": 1.0}}
 
 
 def test_documents_of_the_topics_own_id_are_left_out_where_that_is_asked_for() -> None:
-    kept, dropped = read_source(RESULTS, "x"), read_source(RESULTS, "x", drop_identical=True)
+    whole, dropped = read_source(RESULTS, "x"), read_source(RESULTS, "x", drop_identical=True)
     assert (
-        (kept.identical, kept.dropped)
+        (whole.identical, whole.dropped)
         == (dropped.identical, not dropped.dropped)
         == (("1", "3"), False)
     )
@@ -111,11 +111,11 @@ def values_of(
 
 
 def test_the_mean_of_other_programs_is_over_the_answered_topics() -> None:
-    found = Coverage(values_of({"1": 0.5, "2": 0.25, "3": 0.0}, judged=4), "bm25")
-    assert found.rows() == [
+    coverage = Coverage(values_of({"1": 0.5, "2": 0.25, "3": 0.0}, judged=4), "bm25")
+    assert coverage.rows() == [
         {"measure": "AP", "mean": 0.1875, "mean_of_answered": 0.25, "answered": 3, "judged": 4}
     ]
-    assert str(found) == "bm25: BEIR would print AP 0.2500 (3 topics), EvalHub 0.1875 (4)"
+    assert str(coverage) == "bm25: BEIR would print AP 0.2500 (3 topics), EvalHub 0.1875 (4)"
     assert str(Coverage(values_of({"1": 0.5}, judged=1), "bm25")) == ""
     none = Coverage(values_of({}, judged=1), "bm25")
     assert str(none) == "bm25: BEIR has no mean of AP (0 topics), EvalHub 0.0000 (1)"
@@ -197,15 +197,15 @@ def test_predictions_of_mteb(tmp_path: Path) -> None:
     mteb_file(folder, "MIRACL", de={"dev": RESULTS}, sw={"dev": {"1": {"a": 1.0}}})
     (tmp_path / "map.toml").write_text('SciFact = "scifact"\n"MIRACL/sw" = "miracl-sw"\n')
     collections = read_map(tmp_path / "map.toml")
-    made, left = read_mteb(folder, collections)
-    assert left == ["MIRACL/de/dev"]
-    assert [(one.name, one.collection, one.tag) for one in made] == [
+    runs, rest = read_mteb(folder, collections)
+    assert rest == ["MIRACL/de/dev"]
+    assert [(run.name, run.collection, run.tag) for run in runs] == [
         ("MIRACL/sw", "miracl-sw", "intfloat-e5-small-ffb93f3"),
         ("SciFact", "scifact", "intfloat-e5-small-ffb93f3"),
     ]
-    assert made[0].results == {"1": {"a": 1.0}}
-    assert made[1].metadata["revision"].startswith("ffb93f3bd")
-    assert made[1].metadata["mteb_split"] == "test"
+    assert runs[0].results == {"1": {"a": 1.0}}
+    assert runs[1].metadata["revision"].startswith("ffb93f3bd")
+    assert runs[1].metadata["mteb_split"] == "test"
     for wrong, says in (
         ({"MIRACL": "m"}, "MIRACL means several runs in .*: MIRACL/de/dev, MIRACL/sw/dev"),
         ({"SciFac": "s"}, "no predictions of SciFac; it has MIRACL/de/dev"),
@@ -216,7 +216,7 @@ def test_predictions_of_mteb(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("intfloat/e5-small", "no_model_name/available"))
     with pytest.raises(BadSource, match="does not say which model it is of"):
         read_mteb(folder, collections)
-    assert {one.tag for one in read_mteb(folder, collections, "mine")[0]} == {"mine"}
+    assert {run.tag for run in read_mteb(folder, collections, "mine")[0]} == {"mine"}
     (folder / "STS_predictions.json").write_text("[1, 2]")
     with pytest.raises(BadSource, match=r"STS_predictions.* is not a file of predictions"):
         read_mteb(folder, collections)
@@ -312,9 +312,9 @@ def test_an_import_is_complete_and_the_second_one_sends_nothing(
     datasets["lab/tiny"] = Dataset(Qrel("1", "d1", 1, "0"), Qrel("1", "d2", 0, "0"))
     server = Stored()
     hub = hub_of(server)
-    told = importing.import_collection(hub, "tiny", "lab/tiny", team="lab")
-    assert told["uploaded"] == "topics and judgements"
-    assert (told["topics"], told["judgements"], told["iteration"]) == (1, 2, "ignore")
+    summary = importing.import_collection(hub, "tiny", "lab/tiny", team="lab")
+    assert summary["uploaded"] == "topics and judgements"
+    assert (summary["topics"], summary["judgements"], summary["iteration"]) == (1, 2, "ignore")
     assert [(method, path) for method, path, _ in server.seen] == [
         ("POST", "collections/"), ("PUT", "collections/tiny/topics/"), ("POST", "collections/tiny/qrels/"),
         ("PATCH", "collections/tiny/"),
@@ -417,9 +417,9 @@ def hub_evaluator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The class, made with a stand-in for the library's own base class."""
     library = SimpleNamespace(SentenceEvaluator=type("SentenceEvaluator", (), {}))
     monkeypatch.setitem(sys.modules, "sentence_transformers.evaluation", library)
-    made = training.HubEvaluator
-    assert issubclass(made, library.SentenceEvaluator)
-    yield made
+    evaluator_class = training.HubEvaluator
+    assert issubclass(evaluator_class, library.SentenceEvaluator)
+    yield evaluator_class
     del training.__dict__["HubEvaluator"]
 
 

@@ -36,9 +36,9 @@ def test_the_wheel_works_alone(tmp_path: Path) -> None:
         pytest.skip("the package index cannot be reached")
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("evalhub_client-*.whl")
-    held = {name for name in ZipFile(wheel).namelist() if not name.startswith("evalhub_client-")}
+    names = {name for name in ZipFile(wheel).namelist() if not name.startswith("evalhub_client-")}
     sources = [*SOURCE.rglob("*.py"), *SOURCE.glob("*.pyi"), SOURCE / "py.typed"]
-    assert held == {f"evalhub_client/{path.relative_to(SOURCE)}" for path in sources}
+    assert names == {f"evalhub_client/{path.relative_to(SOURCE)}" for path in sources}
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     python = environment / "bin/python"
@@ -58,14 +58,14 @@ def test_the_wheel_works_alone(tmp_path: Path) -> None:
     (own,) = metadata.distributions(name="evalhub-client", path=[str(packages)])
     for name in needed(own.requires or []):
         link(metadata.distribution(name), packages)
-    said = subprocess.run(
+    process = subprocess.run(
         [environment / "bin/evh", "--version"],
         check=True,
         capture_output=True,
         text=True,
         cwd=tmp_path,
     )
-    assert said.stdout == f"evalhub-client {__version__}\n"
+    assert process.stdout == f"evalhub-client {__version__}\n"
     tried = "import sys, evalhub_client as evh; evh.connect('http://localhost', 'x'); print(*sys.modules)"
     loaded = subprocess.run(
         [python, "-c", tried], check=True, capture_output=True, text=True, cwd=tmp_path

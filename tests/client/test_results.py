@@ -35,7 +35,7 @@ def test_a_comparison_that_is_made_by_a_worker_is_waited_for(
     answers = iter(
         [
             httpx.Response(202, json=WAITING),
-            *[httpx.Response(200, json=one) for one in (WAITING, MADE)],
+            *[httpx.Response(200, json=body) for body in (WAITING, MADE)],
         ]
     )
     seen: list[str] = []
@@ -86,16 +86,16 @@ def test_a_notebook_shows_a_table_with_its_source() -> None:
     statistics = {"test": "paired_t", "measure": "AP", "correction": "holm"}
     raw = {"collection": "c", "qrels": 2, "topics": 50, "ranked": 63, "statistics": statistics}
     raw["results"] = [*rows, *[ROW] * 60]
-    shown = Board(raw, f"{URL}/collections/c/")._repr_html_()
-    assert "&lt;b&gt;" in shown
-    assert "<b>" not in shown
-    assert "<script" not in shown
-    assert "0.3333" in shown
-    assert shown.count("<tr>") == 51
+    html = Board(raw, f"{URL}/collections/c/")._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert "<script" not in html
+    assert "0.3333" in html
+    assert html.count("<tr>") == 51
     # A line above the second tier.
-    assert shown.count("border-top") == len(Board(raw).rows()[0])
-    assert "topics 50, 63 ranked runs, paired_t test of AP, holm correction (13 more rows)" in shown
-    assert f'<a href="{URL}/collections/c/">' in shown
+    assert html.count("border-top") == len(Board(raw).rows()[0])
+    assert "topics 50, 63 ranked runs, paired_t test of AP, holm correction (13 more rows)" in html
+    assert f'<a href="{URL}/collections/c/">' in html
     assert "<a" not in Board({**raw}, "javascript:alert(1)")._repr_html_()
 
 

@@ -58,7 +58,7 @@ def failing(
     return answer, seen
 
 
-@pytest.mark.parametrize(("first", "reads", "submits"), TABLE, ids=lambda one: str(one)[:30])
+@pytest.mark.parametrize(("first", "reads", "submits"), TABLE, ids=lambda value: str(value)[:30])
 def test_what_is_sent_again(
     hub_of: Callable[..., Hub], first: Any, reads: int, submits: int
 ) -> None:

@@ -97,8 +97,8 @@ def test_the_other_rules() -> None:
     assert (warned.verdict, warned.cautions[0]["code"]) == (FINE, "blind_to_margin")
     least = Rule("AP", AT_LEAST, 0.3)
     means = [(0.3, False), (0.29, False), (0.29, True), (0.31, True), (None, False)]
-    said = [decide_least(least, mean, 50, lower).verdict for mean, lower in means]
-    assert said == [FINE, WORSE, FINE, WORSE, UNDECIDED]
+    verdicts = [decide_least(least, mean, 50, lower).verdict for mean, lower in means]
+    assert verdicts == [FINE, WORSE, FINE, WORSE, UNDECIDED]
 
 
 def test_p_is_corrected_over_the_rules_about_significance() -> None:
@@ -107,7 +107,7 @@ def test_p_is_corrected_over_the_rules_about_significance() -> None:
         Result(Rule("AP", NO_SIGNIFICANT_DROP), d=-0.1, n=50, p_value=p) for p in (0.03, 0.04)
     ]
     decide(results, 0.05)
-    assert [(one.p_adjusted, one.verdict) for one in results] == [(0.06, FINE), (0.06, FINE)]
+    assert [(row.p_adjusted, row.verdict) for row in results] == [(0.06, FINE), (0.06, FINE)]
 
 
 def test_a_pair_is_read_the_right_way_round() -> None:

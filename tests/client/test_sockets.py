@@ -56,7 +56,7 @@ def received(connection: socket.socket) -> bytes:
 @contextmanager
 def server(answers: list[tuple[bytes, str]], seen: list[bytes]) -> Iterator[str]:
     """Answer each connection with the next of these, and every later one as it should be."""
-    left, held = iter(answers), []
+    remaining, waiting = iter(answers), []
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -66,10 +66,10 @@ def server(answers: list[tuple[bytes, str]], seen: list[bytes]) -> Iterator[str]
             except OSError:
                 return
             seen.append(received(connection))
-            answer, then = next(left, (GOOD + BODY, CLOSES))
+            answer, then = next(remaining, (GOOD + BODY, CLOSES))
             connection.sendall(answer)
             if then == SILENT:
-                held.append(connection)
+                waiting.append(connection)
                 continue
             if then == RESETS:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -82,7 +82,7 @@ def server(answers: list[tuple[bytes, str]], seen: list[bytes]) -> Iterator[str]
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        for connection in held:
+        for connection in waiting:
             connection.close()
         thread.join(5)
 

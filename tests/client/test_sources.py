@@ -31,8 +31,8 @@ Scored = namedtuple("Scored", "query_id doc_id score")
 
 def bytes_of(source: Source) -> bytes:
     with source.open() as file:
-        found = file.read()
-    return gzip.decompress(found) if found.startswith(b"\x1f\x8b") else found
+        content = file.read()
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
 class Table:
@@ -55,15 +55,15 @@ ROWS = [(topic, doc, score) for topic, ranking in RESULTS.items() for doc, score
 
 
 @pytest.mark.parametrize(
-    "given",
+    "content",
     [
         RESULTS, ROWS, iter(ROWS), [Scored(*row) for row in ROWS], Table("qid", "docno", "score"),
         Table("query_id", "doc_id", "score"), LINES.encode(), io.BytesIO(LINES.encode()),
     ],
-    ids=lambda given: type(given).__name__,
+    ids=lambda source: type(source).__name__,
 )  # fmt: skip
-def test_every_shape_is_the_same_file(given: Any) -> None:
-    source = read_source(given, "bm25")
+def test_every_shape_is_the_same_file(content: Any) -> None:
+    source = read_source(content, "bm25")
     assert bytes_of(source).decode() == LINES
     assert source.sha256 == hashlib.sha256(LINES.encode()).hexdigest()
     assert source.tag == "bm25"
@@ -85,7 +85,7 @@ def test_the_scores_are_read_back_as_the_same_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("source", "says"),
     [
         ({"1": {"a": math.nan}}, "topic 1, document a: the score is nan"),
         ({"1": {"a": "high"}}, "topic 1, document a: the score 'high' is not a number"),
@@ -101,9 +101,9 @@ def test_the_scores_are_read_back_as_the_same_numbers() -> None:
         (b"\x1f\x8b cut short", "not a whole gzip file"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_here(given: Any, says: str) -> None:
+def test_what_cannot_be_sent_is_refused_here(source: Any, says: str) -> None:
     with pytest.raises(BadSource, match=says):
-        read_source(given, "x")
+        read_source(source, "x")
 
 
 def test_a_dictionary_needs_a_tag_that_names_it() -> None:
@@ -156,7 +156,7 @@ def test_an_attached_file_is_sent_as_it_is(tmp_path: Path) -> None:
         with source.open() as body:
             assert (source.name, body.read()) == ("log.gz", content)
     assert read_as_it_is(b"", "empty.log").sha256 == hashlib.sha256(b"").hexdigest()
-    for given, name, says in ((b"x", None, "bytes have no name"), ("nowhere.txt", None, "there is no such file"),
+    for unusable, name, says in ((b"x", None, "bytes have no name"), ("nowhere.txt", None, "there is no such file"),
                               (io.StringIO("x"), "a.txt", "opened in binary mode")):  # fmt: skip
         with pytest.raises(BadSource, match=says):
-            read_as_it_is(given, name)
+            read_as_it_is(unusable, name)

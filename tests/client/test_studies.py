@@ -24,11 +24,11 @@ def study(alice: User) -> Collection:
     """24 runs of a grid in which k1 = 1.2 is better; each costs more than the one before."""
     values, (k1, b) = grid_study(np.random.default_rng(4), 0.05)
     collection = make_board(alice.personal_team, {"AP": values})
-    said: list[dict[str, Any]] = [
+    settings: list[dict[str, Any]] = [
         {"bm25": {"k1": k1.values[i][0], "b": b.values[j][0]}}
         for i, j in zip(k1.codes, b.codes, strict=True)
     ]
-    describe(collection, said, [{"ms": 10 + place} for place in range(len(said))])
+    describe(collection, settings, [{"ms": 10 + place} for place in range(len(settings))])
     return collection
 
 
@@ -76,14 +76,14 @@ def test_configurations_name_runs_in_any_way(hub: Hub) -> None:
 
 
 def test_importance_has_changes_and_levels_and_a_chart(hub: Hub) -> None:
-    found = hub.collection("board").importance("AP", filter="param:bm25.k1>0")
-    better = [row for row in found.rows() if (row["name"], row["to"]) == ("bm25.k1", 1.2)]
+    importance = hub.collection("board").importance("AP", filter="param:bm25.k1>0")
+    better = [row for row in importance.rows() if (row["name"], row["to"]) == ("bm25.k1", 1.2)]
     assert [row["from"] for row in better] == [0.9]
     assert better[0]["low"] > 0
-    levels = [row for row in found.levels() if row["name"] == "bm25.k1"]
+    levels = [row for row in importance.levels() if row["name"] == "bm25.k1"]
     assert max(levels, key=lambda row: row["mean"])["value"] == 1.2
     assert {row["runs"] for row in levels} == {6}
-    assert found.chart()._repr_svg_().startswith("<svg")  # type: ignore[union-attr]
+    assert importance.chart()._repr_svg_().startswith("<svg")  # type: ignore[union-attr]
 
 
 def test_the_frontier_names_what_beats_a_run(hub: Hub) -> None:

@@ -28,14 +28,14 @@ RUNS = [
 
 def listing(*states: str) -> Callable[[httpx.Request], httpx.Response]:
     """A server of RUNS; the first of them has these states, one after the other."""
-    left = iter(states)
+    remaining = iter(states)
 
     def server(request: httpx.Request) -> httpx.Response:
         if "id" not in request.url.params:
             return httpx.Response(
                 200, json={"count": 3, "next": None, "results": json.loads(json.dumps(RUNS))}
             )
-        state = {**RUNS[0]["status"], "state": next(left), "id": RUNS[0]["id"]}
+        state = {**RUNS[0]["status"], "state": next(remaining), "id": RUNS[0]["id"]}
         return httpx.Response(200, json={"runs": [state], "missing": []})
 
     return server
@@ -190,7 +190,7 @@ def test_following_ends_where_no_file_is_taken(evh: Any, tmp_path: Path) -> None
         (1, problem(503)),
     ):
         (tmp_path / "a.run").write_text("1 Q0 a 1 1.0 run\n")
-        found, out, err = evh(
+        exit_status, out, err = evh(
             FakeServer(a=refusal),
             "submit",
             "c",
@@ -199,7 +199,7 @@ def test_following_ends_where_no_file_is_taken(evh: Any, tmp_path: Path) -> None
             "--journal",
             f"{tmp_path}/.j",
         )
-        assert (found, out) == (status, "")
+        assert (exit_status, out) == (status, "")
         assert "happened" in err
 
 
@@ -238,9 +238,9 @@ def test_everything_of_a_collection_is_written_into_a_folder(evh: Any, tmp_path:
     }
 
     def server(request: httpx.Request) -> httpx.Response:
-        found = answers[request.url.path.removeprefix("/api/v1/")]
+        content = answers[request.url.path.removeprefix("/api/v1/")]
         return httpx.Response(
-            200, **({"content": found} if isinstance(found, bytes) else {"json": found})
+            200, **({"content": content} if isinstance(content, bytes) else {"json": content})
         )
 
     folder = tmp_path / "all"
@@ -249,11 +249,11 @@ def test_everything_of_a_collection_is_written_into_a_folder(evh: Any, tmp_path:
     assert sorted(manifest["files"]) == [
         "qrels-2.qrels", "runs/lab/bm25.known", "runs/lab/bm25.run", "runs/lab/bm25.values.json", "topics.jsonl",
     ]  # fmt: skip
-    for name, told in manifest["files"].items():
+    for name, entry in manifest["files"].items():
         content = (folder / name).read_bytes()
-        assert told == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    kept = json.loads((folder / "topics.jsonl").read_text())
-    assert kept == {"_id": "1", "title": "cats", "description": "About cats"}
+        assert entry == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    lines = json.loads((folder / "topics.jsonl").read_text())
+    assert lines == {"_id": "1", "title": "cats", "description": "About cats"}
     # A file that arrived damaged, and a name that leads out of the folder.
     answers[f"runs/{run['id']}/file/"] = body[:-3]
     assert evh(server, "pull", "c", "--to", str(folder))[0] == 1
@@ -263,14 +263,16 @@ def test_everything_of_a_collection_is_written_into_a_folder(evh: Any, tmp_path:
 
 
 def test_metadata_tells_the_commit_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {"rev-parse": "0123abc", "status": " M a.py"}
-    monkeypatch.setattr(metadata, "_git", lambda *arguments: told[arguments[0]])
+    outputs = {"rev-parse": "0123abc", "status": " M a.py"}
+    monkeypatch.setattr(metadata, "_git", lambda *arguments: outputs[arguments[0]])
     secret = ["--token", "abc", "--api-key=xyz", "https://me:pw@host/x", "evh_1234567890_s"]
-    found = gather_metadata(["train.py", "--lr", "0.1", *secret])
-    assert (found["git_commit"], found["git_dirty"]) == ("0123abc", True)
-    assert found["command"] == "train.py --lr 0.1 --token ... --api-key=... https://...@host/x ..."
-    assert found["python"] == ".".join(map(str, sys.version_info[:3]))
-    assert "numpy" in found["packages"]
+    gathered = gather_metadata(["train.py", "--lr", "0.1", *secret])
+    assert (gathered["git_commit"], gathered["git_dirty"]) == ("0123abc", True)
+    assert (
+        gathered["command"] == "train.py --lr 0.1 --token ... --api-key=... https://...@host/x ..."
+    )
+    assert gathered["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert "numpy" in gathered["packages"]
     monkeypatch.setattr(metadata, "_git", lambda *arguments: "")
     assert "git_commit" not in gather_metadata(["x"])
     assert command_line(["a", "--password", "--x", "1"]) == "a --password --x 1"
@@ -338,8 +340,8 @@ def test_nobody_waits_for_what_does_not_come(
 ) -> None:
     (tmp_path / "bm25.run").write_text("1 Q0 a 1 1.0 bm25\n")
     more = (str(tmp_path / "bm25.run"), "--wait") if command == "submit" else ("bm25",)
-    found, _, err = evh(states_of(status), command, "c", *more, "--timeout", "3600")
-    assert (found, says in err) == (12, True), err
+    exit_status, _, err = evh(states_of(status), command, "c", *more, "--timeout", "3600")
+    assert (exit_status, says in err) == (12, True), err
     # A worker may be away while the service starts again.
     assert sum(clock.slept) <= (1 if status is NO_QRELS else 20)
 
