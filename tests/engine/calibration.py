@@ -29,9 +29,9 @@ class Rate:
     error: float
 
 
-def rate_of(found: Flags) -> Rate:
+def rate_of(flags: Flags) -> Rate:
     """`found` has one row per collection."""
-    shares = found.reshape(len(found), -1).mean(axis=1)
+    shares = flags.reshape(len(flags), -1).mean(axis=1)
     return Rate(float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(len(shares))))
 
 
@@ -84,17 +84,17 @@ def family_rate(name: str, results: list[PairedResult], correction: str = FAMILY
 
 def coverage(name: str, results: list[PairedResult]) -> Rate:
     """How often intervals hold the difference, 0: all at once where they are simultaneous."""
-    held = np.array([(result.low <= 0) & (result.high >= 0) for result in results])
-    return rate_of(held.all(axis=1) if TESTS[name].joint_intervals else held)
+    covers = np.array([(result.low <= 0) & (result.high >= 0) for result in results])
+    return rate_of(covers.all(axis=1) if TESTS[name].joint_intervals else covers)
 
 
 def omnibus_rate(name: str, collections: int) -> Rate:
     draw = unpaired_null if name == "kruskal_wallis" else paired_null
-    found = [
+    flags = [
         OMNIBUS[name](draw(np.random.default_rng((1, number)))).p_value < ALPHA
         for number in range(collections)
     ]
-    return rate_of(np.array(found))
+    return rate_of(np.array(flags))
 
 
 def uneven_null(rng: np.random.Generator, runs: int, topics: int) -> Matrix:
@@ -126,14 +126,14 @@ def effect_coverage(collections: int) -> dict[str, Rate]:
         # Values of different topics differ by the topics, too, whose deviation is 2.
         "cliff_delta": 2 * special.ndtr(GAP / np.sqrt(10)) - 1,
     }
-    held: dict[str, list[Flags]] = {name: [] for name in truth}
+    covers: dict[str, list[Flags]] = {name: [] for name in truth}
     first, second = np.zeros(RUNS - 1, np.int64), np.arange(1, RUNS)
     for number in range(collections):
         sizes = effect_sizes(with_effect(np.random.default_rng((2, number))), first, second)
         for name, true in truth.items():
             estimate = getattr(sizes, name)
-            held[name].append((estimate.low <= true) & (true <= estimate.high))
-    return {name: rate_of(np.array(rows)) for name, rows in held.items()}
+            covers[name].append((estimate.low <= true) & (true <= estimate.high))
+    return {name: rate_of(np.array(rows)) for name, rows in covers.items()}
 
 
 Statement = Callable[[str], None]
@@ -177,7 +177,7 @@ def _figure(rate: Rate) -> str:
 
 def span(rates: Iterable[Rate]) -> str:
     """The mean over some matrices with its standard error, and the lowest and the highest of them."""
-    found = list(rates)
-    shares = 100 * np.array([rate.value for rate in found])
-    error = 100 * np.sqrt(np.mean(np.square([rate.error for rate in found])) / len(found))
+    values = list(rates)
+    shares = 100 * np.array([rate.value for rate in values])
+    error = 100 * np.sqrt(np.mean(np.square([rate.error for rate in values])) / len(values))
     return f"{shares.mean():.1f} ± {error:.1f} % ({shares.min():.1f} to {shares.max():.1f})"

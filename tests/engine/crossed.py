@@ -22,7 +22,7 @@ Study = tuple[Floats, Ints, Ints, Ints]
 
 
 def study(
-    rng: np.random.Generator, layout: str, suits: float, gap: float = 0.0, kept: float = 1.0
+    rng: np.random.Generator, layout: str, suits: float, gap: float = 0.0, share: float = 1.0
 ) -> Study:
     """Values, system, topic and searcher of sessions.
 
@@ -35,8 +35,8 @@ def study(
     if layout != "paired":
         own = (searcher + topic) % 2 if layout == "latin_square" else searcher % 2
         searcher, topic, system = (part[system == own] for part in (searcher, topic, system))
-    there = rng.random(len(system)) < kept
-    searcher, topic, system = (part[there] for part in (searcher, topic, system))
+    present = rng.random(len(system)) < share
+    searcher, topic, system = (part[present] for part in (searcher, topic, system))
     values = (
         rng.normal(0, 1, SEARCHERS)[searcher]
         + rng.normal(0, 1, TOPICS)[topic]
@@ -49,9 +49,9 @@ def study(
     return values + rng.normal(0, 1, len(values)), system, topic, searcher
 
 
-def p_values(found: Study, layout: str) -> list[float]:
+def p_values(data: Study, layout: str) -> list[float]:
     """Of the test that takes the cells of the layout for independent, F1, F2 and min F'."""
-    values, system, topic, searcher = found
+    values, system, topic, searcher = data
     analysis = crossed.analyse(values, system, topic, searcher)
     whole, by_searchers, by_topics = (float(source.p_value or 0.0) for source in analysis.sources)
     if layout == "latin_square":
@@ -59,9 +59,8 @@ def p_values(found: Study, layout: str) -> list[float]:
     else:
         cell = searcher * TOPICS + topic if layout == "paired" else topic
         means = [
-            np.bincount(cell[system == one], values[system == one])
-            / np.bincount(cell[system == one])
-            for one in (0, 1)
+            np.bincount(cell[system == k], values[system == k]) / np.bincount(cell[system == k])
+            for k in (0, 1)
         ]
         pair = np.array([0]), np.array([1])
         plain = float(TESTS["paired_t"].compare(np.array(means), *pair, DEFAULTS).p_value[0])
@@ -74,8 +73,8 @@ def found_differences(layout: str, suits: float, studies: int, gap: float = 0.0)
         p_values(study(np.random.default_rng((11, number)), layout, suits, gap), layout)
         for number in range(studies)
     ]
-    found: Flags = np.array(rows) < ALPHA
-    return found
+    significant: Flags = np.array(rows) < ALPHA
+    return significant
 
 
 def print_crossed(say: Callable[[str], None], studies: int) -> None:
@@ -89,11 +88,11 @@ def print_crossed(say: Callable[[str], None], studies: int) -> None:
     say("| --- | --- | --- | --- | --- | --- | --- |")
     for layout in LAYOUTS:
         for suits in STEPS:
-            found = found_differences(layout, suits, studies)
-            rates = [rate_of(column[:, None]) for column in found.T]
-            shown = rate_of(found_differences(layout, suits, studies, GAP)[:, 3:])
+            significant = found_differences(layout, suits, studies)
+            rates = [rate_of(column[:, None]) for column in significant.T]
+            power = rate_of(found_differences(layout, suits, studies, GAP)[:, 3:])
             say(
-                f"| `{layout}` | {suits:g} | {' | '.join(_figure(rate) for rate in (*rates, shown))} |"
+                f"| `{layout}` | {suits:g} | {' | '.join(_figure(rate) for rate in (*rates, power))} |"
             )
 
 
@@ -133,8 +132,8 @@ def print_mean_coverage(say: Callable[[str], None], studies: int) -> None:
                 for student in (False, True)
             ]
             errors = [(rate * (1 - rate) / studies) ** 0.5 for rate in rates]
-            shown = (_figure(Rate(*each)) for each in zip(rates, errors, strict=True))
-            say(f"| {searchers} x {topics} | {spread:g} | {' | '.join(shown)} |")
+            texts = (_figure(Rate(*each)) for each in zip(rates, errors, strict=True))
+            say(f"| {searchers} x {topics} | {spread:g} | {' | '.join(texts)} |")
 
 
 def _figure(rate: Rate) -> str:

@@ -33,10 +33,10 @@ def power_at_detectable(values: Matrix, topics: int, pairs: int, seed: int) -> F
         differences = two[0] - two[1]
         moved = differences - differences.mean() + detectable_difference(error, topics - 1, 0.95)
         drawn = moved[rng.integers(0, len(moved), (SAMPLES, topics))]
-        found = compare(
+        outcome = compare(
             np.vstack([drawn, np.zeros(topics)]), np.arange(SAMPLES), np.full(SAMPLES, SAMPLES)
         )
-        shares.append(np.mean(found.low > 0))
+        shares.append(np.mean(outcome.low > 0))
     return np.array(shares)
 
 

@@ -35,7 +35,7 @@ def rates(draws: Iterator[Matrix], margin: float, resamples: int) -> list[Rate]:
     less than a fortieth, and one of two sides has 0.95 or more in a tenth of the cases; then with
     the margin as the region, at its end.
     """
-    found: list[list[Floats]] = [[] for _ in COLUMNS]
+    p_values: list[list[Floats]] = [[] for _ in COLUMNS]
     for seed, values in enumerate(draws):
         moved, options = values.copy(), Options(resamples=resamples, seed=seed)
         moved[0] -= margin
@@ -45,9 +45,9 @@ def rates(draws: Iterator[Matrix], margin: float, resamples: int) -> list[Rate]:
             lower = posterior(values, FIRST, SECOND, 0.0, options).lower
             equal = posterior(moved, FIRST, SECOND, margin, options).equal
             row += [abs(lower - 0.5) <= 0.475, abs(lower - 0.5) > 0.45, equal > 0.95]
-        for column, entry in zip(found, row, strict=True):
+        for column, entry in zip(p_values, row, strict=True):
             column.append(entry)
-    return [rate_of(np.array(column)) for column in found]
+    return [rate_of(np.array(column)) for column in p_values]
 
 
 def simulated(collections: int, topics: int) -> Iterator[Matrix]:
@@ -77,11 +77,11 @@ def print_margins(
     )
     say(f"| runs, topics | {' | '.join(COLUMNS)} |\n| --- |{' --- |' * len(COLUMNS)}")
     for topics in SIZES:
-        found = rates(simulated(collections, topics), MARGIN, 1_999)
+        rows = rates(simulated(collections, topics), MARGIN, 1_999)
         say(
             _row(
                 f"simulated, {topics}",
-                found,
+                rows,
                 lambda rate: f"{100 * rate.value:.1f} ± {100 * rate.error:.1f} %",
             )
         )

@@ -124,10 +124,10 @@ def rbp_residual(topic: Topic) -> float:
 
 
 def e_measure(topic: Topic) -> float:
-    found = sum(topic.relevant()[:6])
-    if not found:
+    hits = sum(topic.relevant()[:6])
+    if not hits:
         return 1.0
-    return 1 - (1 + 4) / (4 / (found / topic.size()) + 1 / (found / 6))
+    return 1 - (1 + 4) / (4 / (hits / topic.size()) + 1 / (hits / 6))
 
 
 def precision_over_cutoffs(topic: Topic) -> float:

@@ -21,11 +21,11 @@ def exponential(level: int) -> Fraction:
 def blended_ratios(topic: Topic, beta: Fraction, gain: Gain, rel: int = 1) -> dict[int, Fraction]:
     """The blended ratio at the rank of each relevant document, in exact fractions."""
     ideal = sorted((gain(level) for level in topic.base if level >= rel), reverse=True)
-    found = {}
+    ratios = {}
     for rank in topic.ranks(rel):
         seen = [level for level in topic.levels[:rank] if level is not None and level >= rel]
-        found[rank] = (len(seen) + beta * sum(map(gain, seen))) / (rank + beta * sum(ideal[:rank]))
-    return found
+        ratios[rank] = (len(seen) + beta * sum(map(gain, seen))) / (rank + beta * sum(ideal[:rank]))
+    return ratios
 
 
 def q(topic: Topic, beta: Fraction, gain: Gain, k: int | None = None, rel: int = 1) -> float:

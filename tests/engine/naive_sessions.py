@@ -63,13 +63,13 @@ def slot_count(query: NaiveQuery, choice: Choice) -> int:
 
 def slot_gains(session: Session, choice: Choice) -> list[list[float]]:
     """The gain in every slot of every query."""
-    found, gains = set[str](), []
+    earlier, gains = set[str](), []
     for query in session:
         row = [0.0] * slot_count(query, choice)
         for place, doc in enumerate(query.documents[: looked_at(query, choice)]):
-            if doc in query.levels and not (choice.dup == "first" and doc in found):
+            if doc in query.levels and not (choice.dup == "first" and doc in earlier):
                 row[place] = choice.gain(query.levels[doc])
-                found.add(doc)
+                earlier.add(doc)
         gains.append(row)
     return gains
 
@@ -152,14 +152,14 @@ def normalised(session: Session, choice: Choice, ideal: str, norm: str) -> list[
 
 def per_query(session: Session, choice: Choice, norm: str | None) -> list[float]:
     """What each query adds, or its share of what its ideal adds."""
-    found = [sum(row) for row in discounted(slot_gains(session, choice), choice)]
+    sums = [sum(row) for row in discounted(slot_gains(session, choice), choice)]
     if norm is None:
-        return found
+        return sums
     rows = repeated_ideal(session, choice)
     best = [sum(row) for row in discounted(rows, choice)]
     if norm == "query":
         best = [value * choice.query_discount(number) for number, value in enumerate(best, 1)]
-    return [share(*pair) for pair in zip(found, best, strict=True)]
+    return [share(*pair) for pair in zip(sums, best, strict=True)]
 
 
 def figure(

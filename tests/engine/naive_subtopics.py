@@ -24,7 +24,7 @@ class Topic:
         return set[str]().union(*self.judged.values())
 
     def size(self, subtopic: str) -> int:
-        return sum(subtopic in found for found in self.judged.values())
+        return sum(subtopic in subtopics for subtopics in self.judged.values())
 
     def ideal(self, alpha: Fraction) -> Covered:
         """The greedy ideal ranking; in fractions, so that equal gains are equal."""
@@ -41,26 +41,27 @@ def topics(
     """Topics in the order of the qrels; `judged_only` leaves out what has no level of 0 or above."""
     for topic in dict.fromkeys(line[0] for line in qrels):
         judged: dict[str, set[str]] = {}
-        kept = {doc for where, _, doc, level in qrels if where == topic and level >= 0}
+        documents_judged = {doc for where, _, doc, level in qrels if where == topic and level >= 0}
         for where, subtopic, doc, level in qrels:
             if where == topic:
                 judged.setdefault(doc, set()).update([subtopic] if level >= rel else [])
         scores = run.get(topic, {})
         order = sorted(scores, key=lambda doc: (scores[doc], doc.encode()), reverse=True)
         yield Topic(
-            [judged.get(doc, set()) for doc in order if doc in kept or not judged_only], judged
+            [judged.get(doc, set()) for doc in order if doc in documents_judged or not judged_only],
+            judged,
         )
 
 
-def gain(found: set[str], above: Covered, alpha: Fraction) -> Fraction:
+def gain(covered: set[str], above: Covered, alpha: Fraction) -> Fraction:
     return sum(
-        ((1 - alpha) ** sum(subtopic in other for other in above) for subtopic in found),
+        ((1 - alpha) ** sum(subtopic in other for other in above) for subtopic in covered),
         Fraction(0),
     )
 
 
 def gains(ranking: Covered, alpha: Fraction) -> list[float]:
-    return [float(gain(found, ranking[:place], alpha)) for place, found in enumerate(ranking)]
+    return [float(gain(covered, ranking[:place], alpha)) for place, covered in enumerate(ranking)]
 
 
 def weighted(
@@ -106,17 +107,17 @@ def nrbp(topic: Topic, alpha: str, beta: float) -> float:
 
 
 def average_precision(topic: Topic, subtopic: str) -> float:
-    ranks = [rank for rank, found in enumerate(topic.ranking, 1) if subtopic in found]
+    ranks = [rank for rank, covered in enumerate(topic.ranking, 1) if subtopic in covered]
     return sum(place / rank for place, rank in enumerate(ranks, 1)) / topic.size(subtopic)
 
 
-def averaged(topic: Topic, one: Callable[[str], float]) -> float:
-    return share(sum(map(one, topic.subtopics)), len(topic.subtopics))
+def averaged(topic: Topic, value_of: Callable[[str], float]) -> float:
+    return share(sum(map(value_of, topic.subtopics)), len(topic.subtopics))
 
 
 def precision(topic: Topic, k: int) -> float:
     return averaged(
-        topic, lambda subtopic: sum(subtopic in found for found in topic.ranking[:k]) / k
+        topic, lambda subtopic: sum(subtopic in covered for covered in topic.ranking[:k]) / k
     )
 
 

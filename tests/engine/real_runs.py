@@ -142,20 +142,22 @@ def print_real_tests(say: Statement, tracks: Tracks, collections: int, resamples
     usual = np.array([_found("paired_t", values) for values in tracks.values()])
     for name, test in TESTS.items():
         each = [
-            _on_matrix(name, one, number, collections, resamples)
-            for number, one in enumerate(tracks.values())
+            _on_matrix(name, values, number, collections, resamples)
+            for number, values in enumerate(tracks.values())
         ]
-        found = [_found(name, values) for values in tracks.values()] if test.paired else []
-        more = f"{np.mean(found / usual):.2f}" if found else ""
+        results = [_found(name, values) for values in tracks.values()] if test.paired else []
+        more = f"{np.mean(results / usual):.2f}" if results else ""
         say(f"| `{name}` | {' | '.join(map(span, zip(*each, strict=True)))} | {more} |")
     for name in OMNIBUS:
         wrong = [
             _omnibus(name, values, number, collections)
             for number, values in enumerate(tracks.values())
         ]
-        say(f"| `{name}` | | {span(rate_of(one[:, 0]) for one in wrong)} | | |")
+        say(f"| `{name}` | | {span(rate_of(rows[:, 0]) for rows in wrong)} | | |")
         if name == "anova":
-            say(f"| `anova` without epsilon | | {span(rate_of(one[:, 1]) for one in wrong)} | | |")
+            say(
+                f"| `anova` without epsilon | | {span(rate_of(rows[:, 1]) for rows in wrong)} | | |"
+            )
 
 
 def print_real_baselines(say: Statement, tracks: Tracks, collections: int, resamples: int) -> None:
@@ -165,11 +167,11 @@ def print_real_baselines(say: Statement, tracks: Tracks, collections: int, resam
     say("| --- | --- | --- |")
     for name in AGAINST_BASELINE:
         each = [
-            _on_matrix(name, one, number, collections, resamples, AGAINST_FIRST)
-            for number, one in enumerate(tracks.values())
+            _on_matrix(name, values, number, collections, resamples, AGAINST_FIRST)
+            for number, values in enumerate(tracks.values())
         ]
-        _, wrong, held = (span(rates) for rates in zip(*each, strict=True))
-        say(f"| `{name}` | {wrong} | {held} |")
+        _, wrong, coverage = (span(rates) for rates in zip(*each, strict=True))
+        say(f"| `{name}` | {wrong} | {coverage} |")
 
 
 def _on_matrix(
@@ -184,15 +186,15 @@ def _on_matrix(
     of collections where they are simultaneous."""
     test, chosen = TESTS[name], pairs.indices()
     correct = CORRECTIONS["none" if test.simultaneous else FAMILY]
-    small, wrong, held = [], [], []
+    small, wrong, coverage = [], [], []
     for at in range(collections):
         drawn = null(np.random.default_rng((3, number, at)), values, paired=test.paired)
         result = test.compare(drawn, *chosen, Options(resamples=resamples, seed=at, threads=2))
         holds = (result.low <= 0) & (result.high >= 0)
         small.append(result.p_value < ALPHA)
         wrong.append([(adjust(result.p_value, correct) < ALPHA).any()])
-        held.append([holds.all()] if test.joint_intervals else holds)
-    return [rate_of(np.array(rows)) for rows in (small, wrong, held)]
+        coverage.append([holds.all()] if test.joint_intervals else holds)
+    return [rate_of(np.array(rows)) for rows in (small, wrong, coverage)]
 
 
 def _found(name: str, values: Matrix) -> float:
@@ -208,11 +210,11 @@ def _omnibus(name: str, values: Matrix, number: int, collections: int) -> Flags:
     """Whether p is small, and p without epsilon; shape (collections, 2)."""
     wrong = []
     for at in range(collections):
-        found = OMNIBUS[name](
+        p_value = OMNIBUS[name](
             null(np.random.default_rng((3, number, at)), values, paired=name != "kruskal_wallis")
         )
-        plain = found.sphericity.p_uncorrected if found.sphericity else found.p_value
-        wrong.append((found.p_value < ALPHA, plain < ALPHA))
+        plain = p_value.sphericity.p_uncorrected if p_value.sphericity else p_value.p_value
+        wrong.append((p_value.p_value < ALPHA, plain < ALPHA))
     return np.array(wrong)
 
 
@@ -228,7 +230,7 @@ def print_real_intervals(say: Statement, tracks: Tracks, collections: int) -> No
         f"| interval of | {' | '.join(f'{topics} topics' for topics in SIZES)} |\n| --- |{' --- |' * len(SIZES)}"
     )
     cells = [
-        [_held(one, number, size, collections) for number, one in enumerate(tracks.values())]
+        [_held(values, number, size, collections) for number, values in enumerate(tracks.values())]
         for size in SIZES
     ]
     for name in cells[0][0]:
@@ -238,9 +240,9 @@ def print_real_intervals(say: Statement, tracks: Tracks, collections: int) -> No
 
 
 def _held(values: Matrix, number: int, topics: int, collections: int) -> dict[str, Rate]:
-    found: dict[str, list[float]] = {}
+    covered: dict[str, list[float]] = {}
     delta = np.array(
-        [np.sign(one[:, None] - values[:, None, :]).mean(axis=(1, 2)) for one in values]
+        [np.sign(sample[:, None] - values[:, None, :]).mean(axis=(1, 2)) for sample in values]
     )
     for at in range(collections):
         rng = np.random.default_rng((6, number, topics, at))
@@ -250,9 +252,9 @@ def _held(values: Matrix, number: int, topics: int, collections: int) -> dict[st
         held_by = intervals(
             some, drawn, delta[np.ix_(chosen, chosen)], Options(resamples=1_999, seed=at)
         )
-        for name, held in held_by.items():
-            found.setdefault(name, []).append(float(np.nanmean(held)))
-    return {name: rate_of(np.array(shares)) for name, shares in found.items()}
+        for name, covers in held_by.items():
+            covered.setdefault(name, []).append(float(np.nanmean(covers)))
+    return {name: rate_of(np.array(shares)) for name, shares in covered.items()}
 
 
 def intervals(true: Matrix, drawn: Matrix, delta: Matrix, options: Options) -> dict[str, Floats]:
@@ -262,33 +264,33 @@ def intervals(true: Matrix, drawn: Matrix, delta: Matrix, options: Options) -> d
     """
     first, second = all_pairs(RUNS)
     means, differences = true.mean(axis=1), (true[first] - true[second]).mean(axis=1)
-    found: dict[str, Floats] = {
+    covers: dict[str, Floats] = {
         "a mean": _holds(means, *row_intervals(drawn, 0.95, (0.0, 1.0))),
         "a mean, by Student's t": _holds(means, *row_intervals(drawn, 0.95)),
     }
     for name in ("paired_t", "bootstrap"):
-        one = TESTS[name].compare(drawn, first, second, options)
-        found[f"a difference, `{name}`"] = _holds(differences, one.low, one.high)
+        result = TESTS[name].compare(drawn, first, second, options)
+        covers[f"a difference, `{name}`"] = _holds(differences, result.low, result.high)
     sizes = effect_sizes(drawn, first, second, options)
     for name, of_all in (
         _effects_of_all(true, differences) | {"cliff_delta": delta[first, second]}
     ).items():
         estimate = getattr(sizes, name)
-        found[f"`{name}`"] = _holds(of_all, estimate.low, estimate.high)
+        covers[f"`{name}`"] = _holds(of_all, estimate.low, estimate.high)
     places = standings(means[None, :], np.array([False]))[0]
     ranks = rank_intervals(drawn, options)
-    found["a rank, by samples of the topics"] = _holds(places, ranks.low, ranks.high)
-    found["all of these ranks at once"] = _holds(places, ranks.low, ranks.high).min()
+    covers["a rank, by samples of the topics"] = _holds(places, ranks.low, ranks.high)
+    covers["all of these ranks at once"] = _holds(places, ranks.low, ranks.high).min()
     joint = TESTS["t_and_tukey"].compare(drawn, first, second, options)
-    found["all differences at once, `t_and_tukey`"] = np.nanmin(
+    covers["all differences at once, `t_and_tukey`"] = np.nanmin(
         _holds(differences, joint.low, joint.high)
     )
     for name in ("paired_t", "t_and_tukey"):
         verdicts = separate(drawn, name, HOLM, options).verdicts
         sets = rank_sets(RUNS, first, second, verdicts.better(False))
-        found[f"all rank sets at once, `{name}`"] = _holds(places, sets.low, sets.high).min()
-        found[f"the set of the best, `{name}`"] = sets.best[places == 1].min()
-    return found
+        covers[f"all rank sets at once, `{name}`"] = _holds(places, sets.low, sets.high).min()
+        covers[f"the set of the best, `{name}`"] = sets.best[places == 1].min()
+    return covers
 
 
 def _effects_of_all(true: Matrix, differences: Floats) -> dict[str, Floats]:

@@ -61,8 +61,8 @@ def null_findings(sets: int, permutations: int = PERMUTATIONS) -> tuple[int, int
     associated = changed = 0
     for number in range(sets):
         values, settings = null_study(np.random.default_rng((7, number)))
-        found = explain(values, settings, permutations=permutations, resamples=1, seed=number)
-        associated += found.associations is not None
+        explanation = explain(values, settings, permutations=permutations, resamples=1, seed=number)
+        associated += explanation.associations is not None
         changed += has_change(values, settings[:3])
     return associated, changed
 
@@ -92,10 +92,10 @@ def print_dealt(say: Callable[[str], None], tracks: dict[str, Matrix], sets: int
         say(f"| {name} | {' | '.join(figures)} |")
 
 
-def found_changes(found: Explanation) -> list[tuple[str, float]]:
+def found_changes(explanation: Explanation) -> list[tuple[str, float]]:
     """Return the settings with a significant change, and the difference of each."""
-    changes = [change for change in found.changes if change.p_adjusted < ALPHA]
-    return [(found.settings[change.setting].name, change.difference) for change in changes]
+    changes = [change for change in explanation.changes if change.p_adjusted < ALPHA]
+    return [(explanation.settings[change.setting].name, change.difference) for change in changes]
 
 
 def print_explanations(say: Callable[[str], None], sets: int) -> None:

@@ -49,29 +49,29 @@ def near(rate: Rate, expected: float) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALONE)
 def test_a_pair_is_found_to_differ_by_chance_as_often_as_it_says(name: str) -> None:
-    found = pair_rate(results(name))
-    assert near(found, EXPECTED[name]), found
+    rate = pair_rate(results(name))
+    assert near(rate, EXPECTED[name]), rate
 
 
 @pytest.mark.parametrize("name", ALONE)
 def test_corrected_by_holm_any_pair_of_a_family_is_found_in_5_per_cent_at_most(name: str) -> None:
-    found = family_rate(name, results(name))
-    assert found.value < ALPHA + 3 * found.error, found
-    assert found.value > 0.02 or name == "sign", found
+    rate = family_rate(name, results(name))
+    assert rate.value < ALPHA + 3 * rate.error, rate
+    assert rate.value > 0.02 or name == "sign", rate
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TOGETHER)
 def test_tests_of_all_pairs_at_once_find_any_in_5_per_cent(name: str) -> None:
-    found = family_rate(name, results(name))
-    assert near(found, ALPHA), found
+    rate = family_rate(name, results(name))
+    assert near(rate, ALPHA), rate
 
 
 @pytest.mark.parametrize("name", [name for name in CORRECTIONS if name != "none"])
 def test_no_correction_lets_more_than_5_per_cent_of_the_families_through(name: str) -> None:
-    found = family_rate("paired_t", results("paired_t"), name)
-    assert found.value < ALPHA + 3 * found.error, found
-    assert found.value < family_rate("paired_t", results("paired_t"), "none").value / 2
+    rate = family_rate("paired_t", results("paired_t"), name)
+    assert rate.value < ALPHA + 3 * rate.error, rate
+    assert rate.value < family_rate("paired_t", results("paired_t"), "none").value / 2
 
 
 @pytest.mark.parametrize(
@@ -79,20 +79,20 @@ def test_no_correction_lets_more_than_5_per_cent_of_the_families_through(name: s
 )
 def test_intervals_hold_the_truth_as_often_as_they_say(name: str) -> None:
     """The BCa interval of 50 topics lacks a per cent: its spread is that of n, not of n - 1, its tails are normal."""
-    found = coverage(name, results(name))
-    assert near(found, 0.95 if name != "bootstrap" else 0.94), found
+    rate = coverage(name, results(name))
+    assert near(rate, 0.95 if name != "bootstrap" else 0.94), rate
 
 
 @pytest.mark.parametrize("name", list(OMNIBUS))
 def test_all_runs_together_are_found_to_differ_by_chance_in_5_per_cent(name: str) -> None:
-    found = omnibus_rate(name, COLLECTIONS)
-    assert near(found, ALPHA), found
+    rate = omnibus_rate(name, COLLECTIONS)
+    assert near(rate, ALPHA), rate
 
 
 @pytest.mark.slow
 def test_intervals_of_effect_sizes_hold_the_true_one() -> None:
-    for name, found in effect_coverage(COLLECTIONS).items():
-        assert near(found, 0.95), (name, found)
+    for name, rate in effect_coverage(COLLECTIONS).items():
+        assert near(rate, 0.95), (name, rate)
 
 
 def test_with_few_topics_and_many_runs_huynh_and_feldt_is_the_one_that_keeps_5_per_cent() -> None:

@@ -32,9 +32,9 @@ def simulated(
 def test_the_power_of_the_t_test_is_how_often_it_finds_the_difference() -> None:
     pairs = np.vstack([simulated(2, 30, [0.06, 0.0], seed) for seed in range(3000)])
     first = np.arange(0, 6000, 2)
-    found = (TESTS["paired_t"].compare(pairs, first, first + 1, Options()).p_value < 0.05).mean()
+    power = (TESTS["paired_t"].compare(pairs, first, first + 1, Options()).p_value < 0.05).mean()
     assert power_of_t(30, 0.06, 0.01) == pytest.approx(
-        found, abs=4 * np.sqrt(found * (1 - found) / 3000)
+        power, abs=4 * np.sqrt(power * (1 - power) / 3000)
     )
 
 
@@ -91,15 +91,15 @@ def test_discriminative_power_is_the_share_below_alpha_and_the_difference_that_a
     None
 ):
     values = simulated(5, 40, [0.0, 0.0, 0.0, 0.5, 0.5])
-    found = discriminative_power(values, "paired_t")
+    power = discriminative_power(values, "paired_t")
     result = TESTS["paired_t"].compare(values, *all_pairs(5), Options())
-    assert found.curve.tolist() == sorted(result.p_value, reverse=True)
-    assert found.share == np.mean(result.p_value < 0.05) >= 0.6
+    assert power.curve.tolist() == sorted(result.p_value, reverse=True)
+    assert power.share == np.mean(result.p_value < 0.05) >= 0.6
     # A pair is significant exactly when its difference is beyond half its own interval: the largest
     # of these.
-    assert found.needed == pytest.approx(((result.high - result.low) / 2).max())
-    assert found.typical == pytest.approx(np.median((result.high - result.low) / 2))
-    assert 0.6 <= discriminative_power(values, options=Options(resamples=2000)).share <= found.share
+    assert power.needed == pytest.approx(((result.high - result.low) / 2).max())
+    assert power.typical == pytest.approx(np.median((result.high - result.low) / 2))
+    assert 0.6 <= discriminative_power(values, options=Options(resamples=2000)).share <= power.share
 
 
 def test_swaps_are_counted_by_the_first_difference() -> None:
@@ -117,30 +117,30 @@ def test_swaps_are_counted_by_the_first_difference() -> None:
 
 def naive_swap_rates(values: Matrix, size: int, trials: int, seed: int) -> list[tuple[float, bool]]:
     """Every comparison, pair by pair: its difference on the first set, and whether the second turned it round."""
-    found = []
+    pairs_seen = []
     for trial in range(trials):
         order = np.random.default_rng((seed, trial)).permutation(values.shape[1])
-        one, other = (
+        first, other = (
             values[:, order[:size]].mean(axis=1),
             values[:, order[size : 2 * size]].mean(axis=1),
         )
         pairs = [
-            (one[i] - one[j], other[i] - other[j])
+            (first[i] - first[j], other[i] - other[j])
             for i in range(len(values))
             for j in range(i + 1, len(values))
         ]
-        found += [(abs(before), before * after < 0) for before, after in pairs]
-    return found
+        pairs_seen += [(abs(before), before * after < 0) for before, after in pairs]
+    return pairs_seen
 
 
 def test_swap_rates_are_those_of_counting_one_by_one() -> None:
     values = simulated(4, 24, [0.0, 0.02, 0.04, 0.1])
     rates = swap_rates(values, [6, 12], trials=15, seed=3)
     for row, size in enumerate((6, 12)):
-        found = naive_swap_rates(values, size, 15, 3)
+        swaps = naive_swap_rates(values, size, 15, 3)
         for column in range(21):
             inside = [
-                swap for difference, swap in found if min(int(difference / 0.01), 20) == column
+                swap for difference, swap in swaps if min(int(difference / 0.01), 20) == column
             ]
             assert (rates.compared[row, column], rates.swapped[row, column]) == (
                 len(inside),

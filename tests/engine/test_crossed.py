@@ -33,8 +33,8 @@ PUBLISHED = """546 567 547 566 554 545 594 522
 551 575 558 556 588 563 631 558"""
 
 
-def frame(found: tuple[np.ndarray, ...]) -> pd.DataFrame:
-    return pd.DataFrame(dict(zip(("y", "system", "topic", "searcher"), found, strict=True)))
+def frame(data: tuple[np.ndarray, ...]) -> pd.DataFrame:
+    return pd.DataFrame(dict(zip(("y", "system", "topic", "searcher"), data, strict=True)))
 
 
 def f_of(analysis: crossed.OmnibusResult) -> list[float]:
@@ -52,7 +52,7 @@ def test_repeated_measures_agree_with_statsmodels_and_plain_arithmetic(systems: 
         + rng.normal(0, 1, (7, systems))[searcher, system]
         + 0.3 * system
     )
-    found, table = (
+    analysis, table = (
         crossed.analyse(values, system, topic, searcher),
         frame((values, system, topic, searcher)),
     )
@@ -65,19 +65,19 @@ def test_repeated_measures_agree_with_statsmodels_and_plain_arithmetic(systems: 
         )
         expected.append((theirs["F Value"], theirs["Num DF"], theirs["Den DF"], theirs["Pr > F"]))
         assert theirs["Den DF"] == (systems - 1) * (number - 1)
-    for source, (f, _, within, p_value) in zip(found.sources[1:], expected, strict=True):
+    for source, (f, _, within, p_value) in zip(analysis.sources[1:], expected, strict=True):
         assert (source.statistic, source.freedom, source.p_value) == pytest.approx(
             (f, within, p_value)
         )
-        assert source.squares == pytest.approx(found.sources[0].mean_square / f * within)
+        assert source.squares == pytest.approx(analysis.sources[0].mean_square / f * within)
     (f1, between, n1, _), (f2, _, n2, _) = expected
     freedom = (f1 + f2) ** 2 / (f1**2 / n2 + f2**2 / n1)
-    assert found.statistic == pytest.approx(f1 * f2 / (f1 + f2))
-    assert found.freedom == pytest.approx((between, freedom))
-    assert found.p_value == pytest.approx(stats.f.sf(f1 * f2 / (f1 + f2), between, freedom))
+    assert analysis.statistic == pytest.approx(f1 * f2 / (f1 + f2))
+    assert analysis.freedom == pytest.approx((between, freedom))
+    assert analysis.p_value == pytest.approx(stats.f.sf(f1 * f2 / (f1 + f2), between, freedom))
     fit = anova_lm(ols("y ~ C(system) + C(topic) + C(searcher)", table).fit())
     squares = fit["sum_sq"]
-    assert found.effect == pytest.approx(
+    assert analysis.effect == pytest.approx(
         squares["C(system)"] / (squares["C(system)"] + squares["Residual"])
     )
 
@@ -94,33 +94,33 @@ def test_the_interval_is_that_of_min_f() -> None:
     difference = mean(each.values())
     v1, v2 = variance(by_searcher) / SEARCHERS, variance(by_topic) / TOPICS
     freedom = (v1 + v2) ** 2 / (v1**2 / (SEARCHERS - 1) + v2**2 / (TOPICS - 1))
-    found = crossed.contrast(values, system, topic, searcher, 0.9)
+    contrast = crossed.contrast(values, system, topic, searcher, 0.9)
     margin = float(stats.t.ppf(0.95, freedom)) * (v1 + v2) ** 0.5
-    assert (found.difference, found.low, found.high) == pytest.approx(
+    assert (contrast.difference, contrast.low, contrast.high) == pytest.approx(
         (difference, difference - margin, difference + margin)
     )
-    assert f_of(found.analysis) == pytest.approx([difference**2 / v for v in (v1 + v2, v1, v2)])
+    assert f_of(contrast.analysis) == pytest.approx([difference**2 / v for v in (v1 + v2, v1, v2)])
     other = crossed.contrast(1000 * values, 1 - system, topic, searcher, 0.9)
     assert (other.difference, other.low) == pytest.approx(
-        (-1000 * found.difference, -1000 * found.high)
+        (-1000 * contrast.difference, -1000 * contrast.high)
     )
-    assert other.analysis.p_value == pytest.approx(found.analysis.p_value)
+    assert other.analysis.p_value == pytest.approx(contrast.analysis.p_value)
 
 
 def test_a_published_example_of_topics_with_one_system_each() -> None:
     """SciPy's t tests of the means of subjects and of words give F1(1, 7) = 7.41 and F2(1, 6) = 2.17."""
     times = np.array([row.split() for row in PUBLISHED.splitlines()], np.float64)
     searcher, topic = (part.ravel() for part in np.indices(times.shape))
-    found = crossed.analyse(times.ravel(), topic // 4, topic, searcher)
-    whole, by_searchers, by_topics = f_of(found)
+    analysis = crossed.analyse(times.ravel(), topic // 4, topic, searcher)
+    whole, by_searchers, by_topics = f_of(analysis)
     assert (round(by_searchers, 2), round(by_topics, 2)) == (7.41, 2.17)
     subjects = stats.ttest_rel(times[:, :4].mean(axis=1), times[:, 4:].mean(axis=1))
-    assert (by_searchers, found.sources[1].freedom) == pytest.approx((subjects.statistic**2, 7))
+    assert (by_searchers, analysis.sources[1].freedom) == pytest.approx((subjects.statistic**2, 7))
     f2 = by_topics
     assert whole == pytest.approx(by_searchers * f2 / (by_searchers + f2))
     words = times.mean(axis=0)
     theirs = stats.ttest_ind(words[:4], words[4:], equal_var=False)
-    assert (f2, found.sources[2].freedom) == pytest.approx((theirs.statistic**2, theirs.df))
+    assert (f2, analysis.sources[2].freedom) == pytest.approx((theirs.statistic**2, theirs.df))
 
 
 @pytest.mark.parametrize("systems", [2, 3])
@@ -129,34 +129,39 @@ def test_searchers_with_one_system_each_are_compared_by_their_means(systems: int
     searcher, topic = (part.ravel() for part in np.indices((11, 4)))
     system = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])[searcher] % systems
     values = rng.normal(0, 1 + system) + rng.normal(0, 1, 11)[searcher] + topic
-    found = crossed.analyse(values, system, topic, searcher)
+    analysis = crossed.analyse(values, system, topic, searcher)
     means = [
-        np.array([values[searcher == one].mean() for one in np.unique(searcher[system == k])])
+        np.array(
+            [
+                values[searcher == searcher_id].mean()
+                for searcher_id in np.unique(searcher[system == k])
+            ]
+        )
         for k in range(systems)
     ]
     theirs = anova_oneway(means, use_var="bf" if systems > 2 else "unequal")
-    assert found.sources[1].statistic == pytest.approx(theirs.statistic)
-    assert found.sources[1].freedom == pytest.approx(
+    assert analysis.sources[1].statistic == pytest.approx(theirs.statistic)
+    assert analysis.sources[1].freedom == pytest.approx(
         theirs.df_denom if systems == 2 else theirs.df[1]
     )
     if systems == 2:
         by_topic = np.array(
             [[values[(topic == t) & (system == k)].mean() for t in range(4)] for k in range(2)]
         )
-        assert found.sources[2].statistic == pytest.approx(
+        assert analysis.sources[2].statistic == pytest.approx(
             stats.ttest_rel(*by_topic).statistic ** 2
         )
 
 
 def test_a_latin_square_loses_its_orders() -> None:
     """F1 of the means of searchers, with the order in which they had the systems as a factor, and F2 likewise."""
-    found = study(np.random.default_rng(6), "latin_square", 0.4)
-    analysis = crossed.analyse(*found)
-    table = frame(found)
+    drawn = study(np.random.default_rng(6), "latin_square", 0.4)
+    analysis = crossed.analyse(*drawn)
+    table = frame(drawn)
     for unit, other, source in (("searcher", "topic", 1), ("topic", "searcher", 2)):
         means = table.pivot_table(index=unit, columns="system", values="y", aggfunc="mean")
         gaps = pd.DataFrame(
-            {"d": means[0] - means[1], "order": [1 if one % 2 else -1 for one in means.index]}
+            {"d": means[0] - means[1], "order": [1 if index % 2 else -1 for index in means.index]}
         )
         fit = ols("d ~ order", gaps).fit()
         assert analysis.sources[source].statistic == pytest.approx(fit.tvalues["Intercept"] ** 2), (
@@ -167,15 +172,15 @@ def test_a_latin_square_loses_its_orders() -> None:
 
 def test_missing_sessions_leave_an_analysis_of_the_others() -> None:
     values, system, topic, searcher = study(np.random.default_rng(8), "paired", 0.4, kept=0.7)
-    found = crossed.contrast(values, system, topic, searcher, 0.95)
+    contrast = crossed.contrast(values, system, topic, searcher, 0.95)
     fit = ols(
         "y ~ C(system) + C(topic) + C(searcher)", frame((values, system, topic, searcher))
     ).fit()
-    assert found.difference == pytest.approx(-fit.params["C(system)[T.1]"])
-    assert 0 < found.analysis.sources[1].freedom < SEARCHERS - 1
-    assert 0 < found.analysis.sources[2].freedom < TOPICS - 1
+    assert contrast.difference == pytest.approx(-fit.params["C(system)[T.1]"])
+    assert 0 < contrast.analysis.sources[1].freedom < SEARCHERS - 1
+    assert 0 < contrast.analysis.sources[2].freedom < TOPICS - 1
     again = crossed.contrast(values[::-1], system[::-1], topic[::-1] + 7, searcher[::-1] * 3, 0.95)
-    assert (again.low, again.high) == pytest.approx((found.low, found.high))
+    assert (again.low, again.high) == pytest.approx((contrast.low, contrast.high))
 
 
 def test_what_does_not_vary_has_no_test() -> None:
@@ -200,7 +205,7 @@ def test_what_does_not_vary_has_no_test() -> None:
 
 
 @pytest.mark.parametrize(
-    ("searcher", "topic", "system", "said"),
+    ("searcher", "topic", "system", "message"),
     [
         ([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], "too few"),
         ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1], "told apart"),
@@ -209,9 +214,9 @@ def test_what_does_not_vary_has_no_test() -> None:
     ],
 )
 def test_what_cannot_be_analysed_says_why(
-    searcher: list[int], topic: list[int], system: list[int], said: str
+    searcher: list[int], topic: list[int], system: list[int], message: str
 ) -> None:
-    with pytest.raises(StatisticsError, match=said):
+    with pytest.raises(StatisticsError, match=message):
         crossed.analyse(
             np.arange(len(system)) ** 1.5, np.array(system), np.array(topic), np.array(searcher)
         )
@@ -228,29 +233,39 @@ ALL = list(product(["t1", "t2", "t3", "t4"], ["u1", "u2", "u3", "u4"], ["A", "B"
 
 
 def test_searchers_and_topics_without_the_systems_of_most_are_left_out() -> None:
-    found = crossing_of(np.ones(len(ALL)), factors_of(ALL))
-    assert (found.searchers_cross, found.topics_cross, len(found.sessions), found.fewest) == (
+    crossing = crossing_of(np.ones(len(ALL)), factors_of(ALL))
+    assert (
+        crossing.searchers_cross,
+        crossing.topics_cross,
+        len(crossing.sessions),
+        crossing.fewest,
+    ) == (
         True,
         True,
         32,
         4,
     )
     more = [*ALL, ("t1", "u5", "A"), ("t2", "u5", "A"), ("t9", "u1", "B")]
-    found = crossing_of(np.ones(len(more)), factors_of(more))
-    assert found.sessions.tolist() == list(range(32))
-    assert (found.searchers, found.topics, found.searchers_left_out, found.topics_left_out) == (
+    crossing = crossing_of(np.ones(len(more)), factors_of(more))
+    assert crossing.sessions.tolist() == list(range(32))
+    assert (
+        crossing.searchers,
+        crossing.topics,
+        crossing.searchers_left_out,
+        crossing.topics_left_out,
+    ) == (
         4,
         4,
         1,
         1,
     )
     values = np.where([row[1:] == ("u1", "A") for row in ALL], np.nan, 1.0)
-    found = crossing_of(values, factors_of(ALL))
-    assert (found.searchers, found.searchers_left_out, len(found.sessions)) == (3, 1, 24)
+    crossing = crossing_of(values, factors_of(ALL))
+    assert (crossing.searchers, crossing.searchers_left_out, len(crossing.sessions)) == (3, 1, 24)
     between = [row for row in ALL if (row[1] in ("u1", "u2")) == (row[2] == "A")]
-    found = crossing_of(np.ones(len(between)), factors_of(between))
-    assert (found.searchers_cross, found.topics_cross) == (False, True)
-    assert (found.fewest, found.fewest_are) == (2, "searchers of a system")
+    crossing = crossing_of(np.ones(len(between)), factors_of(between))
+    assert (crossing.searchers_cross, crossing.topics_cross) == (False, True)
+    assert (crossing.fewest, crossing.fewest_are) == (2, "searchers of a system")
 
 
 def test_pairs_of_several_studies_are_crossed_one_by_one() -> None:
@@ -283,7 +298,7 @@ def test_pairs_of_several_studies_are_crossed_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([row for row in ALL if row[1] in ("u1", "u2")], "3 searchers or more of each system"),
         ([row for row in ALL if row[0] in ("t1", "t2")], "3 topics or more of each system"),
@@ -310,9 +325,9 @@ def test_pairs_of_several_studies_are_crossed_one_by_one() -> None:
     ],
 )
 def test_sessions_that_cannot_be_crossed_say_why(
-    rows: list[tuple[str, str, str]], said: str
+    rows: list[tuple[str, str, str]], message: str
 ) -> None:
-    with pytest.raises(StatisticsError, match=said):
+    with pytest.raises(StatisticsError, match=message):
         crossing_of(np.ones(len(rows)), factors_of(rows))
 
 

@@ -288,15 +288,15 @@ def test_the_ideal_ranking_needs_as_many_ranks_as_the_ideal(levels: list[int]) -
 @pytest.mark.parametrize("measure", ["CG", "DCG(gains='0-1-10-100',dis='jk')", "R"])
 def test_runs_are_read_against_the_best_of_them(measure: str) -> None:
     views = [judged_run(*random_collection(seed)) for seed in range(8)]
-    found = against_best([readings(view, curve_measure(measure), 20) for view in views], 20)
-    assert found is not None
+    curves = against_best([readings(view, curve_measure(measure), 20) for view in views], 20)
+    assert curves is not None
     means = [curve(view, curve_measure(measure), 200).mean.tolist() for view in views]
     for rank in range(20):
         highest = max(mean[rank] for mean in means)
-        assert means[found.best[rank]][rank] == highest
-        assert found.needed[:, rank].tolist() == [reached(mean, highest) for mean in means]
-    assert 0 in found.needed
-    assert (found.needed > 20).any()
+        assert means[curves.best[rank]][rank] == highest
+        assert curves.needed[:, rank].tolist() == [reached(mean, highest) for mean in means]
+    assert 0 in curves.needed
+    assert (curves.needed > 20).any()
 
 
 def test_curves_that_may_fall_are_not_read_against_each_other() -> None:

@@ -31,10 +31,10 @@ def counted(values: Matrix, ranks: Matrix, topic: int) -> float:
     st.lists(st.lists(VALUES, min_size=3, max_size=3), min_size=n, max_size=n),
     st.lists(VALUES, min_size=n, max_size=n),
 )))  # fmt: skip
-def test_it_counts_pairs(given: tuple[list[list[float]], list[float]]) -> None:
-    values, ranks = np.array(given[0]), np.array(given[1])
-    found = discordance(values, ranks)
-    np.testing.assert_allclose(found, [counted(values, ranks, topic) for topic in range(3)])
+def test_it_counts_pairs(example: tuple[list[list[float]], list[float]]) -> None:
+    values, ranks = np.array(example[0]), np.array(example[1])
+    result = discordance(values, ranks)
+    np.testing.assert_allclose(result, [counted(values, ranks, topic) for topic in range(3)])
 
 
 def test_without_ties_it_is_kendalls_tau() -> None:
@@ -51,6 +51,6 @@ def test_values_that_differ_by_rounding_tie() -> None:
 
 @pytest.mark.parametrize(("systems", "topics"), [(0, 3), (1, 3), (4, 0)])
 def test_nothing_to_compare(systems: int, topics: int) -> None:
-    found = discordance(np.zeros((systems, topics)), np.arange(1.0, systems + 1))
-    assert found.shape == (topics,)
-    assert np.isnan(found).all()
+    result = discordance(np.zeros((systems, topics)), np.arange(1.0, systems + 1))
+    assert result.shape == (topics,)
+    assert np.isnan(result).all()

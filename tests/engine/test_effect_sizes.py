@@ -143,8 +143,8 @@ def test_intervals_do_not_jump_where_statistics_are_large(
     topics: int, t: float, low: float, high: float
 ) -> None:
     """The ends are by integration: `chance_below` of each is 0.975 and 0.025 to nine digits."""
-    found = noncentrality(np.array([t]), topics - 1, 0.95)
-    np.testing.assert_allclose(np.ravel(found), [low, high], atol=0.02, rtol=1e-4)
+    interval = noncentrality(np.array([t]), topics - 1, 0.95)
+    np.testing.assert_allclose(np.ravel(interval), [low, high], atol=0.02, rtol=1e-4)
     before, after = (
         np.array(noncentrality(np.array([at]), topics - 1, 0.95)) for at in (999.9, 1000.1)
     )
@@ -163,8 +163,8 @@ def test_the_chance_to_be_better_on_a_topic_is_a_proportion_with_wilsons_interva
             np.count_nonzero(values[i] > values[j]) + np.count_nonzero(values[i] == values[j]) / 2
         )
         low, high = proportion_confint(counted, 30, 1 - confidence, "wilson")
-        found = sizes.probability_better
-        assert (found.value[index], found.low[index], found.high[index]) == pytest.approx(
+        chance = sizes.probability_better
+        assert (chance.value[index], chance.low[index], chance.high[index]) == pytest.approx(
             (counted / 30, low, high)
         )
 
@@ -172,9 +172,9 @@ def test_the_chance_to_be_better_on_a_topic_is_a_proportion_with_wilsons_interva
 def test_the_chance_to_be_better_at_its_ends_and_where_lower_is_better() -> None:
     values = np.array([np.arange(1.0, 6.0), np.arange(0.0, 5.0)])
     for lower, expected in ((False, 1.0), (True, 0.0)):
-        found = effect_sizes(values, *all_pairs(2), lower_is_better=lower).probability_better
-        assert found.value[0] == expected
-        assert 0 <= found.low[0] < found.high[0] <= 1
+        chance = effect_sizes(values, *all_pairs(2), lower_is_better=lower).probability_better
+        assert chance.value[0] == expected
+        assert 0 <= chance.low[0] < chance.high[0] <= 1
     same = sizes_of(np.vstack([values[0], values[0]])).probability_better
     assert (same.value[0], same.low[0] + same.high[0]) == pytest.approx((0.5, 1.0))
 
@@ -186,13 +186,13 @@ def test_wilsons_interval_holds_the_chance_with_and_without_ties() -> None:
             [1, 0, -1], p=[0.6 * (1 - ties), ties, 0.4 * (1 - ties)], size=(4000, 40)
         )
         wins, level = (outcomes == 1).sum(axis=1), (outcomes == 0).sum(axis=1)
-        found = probability_better(wins, level, 40, 0.95)
+        chance = probability_better(wins, level, 40, 0.95)
         truth = 0.6 * (1 - ties) + ties / 2
-        held = np.mean((found.low <= truth) & (truth <= found.high))
+        covered = np.mean((chance.low <= truth) & (truth <= chance.high))
         assert (
-            held >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 4000)
+            covered >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 4000)
             if ties
-            else held == pytest.approx(0.95, abs=0.02)
+            else covered == pytest.approx(0.95, abs=0.02)
         )
 
 
@@ -204,32 +204,32 @@ def test_cliffs_delta_of_runs_by_every_pair_of_values_with_the_jackknife_by_leav
     None
 ):
     values = np.random.default_rng(6).integers(0, 9, (4, 17)) / 8
-    found = sizes_of(values, confidence=0.9).cliff_delta
+    deltas = sizes_of(values, confidence=0.9).cliff_delta
     for index, (i, j) in enumerate(zip(*all_pairs(4), strict=True)):
         delta = cliff(values[i], values[j])
-        assert found.value[index] == pytest.approx(delta, abs=1e-12)
+        assert deltas.value[index] == pytest.approx(delta, abs=1e-12)
         without = [cliff(np.delete(values[i], at), np.delete(values[j], at)) for at in range(17)]
         variance, t = 16 * np.var(without), stats.t.ppf(0.95, 16)
         margin = t * np.sqrt(variance * ((1 - delta**2) ** 2 + t**2 * variance))
         ends = (delta - delta**3 + np.array([-margin, margin])) / (1 - delta**2 + t**2 * variance)
-        assert (found.low[index], found.high[index]) == pytest.approx(tuple(ends))
+        assert (deltas.low[index], deltas.high[index]) == pytest.approx(tuple(ends))
 
 
 def test_cliffs_delta_of_runs_holds_what_it_estimates() -> None:
     """Two runs of one topic effect: their values are correlated, which the interval of two samples would ignore."""
-    rng, held, trials = np.random.default_rng(7), 0, 600
+    rng, hits, trials = np.random.default_rng(7), 0, 600
     truth = 2 * stats.norm.cdf(0.5 / np.sqrt(2 * (1 + 0.25))) - 1
     for _ in range(trials):
         topics = rng.normal(size=50)
         values = np.array([topics + rng.normal(0.5, 0.5, 50), topics + rng.normal(0, 0.5, 50)])
-        found = sizes_of(values).cliff_delta
-        held += bool(found.low[0] <= truth <= found.high[0])
-    assert held / trials == pytest.approx(0.95, abs=0.03)
+        delta = sizes_of(values).cliff_delta
+        hits += bool(delta.low[0] <= truth <= delta.high[0])
+    assert hits / trials == pytest.approx(0.95, abs=0.03)
 
 
 def test_cliffs_delta_at_its_ends_and_of_equal_runs() -> None:
     values = np.vstack([np.arange(5.0), np.arange(5.0), np.arange(5.0) + 9])
-    found = sizes_of(values).cliff_delta
-    assert found.value.tolist() == [0.0, -1.0, -1.0]
-    assert (found.low[0], found.high[0]) == (0.0, 0.0)
-    assert np.isnan(found.low[1:]).all()
+    delta = sizes_of(values).cliff_delta
+    assert delta.value.tolist() == [0.0, -1.0, -1.0]
+    assert (delta.low[0], delta.high[0]) == (0.0, 0.0)
+    assert np.isnan(delta.low[1:]).all()

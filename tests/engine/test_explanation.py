@@ -40,7 +40,7 @@ def test_values_of_different_types_are_different() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "names_runs"),
+    ("values", "names_runs"),
     [
         (list(range(12)), True),
         ([f"commit {n}" for n in range(11)] + [None], True),
@@ -49,8 +49,8 @@ def test_values_of_different_types_are_different() -> None:
         ([None] * 7 + list(range(5)), False),
     ],
 )
-def test_a_value_of_its_own_in_every_run_names_runs(given: list[Any], names_runs: bool) -> None:
-    assert encode("seed", given).names_runs is names_runs
+def test_a_value_of_its_own_in_every_run_names_runs(values: list[Any], names_runs: bool) -> None:
+    assert encode("seed", values).names_runs is names_runs
 
 
 def test_many_numbers_are_cut_into_thirds_and_rare_values_pooled() -> None:
@@ -67,18 +67,18 @@ def test_many_numbers_are_cut_into_thirds_and_rare_values_pooled() -> None:
 def test_epsilon_squared_follows_from_the_f_of_scipy(rng: np.random.Generator) -> None:
     values = rng.normal(0, 1, (30, 12)) + np.repeat([0.0, 0.3, 0.5], 10)[:, None]
     settings = [encode("g", ["a", "b", "c"] * 10), encode("h", np.repeat([1, 2, 3], 10).tolist())]
-    found = associate(
+    association = associate(
         values, [levels_of([setting]) for setting in settings], permutations=50, resamples=400
     )
     means = values.mean(axis=1)
     for place, setting in enumerate(settings):
         k, n = len(setting.values), len(means)
         f = stats.f_oneway(*(means[setting.codes == code] for code in range(k))).statistic
-        assert found.effect[place] == pytest.approx((k - 1) * (f - 1) / ((k - 1) * f + n - k))
-        assert found.low[place] <= found.high[place]
+        assert association.effect[place] == pytest.approx((k - 1) * (f - 1) / ((k - 1) * f + n - k))
+        assert association.low[place] <= association.high[place]
     # The intervals hold what the sample itself has, and the one with an effect lies above 0.
-    assert found.low[1] < found.effect[1] < found.high[1]
-    assert found.low[1] > 0
+    assert association.low[1] < association.effect[1] < association.high[1]
+    assert association.low[1] > 0
 
 
 def test_p_is_that_of_all_permutations(rng: np.random.Generator) -> None:
@@ -101,15 +101,15 @@ def test_corrected_cramers_v_against_scipy(rng: np.random.Generator) -> None:
     a, b = rng.integers(3, size=60), rng.integers(4, size=60)
     columns = [a, b, np.where(rng.random(60) < 0.8, a, b), 2 - a]
     settings = [encode(f"p{place}", column.tolist()) for place, column in enumerate(columns)]
-    found = cramers_v([levels_of([setting]) for setting in settings])
+    association = cramers_v([levels_of([setting]) for setting in settings])
     for i, j in combinations(range(4), 2):
         table = stats.contingency.crosstab(columns[i], columns[j]).count
         rows, across = table.shape
         phi = stats.chi2_contingency(table, correction=False).statistic / 60
         phi = max(0.0, phi - (rows - 1) * (across - 1) / 59)
         least = min(size - (size - 1) ** 2 / 59 for size in (rows, across)) - 1
-        assert (found[i, j], found[j, i]) == pytest.approx([(phi / least) ** 0.5] * 2)
-    assert found[0, 3] == pytest.approx(1)
+        assert (association[i, j], association[j, i]) == pytest.approx([(phi / least) ** 0.5] * 2)
+    assert association[0, 3] == pytest.approx(1)
 
 
 def naive_changes(
@@ -133,7 +133,8 @@ def naive_spread(
     """V1 and its degrees of freedom by least squares: run mean = block + value, for runs that have a partner."""
     others = list(zip(*(column for other, column in columns.items() if other != name), strict=True))
     places = {
-        value: np.flatnonzero([one == value for one in columns[name]]) for value in (before, after)
+        value: np.flatnonzero([cell == value for cell in columns[name]])
+        for value in (before, after)
     }
     pairs = [(i, j) for i in places[before] for j in places[after] if others[i] == others[j]]
     runs = sorted({int(place) for pair in pairs for place in pair})
@@ -235,11 +236,11 @@ def test_a_single_pair_has_a_difference_and_no_verdict(rng: np.random.Generator)
 def test_a_value_that_is_not_set_is_changed_like_others() -> None:
     values = np.random.default_rng(1).normal(0, 1, (12, 10))
     setting = encode("k", [None] * 6 + [3, 3, 3, 1, 1, 1])
-    found = [
-        (setting.values[one.before], setting.values[one.after])
-        for one in changes_of(values, [setting], [])
+    changes = [
+        (setting.values[change.before], setting.values[change.after])
+        for change in changes_of(values, [setting], [])
     ]
-    assert found == [((1,), (3,)), ((None,), (1,))]
+    assert changes == [((1,), (3,)), ((None,), (1,))]
     # Runs that differ in something that is not examined are no pairs.
     assert changes_of(values, [setting], [encode("commit", [f"c{n}" for n in range(12)])]) == []
 
@@ -247,23 +248,26 @@ def test_a_value_that_is_not_set_is_changed_like_others() -> None:
 def test_equal_columns_make_one_row(rng: np.random.Generator) -> None:
     values, (k1, b) = grid_study(rng, 0.05)
     copy = encode("analyzer", [f"a{value}" for (value,) in (k1.values[code] for code in k1.codes)])
-    found = explain(values, [k1, b, copy])
-    assert [setting.names for setting in found.settings] == [("k1", "analyzer"), ("b",)]
+    explanation = explain(values, [k1, b, copy])
+    assert [setting.names for setting in explanation.settings] == [("k1", "analyzer"), ("b",)]
     assert together([k1]).values == k1.values
     # Still by their neighbours.
-    assert [change.pairs for change in found.changes] == [6, 6, 6, 4, 4, 4, 4, 4]
-    assert found.changes[1].p_adjusted < 0.01
+    assert [change.pairs for change in explanation.changes] == [6, 6, 6, 4, 4, 4, 4, 4]
+    assert explanation.changes[1].p_adjusted < 0.01
 
 
 def test_columns_that_often_change_together_are_told(rng: np.random.Generator) -> None:
     values, _ = null_study(rng)
     model = ["x", "y"] * 20
-    found = explain(
+    explanation = explain(
         values,
-        [encode("model", model), encode("dim", [len(one) for one in ["a", "bb"] * 17 + ["a"] * 6])],
+        [
+            encode("model", model),
+            encode("dim", [len(name) for name in ["a", "bb"] * 17 + ["a"] * 6]),
+        ],
     )
-    assert [setting.name for setting in found.settings] == ["model", "dim"]
-    ((place, other, strength),) = found.linked
+    assert [setting.name for setting in explanation.settings] == ["model", "dim"]
+    ((place, other, strength),) = explanation.linked
     assert (place, other) == (0, 1)
     assert 0.5 <= strength < 0.9
 
@@ -271,12 +275,12 @@ def test_columns_that_often_change_together_are_told(rng: np.random.Generator) -
 @pytest.mark.parametrize("seed", range(3))
 def test_a_planted_difference_is_found_and_nothing_else(seed: int) -> None:
     """+.05, 6 pairs, 50 topics, noise .1: t is about 6."""
-    found = 0
+    hits = 0
     for number in range(20):
         values, settings = grid_study(np.random.default_rng((seed, number)), 0.05)
         changes = dict(found_changes(explain(values, settings, permutations=20, resamples=1)))
-        found += "k1" in changes
-    assert found >= 19
+        hits += "k1" in changes
+    assert hits >= 19
 
 
 @pytest.mark.slow

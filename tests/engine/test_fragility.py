@@ -34,10 +34,10 @@ def test_no_fewer_topics_of_any_kind_turn_the_sign(eighths: np.ndarray) -> None:
         ),
         -1,
     )
-    found = fragility(eighths / 8, ONE, OTHER, np.ones(1), 0.05)
-    assert found.sign[0] == least
-    assert found.significance[0] == -1
-    gone = found.order[0, : max(least, 0)]
+    result = fragility(eighths / 8, ONE, OTHER, np.ones(1), 0.05)
+    assert result.sign[0] == least
+    assert result.significance[0] == -1
+    gone = result.order[0, : max(least, 0)]
     assert total - towards[gone].sum() <= 0 or least <= 0
 
 
@@ -50,10 +50,10 @@ def test_topics_that_favour_the_winner_are_left_out_until_p_is_no_longer_small(
     differences = np.sort((values[0] - values[1]) * (-1 if lower else 1))[::-1]
     p_value = [float(stats.ttest_1samp(differences[many:], 0).pvalue) for many in range(36)]
     expected = next(many for many in range(36) if factor * p_value[many] >= 0.05)
-    found = fragility(values, ONE, OTHER, np.array([factor * p_value[0]]), 0.05)
-    assert found.significance[0] == expected > 0
+    result = fragility(values, ONE, OTHER, np.array([factor * p_value[0]]), 0.05)
+    assert result.significance[0] == expected > 0
     assert (
-        found.order[0].tolist()
+        result.order[0].tolist()
         == np.argsort(-(values[0] - values[1]) * (-1 if lower else 1)).tolist()
     )
 
@@ -76,12 +76,12 @@ def test_significance_is_lost_where_the_topics_that_remain_do_not_show_it(
         if sum(remaining) <= 0 or (varies and stats.ttest_1samp(remaining, 0).pvalue >= 0.05):
             expected = many
             break
-    found = fragility(eighths / 8, ONE, OTHER, np.array([p_value]), 0.05)
-    assert found.significance[0] == expected
+    result = fragility(eighths / 8, ONE, OTHER, np.array([p_value]), 0.05)
+    assert result.significance[0] == expected
 
 
 def test_what_every_topic_shows_no_number_of_them_carries() -> None:
     values = np.array([np.linspace(0.5, 0.6, 20), np.linspace(0.1, 0.15, 20)])
     p_value = np.array([stats.ttest_rel(*values).pvalue])
-    found = fragility(values, ONE, OTHER, p_value, 0.05)
-    assert (found.sign[0], found.significance[0]) == (-1, -1)
+    result = fragility(values, ONE, OTHER, p_value, 0.05)
+    assert (result.sign[0], result.significance[0]) == (-1, -1)

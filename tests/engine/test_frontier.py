@@ -14,9 +14,9 @@ from metrics.engine.significance.pairs import Matrix
 NONE = math.nan
 
 
-def costs_of(*given: float | tuple[float, float, float]) -> Costs:
+def costs_of(*values: float | tuple[float, float, float]) -> Costs:
     """Costs, some with the ends of their intervals: low, value, high."""
-    rows = [(NONE, one, NONE) if isinstance(one, int | float) else one for one in given]
+    rows = [(NONE, cost, NONE) if isinstance(cost, int | float) else cost for cost in values]
     low, value, high = np.array(rows, np.float64).T
     return Costs(value, low, high)
 
@@ -56,9 +56,9 @@ def test_statuses_are_those_of_all_pairs(seed: int) -> None:
         rng.integers(1, 12, 14).astype(float).tolist(),
         rng.integers(2, size=14).tolist(),
     )
-    found = frontier(values, costs_of(*costs), np.array(groups))
+    result = frontier(values, costs_of(*costs), np.array(groups))
     status, pairs = naive(values, costs, groups)
-    assert (found.status, found.pairs) == (status, pairs)
+    assert (result.status, result.pairs) == (status, pairs)
     assert set(status) == {"dominated", "perhaps", "frontier"}
     # A measure of which less is better.
     assert (

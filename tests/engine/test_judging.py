@@ -91,9 +91,9 @@ def test_the_stored_form_gives_the_same_view_back(
     np.testing.assert_array_equal(again.recall_base.counts, view.recall_base.counts)
 
 
-def assert_same_view(one: JudgedRun, other: JudgedRun) -> None:
+def assert_same_view(run: JudgedRun, other: JudgedRun) -> None:
     for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), strict=True)
+        np.testing.assert_array_equal(getattr(run, name), getattr(other, name), strict=True)
 
 
 @given(QRELS, RUNS, st.booleans(), st.sampled_from(SCORE_TYPES))
@@ -120,10 +120,10 @@ def test_recall_bases_of_few_and_of_many_levels_are_counted_alike(
     topics, levels = np.array(judged, np.int64).reshape(-1, 2).T
     base = RecallBase.of(topics, levels * scale, 4)
     expected = sorted(Counter(judged).items(), key=lambda item: (item[0][0], -item[0][1]))
-    found = zip(
+    rows = zip(
         base.topic.tolist(), (base.level // scale).tolist(), base.counts.tolist(), strict=True
     )
-    assert list(found) == [(topic, level, count) for (topic, level), count in expected]
+    assert list(rows) == [(topic, level, count) for (topic, level), count in expected]
     assert {column.dtype.name for column in (base.topic, base.level, base.counts)} == {"int64"}
 
 

@@ -36,12 +36,12 @@ def random_knowledge(seed: int, qrels: Qrels) -> tuple[Knowledge, dict[str, int]
 
 
 def searchers(qrels: Qrels, run: Run, known: Knowledge, expected: dict[str, int]) -> list[Searcher]:
-    found = []
+    counts = []
     for topic, levels in qrels.items():
         scores = run.get(topic, {})
         ranking = sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)
-        found.append(Searcher(ranking, dict(levels), known.get(topic, set()), expected.get(topic)))
-    return found
+        counts.append(Searcher(ranking, dict(levels), known.get(topic, set()), expected.get(topic)))
+    return counts
 
 
 def values(measure: str, run: JudgedRun) -> list[float]:
@@ -129,13 +129,13 @@ def test_coverage_and_novelty_share_out_what_is_found(
         qrels, {"1": {doc: -float(i) for i, doc in enumerate(ranking)}}, {"1": known | {"z"}}, {}
     )
     ((covered,), (new,)) = values(f"Coverage@{k}", view), values(f"Novelty@{k}", view)
-    found = len(relevant & set(ranking[:k]))
+    hits = len(relevant & set(ranking[:k]))
     assert math.isnan(covered) == (not relevant & known)
-    assert math.isnan(new) == (math.isnan(covered) or not found)
+    assert math.isnan(new) == (math.isnan(covered) or not hits)
     if not math.isnan(new):
         assert 0 <= covered <= 1
         assert 0 <= new <= 1
-        assert len(known & relevant) * covered + found * new == pytest.approx(found)
+        assert len(known & relevant) * covered + hits * new == pytest.approx(hits)
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=20), st.integers(1, 6))

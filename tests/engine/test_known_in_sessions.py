@@ -36,10 +36,10 @@ def random_sessions(number: int) -> list[dict[str, object]]:
 
 def shares(ranking: Sequence[str], known: set[str]) -> tuple[float, float]:
     """Coverage and novelty of a list for a user who knew these documents."""
-    found, base = [name for name in ranking if name in RELEVANT], known & RELEVANT
-    old = [name for name in found if name in base]
+    hits, base = [name for name in ranking if name in RELEVANT], known & RELEVANT
+    old = [name for name in hits if name in base]
     coverage = len(old) / len(base) if base else np.nan
-    return coverage, 1 - len(old) / len(found) if base and found else np.nan
+    return coverage, 1 - len(old) / len(hits) if base and hits else np.nan
 
 
 def values(view: JudgedSessions, name: str) -> list[float]:
@@ -51,11 +51,11 @@ def test_a_query_is_new_beside_what_was_known_and_shown_before() -> None:
     expected: dict[str, list[float]] = {"Coverage": [], "Novelty": []}
     for record in records:
         known = set(record["known"])  # type: ignore[call-overload]
-        found = []
+        novel = []
         for query in record["queries"]:  # type: ignore[attr-defined]
-            found.append(shares(query["documents"], known))
+            novel.append(shares(query["documents"], known))
             known |= set(query["documents"])
-        for name, column in zip(expected, zip(*found, strict=True), strict=True):
+        for name, column in zip(expected, zip(*novel, strict=True), strict=True):
             expected[name].append(column[-1])
     view = judged_sessions(records, QRELS)
     for name, wanted in expected.items():
@@ -66,8 +66,8 @@ def test_a_session_as_one_ranking_is_new_beside_what_was_known() -> None:
     records = random_sessions(40)
     expected = []
     for record in records:
-        shown = [name for query in record["queries"] for name in query["documents"]]  # type: ignore[attr-defined]
-        expected.append(shares(list(dict.fromkeys(shown)), set(record["known"])))  # type: ignore[call-overload]
+        documents = [name for query in record["queries"] for name in query["documents"]]  # type: ignore[attr-defined]
+        expected.append(shares(list(dict.fromkeys(documents)), set(record["known"])))  # type: ignore[call-overload]
     view = judged_sessions(records, QRELS)
     for name, wanted in zip(("Coverage", "Novelty"), zip(*expected, strict=True), strict=True):
         np.testing.assert_allclose(values(view, f"Session(of='{name}')"), wanted)

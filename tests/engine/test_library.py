@@ -43,8 +43,12 @@ def every_measure() -> list[str]:
     """A name of every measure of the table, with the cutoff and the parameters that it needs."""
     names = []
     for name, definition in MEASURES.items():
-        given = [f"{one.name}={one.example}" for one in definition.parameters if one.example]
-        names.append(f"{name}({','.join(given)}){_CUTOFFS[definition.cutoff]}")
+        examples = [
+            f"{parameter.name}={parameter.example}"
+            for parameter in definition.parameters
+            if parameter.example
+        ]
+        names.append(f"{name}({','.join(examples)}){_CUTOFFS[definition.cutoff]}")
     return names
 
 
@@ -68,20 +72,22 @@ def assert_as_the_readers(
 ) -> None:
     (folder / "qrels").write_bytes(qrels)
     (folder / "run").write_bytes(gzip.compress(run))
-    found = evaluate(folder / "qrels", str(folder / "run"), measures, scores=scores, documents=1000)
+    result = evaluate(
+        folder / "qrels", str(folder / "run"), measures, scores=scores, documents=1000
+    )
     topics, view = by_the_readers(qrels, run, scores)
-    assert list(found.topics) == topics
+    assert list(result.topics) == topics
     for name in measures:
         measure = parse_measure(name, 1000)
         values = measure.compute(view)
-        assert np.array_equal(list(found.values[name].values()), values, equal_nan=True), name
+        assert np.array_equal(list(result.values[name].values()), values, equal_nan=True), name
         mean, _ = measure.aggregate(values, view)
-        assert found.means[name] == mean or (mean is None and math.isnan(found.means[name])), name
+        assert result.means[name] == mean or (mean is None and math.isnan(result.means[name])), name
         reasons = measure.why_undefined(view, values)
-        assert found.undefined[name] == {
+        assert result.undefined[name] == {
             t: why for t, why in zip(topics, reasons, strict=True) if why
         }, name
-        assert (found.measures[name], found.aggregates[name]) == (
+        assert (result.measures[name], result.aggregates[name]) == (
             measure.name,
             measure.aggregate_name,
         )
@@ -145,22 +151,22 @@ def test_the_service_itself_answers_the_same(api: APIClient, tmp_path: Path) -> 
         assert sent.status_code == 202, sent.content
         evaluate_all()
         answer = api.get(f"/api/v1/runs/{sent.json()['id']}/values/").json()
-        found = evaluate(tmp_path / "qrels", tmp_path / "run", names)
-        assert list(found.measures.values()) == list(answer["means"])
-        for name, canonical in found.measures.items():
+        result = evaluate(tmp_path / "qrels", tmp_path / "run", names)
+        assert list(result.measures.values()) == list(answer["means"])
+        for name, canonical in result.measures.items():
             theirs = {row["topic_id"]: row["values"][canonical] for row in answer["topics"]}
             ours = {
                 topic: None if math.isnan(value) else value
-                for topic, value in found.values[name].items()
+                for topic, value in result.values[name].items()
             }
             assert ours == theirs, name
             assert answer["means"][canonical]["mean"] == (
-                None if math.isnan(found.means[name]) else found.means[name]
+                None if math.isnan(result.means[name]) else result.means[name]
             )
             undefined = {
                 row["topic_id"]: row["undefined"].get(canonical) for row in answer["topics"]
             }
-            assert found.undefined[name] == {
+            assert result.undefined[name] == {
                 topic: reason for topic, reason in undefined.items() if reason
             }
 
@@ -188,14 +194,14 @@ def test_a_real_run_has_the_values_of_the_readers_and_of_the_command(
         "Judged@10",
     ]
     assert_as_the_readers(qrels.read_bytes(), gzip.decompress(run.read_bytes()), measures, tmp_path)
-    found = evaluate(qrels, run, measures)
+    result = evaluate(qrels, run, measures)
     command = [sys.executable, "-m", "evalhub", "eval", "-c", "-q", "--format", "tsv"]
     command += [part for measure in measures for part in ("-m", measure)]
     done = subprocess.run(
         [*command, str(qrels), str(run)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     rows = [line.split("\t")[1:] for line in done.stdout.splitlines()[1:]]
-    canonical = {shown: asked for asked, shown in found.measures.items()}
+    canonical = {canonical: name for name, canonical in result.measures.items()}
     theirs = {
         (canonical[measure], topic): float(value)
         for measure, topic, value in rows
@@ -203,7 +209,7 @@ def test_a_real_run_has_the_values_of_the_readers_and_of_the_command(
     }
     assert theirs == {
         (measure, topic): value
-        for measure, values in found.values.items()
+        for measure, values in result.values.items()
         for topic, value in values.items()
         if not math.isnan(value)
     }
@@ -394,12 +400,12 @@ def test_what_is_asked_for_is_checked() -> None:
 
 
 def test_names_are_understood_as_elsewhere_and_kept_as_they_were_asked_for() -> None:
-    found = evaluate(
+    result = evaluate(
         {"1": {"a": 1, "b": 0}}, {"1": {"b": 2, "a": 1}}, "map,P_5 ndcg_cut_10, P(rel=1)@5 AP"
     )
-    assert list(found.means) == ["map", "P_5", "ndcg_cut_10", "P(rel=1)@5", "AP"]
-    assert list(found.measures.values()) == ["AP", "P@5", "nDCG@10", "P@5", "AP"]
-    assert found.means["map"] == found.means["AP"] == 0.5
+    assert list(result.means) == ["map", "P_5", "ndcg_cut_10", "P(rel=1)@5", "AP"]
+    assert list(result.measures.values()) == ["AP", "P@5", "nDCG@10", "P@5", "AP"]
+    assert result.means["map"] == result.means["AP"] == 0.5
     assert evaluate({"1": {"a": 1}}, {"1": {"a": 1}}, "NormRecall", documents=50).measures == {
         "NormRecall": "NormRecall(documents=50)"
     }

@@ -66,8 +66,10 @@ def test_rank_intervals_of_equal_values_are_one_rank() -> None:
     rng = np.random.default_rng(3)
     values = np.tile(rng.random(50), (5, 1))
     values[4] *= 0.5
-    found = rank_intervals(values + np.array([0, 1e-16, 2e-16, 0, 0])[:, None])
-    assert (found.rank.tolist(), found.low.tolist(), found.high.tolist()) == ([1, 1, 1, 1, 5],) * 3
+    intervals = rank_intervals(values + np.array([0, 1e-16, 2e-16, 0, 0])[:, None])
+    assert (intervals.rank.tolist(), intervals.low.tolist(), intervals.high.tolist()) == (
+        [1, 1, 1, 1, 5],
+    ) * 3
 
 
 def no_sets(places: list[int]) -> list[bytes]:
@@ -83,8 +85,8 @@ def test_the_largest_number_of_topics_is_ranked() -> None:
 
 def test_as_many_topics_are_not_the_same_topics() -> None:
     sets = [b"x", b"y", b"y", b"x", b"y"]
-    asked = comparable([9, 9, 9, 9, 9], 10, lambda places: [sets[place] for place in places])
-    assert asked == [False, True, True, False, True]
+    result = comparable([9, 9, 9, 9, 9], 10, lambda places: [sets[place] for place in places])
+    assert result == [False, True, True, False, True]
     first = comparable([9, 9, 2], 10, lambda places: [sets[place] for place in places])
     assert first == [True, False, False]
 

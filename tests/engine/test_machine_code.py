@@ -194,13 +194,13 @@ def test_what_needs_the_compiler_at_run_time_is_refused(
 def test_every_kernel_is_made_from_all_that_it_imports_of_ours(module: str) -> None:
     """What a module of kernels imports, and it again, was read for the key of its object files."""
     texts = sources(module)
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
     ours = [
         ROOT.joinpath(*name.split(".")).with_suffix(".py")
-        for name in found
+        for name in process
         if re.match(r"metrics|runs", name)
     ]
     assert all(path.read_text() in texts for path in ours if path.exists())

@@ -38,14 +38,14 @@ def check_moments(values: Matrix) -> None:
     centred = differences - mean[:, None]
     error = np.sqrt(np.square(centred).sum(axis=1) / (topics - 1) / topics)
     high, low = differences.max(axis=1), differences.min(axis=1)
-    found = moments_of(values, first, second)
+    moments = moments_of(values, first, second)
     noise = 4 * np.finfo(np.float64).eps
-    np.testing.assert_array_equal(found.mean, np.where(np.abs(mean) <= 1e-12, 0, mean) * scale)
-    np.testing.assert_array_equal(found.error, np.where(high - low <= noise, 0, error) * scale)
+    np.testing.assert_array_equal(moments.mean, np.where(np.abs(mean) <= 1e-12, 0, mean) * scale)
+    np.testing.assert_array_equal(moments.error, np.where(high - low <= noise, 0, error) * scale)
     spread = centred.std(axis=1)
     known = spread > 1e-12
     expected = (centred[known] ** 3).mean(axis=1) / spread[known] ** 3
-    np.testing.assert_allclose(found.skewness[known], expected, atol=1e-9)
+    np.testing.assert_allclose(moments.skewness[known], expected, atol=1e-9)
     bound = noise_of(values, first, second)[:, None]
     ties = np.count_nonzero(np.abs(values[first] - values[second]) <= bound, axis=1)
     np.testing.assert_array_equal(ties_of(values, first, second), ties)
@@ -93,14 +93,14 @@ def check_separated(values: Matrix, alpha: float) -> None:
 
 def _check_separated(values: Matrix, test: str, alpha: float) -> None:
     family = compare_family(values, Pairs(len(values)), test, Rule(alpha=alpha))
-    found = separate(values, test, Rule(alpha=alpha))
-    np.testing.assert_array_equal(found.verdicts.higher, family.verdicts.higher)
-    np.testing.assert_array_equal(found.verdicts.withheld, family.verdicts.withheld)
-    assert (found.size, found.cautions) == (family.size, family.result.cautions)
-    assert (found.tiers is None) == (family.tiers is None)
-    if found.tiers and family.tiers:
-        assert found.tiers.tier.tolist() == family.tiers.tier.tolist()
-        assert found.tiers.groups == family.tiers.groups
+    result = separate(values, test, Rule(alpha=alpha))
+    np.testing.assert_array_equal(result.verdicts.higher, family.verdicts.higher)
+    np.testing.assert_array_equal(result.verdicts.withheld, family.verdicts.withheld)
+    assert (result.size, result.cautions) == (family.size, family.result.cautions)
+    assert (result.tiers is None) == (family.tiers is None)
+    if result.tiers and family.tiers:
+        assert result.tiers.tier.tolist() == family.tiers.tier.tolist()
+        assert result.tiers.groups == family.tiers.groups
 
 
 @given(TENTHS, st.sampled_from([0.001, 0.05, 0.3, 0.9]))
@@ -162,10 +162,12 @@ def test_rank_intervals_are_percentiles_of_the_standings(
     tenths: Matrix, confidence: float, resamples: int, lower: bool
 ) -> None:
     values = tenths / 10
-    found = rank_intervals(values, Options(confidence, resamples, seed=3), lower_is_better=lower)
+    intervals = rank_intervals(
+        values, Options(confidence, resamples, seed=3), lower_is_better=lower
+    )
     sums = resampled_sums(values, Plan(draw_weights, resamples, 3))
     ranks = standings(sums.T, np.full(resamples, lower))
-    np.testing.assert_array_equal(found.share_first, (ranks == 1).mean(axis=0))
+    np.testing.assert_array_equal(intervals.share_first, (ranks == 1).mean(axis=0))
 
     topics, level = values.shape[1], (1 + confidence) / 2
     stretch = (
@@ -174,7 +176,7 @@ def test_rank_intervals_are_percentiles_of_the_standings(
     total = values.sum(axis=1, keepdims=True)
     ranks = standings((total + stretch * (sums - total)).T, np.full(resamples, lower))
     low, high = np.quantile(ranks, [1 - level, level], axis=0, method="inverted_cdf")
-    np.testing.assert_array_equal((found.low, found.high), (low, high))
+    np.testing.assert_array_equal((intervals.low, intervals.high), (low, high))
 
 
 @given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 2000), st.floats(0, 8), st.data())

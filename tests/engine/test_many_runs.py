@@ -84,25 +84,25 @@ def test_epsilons_are_those_of_the_covariances_of_the_runs(runs: int, topics: in
     contrasts = np.linalg.svd(np.eye(runs) - 1 / runs)[0][:, : runs - 1].T
     roots = np.linalg.eigvalsh(contrasts @ np.cov(values) @ contrasts.T)
     epsilon = roots.sum() ** 2 / ((runs - 1) * (roots**2).sum())
-    found = OMNIBUS["anova"](values)
-    assert found.sphericity is not None
-    assert found.sphericity.greenhouse_geisser == pytest.approx(epsilon)
+    result = OMNIBUS["anova"](values)
+    assert result.sphericity is not None
+    assert result.sphericity.greenhouse_geisser == pytest.approx(epsilon)
     by_epsilon = {
-        name: stats.f.sf(found.statistic, e * (runs - 1), e * (runs - 1) * (topics - 1))
+        name: stats.f.sf(result.statistic, e * (runs - 1), e * (runs - 1) * (topics - 1))
         for name, e in (
             ("corrected", epsilon),
             ("plain", 1.0),
-            ("theirs", found.sphericity.huynh_feldt),
+            ("theirs", result.sphericity.huynh_feldt),
         )
     }
-    assert found.p_value == pytest.approx(by_epsilon["corrected"])
-    assert found.sphericity.p_uncorrected == pytest.approx(by_epsilon["plain"])
-    assert found.sphericity.p_huynh_feldt == pytest.approx(by_epsilon["theirs"])
-    left = (runs - 1) * (topics - 1 - (runs - 1) * epsilon)
-    if left > 1e-9:
-        larger = (topics * (runs - 1) * epsilon - 2) / left
-        assert found.sphericity.huynh_feldt == pytest.approx(min(max(larger, 1 / (runs - 1)), 1.0))
-    assert 1 / (runs - 1) <= found.sphericity.huynh_feldt <= 1
+    assert result.p_value == pytest.approx(by_epsilon["corrected"])
+    assert result.sphericity.p_uncorrected == pytest.approx(by_epsilon["plain"])
+    assert result.sphericity.p_huynh_feldt == pytest.approx(by_epsilon["theirs"])
+    rest = (runs - 1) * (topics - 1 - (runs - 1) * epsilon)
+    if rest > 1e-9:
+        larger = (topics * (runs - 1) * epsilon - 2) / rest
+        assert result.sphericity.huynh_feldt == pytest.approx(min(max(larger, 1 / (runs - 1)), 1.0))
+    assert 1 / (runs - 1) <= result.sphericity.huynh_feldt <= 1
 
 
 def test_runs_of_unequal_spread_keep_the_level_of_the_analysis_of_variance() -> None:
@@ -110,9 +110,11 @@ def test_runs_of_unequal_spread_keep_the_level_of_the_analysis_of_variance() -> 
     collections, spread = 1000, np.array([5.0, 1.0, 1.0, 1.0, 1.0] * 2)[:, None]
     p_value, plain = np.empty(collections), np.empty(collections)
     for number in range(collections):
-        found = OMNIBUS["anova"](np.random.default_rng((6, number)).normal(0, 1, (10, 50)) * spread)
-        assert found.sphericity is not None
-        p_value[number], plain[number] = found.p_value, found.sphericity.p_uncorrected
+        result = OMNIBUS["anova"](
+            np.random.default_rng((6, number)).normal(0, 1, (10, 50)) * spread
+        )
+        assert result.sphericity is not None
+        p_value[number], plain[number] = result.p_value, result.sphericity.p_uncorrected
     error = np.sqrt(0.05 * 0.95 / collections)
     assert abs(np.mean(p_value < 0.05) - 0.05) < 3 * error
     assert np.mean(plain < 0.05) > 0.05 + 5 * error

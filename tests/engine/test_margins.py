@@ -13,7 +13,7 @@ from tests.engine.margins import COLUMNS, MARGIN, rates, simulated
 def test_claims_at_the_margin_are_wrong_in_5_per_cent_and_intervals_hold(
     topics: int, equivalent: float, bootstrap: float
 ) -> None:
-    found = dict(zip(COLUMNS, rates(simulated(500, topics), MARGIN, 999), strict=True))
+    rates_by_column = dict(zip(COLUMNS, rates(simulated(500, topics), MARGIN, 999), strict=True))
     expected = {
         "`tost`: not worse": 0.05,
         "`tost`: equivalent": equivalent,
@@ -22,6 +22,8 @@ def test_claims_at_the_margin_are_wrong_in_5_per_cent_and_intervals_hold(
         "`bayes_bootstrap`: 95 % interval holds": bootstrap,
     }
     for name, rate in expected.items():
-        assert found[name].value == pytest.approx(rate, abs=3 * found[name].error), name
+        assert rates_by_column[name].value == pytest.approx(
+            rate, abs=3 * rates_by_column[name].error
+        ), name
     for name in ("`bayes_t`: surely equal", "`bayes_bootstrap`: surely equal"):
-        assert found[name].value < 0.055 + 3 * found[name].error, name
+        assert rates_by_column[name].value < 0.055 + 3 * rates_by_column[name].error, name

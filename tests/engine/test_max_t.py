@@ -70,15 +70,15 @@ def test_with_few_topics_all_sign_patterns_are_tried(eighths: Matrix) -> None:
     values = eighths / 8
     first, second = all_pairs(len(values))
     differences = values[first] - values[second]
-    found = compare(values)
+    result = compare(values)
     # A difference without spread has no t, and others are not held against it.
     tested = t_of(differences) < np.inf
-    assert np.isnan(found.p_value[~tested]).all()
+    assert np.isnan(result.p_value[~tested]).all()
     if tested.any():
         signs = np.array(list(itertools.product([1.0, -1.0], repeat=values.shape[1])))
         p_value, _ = by_definition(differences[tested], signs, drawn=False)
-        np.testing.assert_allclose(found.p_value[tested], p_value, rtol=1e-12)
-    assert found.exact.all()
+        np.testing.assert_allclose(result.p_value[tested], p_value, rtol=1e-12)
+    assert result.exact.all()
 
 
 @pytest.mark.parametrize("baseline", [None, 3])
@@ -90,17 +90,17 @@ def test_drawn_flips_give_the_p_of_the_definition(baseline: int | None) -> None:
         [draw_flips(7, block, 30).transpose(0, 2, 1).reshape(-1, 30) for block in range(3)]
     )[:3000]
     differences = values[pairs[0]] - values[pairs[1]]
-    found = compare(values, pairs, resamples=3000, seed=7, threads=2)
+    result = compare(values, pairs, resamples=3000, seed=7, threads=2)
     p_value, largest = by_definition(differences, signs, drawn=True)
-    np.testing.assert_allclose(found.p_value, p_value, rtol=1e-12)
-    assert not found.exact.any()
+    np.testing.assert_allclose(result.p_value, p_value, rtol=1e-12)
+    assert not result.exact.any()
     np.testing.assert_allclose(
-        found.statistic, stats.ttest_rel(values[pairs[0]], values[pairs[1]], axis=1).statistic
+        result.statistic, stats.ttest_rel(values[pairs[0]], values[pairs[1]], axis=1).statistic
     )
     reach = np.quantile(largest, 0.95, method="higher")
     margin = reach * differences.std(axis=1, ddof=1) / np.sqrt(30)
-    np.testing.assert_allclose(found.high - found.difference, margin, rtol=1e-9)
-    np.testing.assert_allclose(found.difference - found.low, margin, rtol=1e-9)
+    np.testing.assert_allclose(result.high - result.difference, margin, rtol=1e-9)
+    np.testing.assert_allclose(result.difference - result.low, margin, rtol=1e-9)
 
 
 @pytest.mark.parametrize("step", [1, 2])
@@ -139,9 +139,12 @@ def test_pairs_that_are_not_looked_at_change_nothing(
 @given(EIGHTHS)
 def test_two_runs_have_the_p_of_the_randomisation_test(eighths: Matrix) -> None:
     values = eighths[:2] / 8
-    found, alone = compare(values), TESTS["randomisation"].compare(values, *all_pairs(2), Options())
-    tested = ~np.isnan(found.p_value)
-    np.testing.assert_array_equal(found.p_value[tested], alone.p_value[tested])
+    result, alone = (
+        compare(values),
+        TESTS["randomisation"].compare(values, *all_pairs(2), Options()),
+    )
+    tested = ~np.isnan(result.p_value)
+    np.testing.assert_array_equal(result.p_value[tested], alone.p_value[tested])
 
 
 def test_a_family_of_fewer_pairs_finds_no_less() -> None:
@@ -159,24 +162,26 @@ def test_a_family_of_fewer_pairs_finds_no_less() -> None:
 
 def test_neither_threads_nor_units_change_an_answer() -> None:
     values = np.random.default_rng(3).random((6, 30))
-    one = compare(values, resamples=5000)
-    np.testing.assert_array_equal(one.p_value, compare(values, resamples=5000, threads=3).p_value)
+    alone = compare(values, resamples=5000)
+    np.testing.assert_array_equal(alone.p_value, compare(values, resamples=5000, threads=3).p_value)
     for unit in (2.0**-500, 2.0**400):
-        np.testing.assert_array_equal(one.p_value, compare(values * unit, resamples=5000).p_value)
+        np.testing.assert_array_equal(alone.p_value, compare(values * unit, resamples=5000).p_value)
 
 
 def test_identical_runs_and_one_that_is_better_by_the_same_everywhere() -> None:
     values = np.random.default_rng(4).random((1, 30)).repeat(3, axis=0)
     values[2] += 0.25
-    found = compare(values, resamples=1000)
-    assert (found.p_value[0], found.statistic[0], found.low[0], found.high[0]) == (
+    result = compare(values, resamples=1000)
+    assert (result.p_value[0], result.statistic[0], result.low[0], result.high[0]) == (
         1.0,
         0.0,
         0.0,
         0.0,
     )
-    assert np.isnan([found.p_value[1:], found.statistic[1:], found.low[1:], found.high[1:]]).all()
-    assert "no_spread" in {caution.code for caution in found.cautions}
+    assert np.isnan(
+        [result.p_value[1:], result.statistic[1:], result.low[1:], result.high[1:]]
+    ).all()
+    assert "no_spread" in {caution.code for caution in result.cautions}
 
 
 def test_runs_of_unequal_spread_keep_the_level_that_tukey_does_not() -> None:
@@ -186,8 +191,10 @@ def test_runs_of_unequal_spread_keep_the_level_that_tukey_does_not() -> None:
     for number in range(collections):
         values = np.random.default_rng((6, number)).normal(0, 1, (10, 50)) * spread
         for name in wrong:
-            found = TESTS[name].compare(values, *all_pairs(10), Options(resamples=499, seed=number))
-            wrong[name] += bool((found.p_value < 0.05).any())
+            result = TESTS[name].compare(
+                values, *all_pairs(10), Options(resamples=499, seed=number)
+            )
+            wrong[name] += bool((result.p_value < 0.05).any())
     error = np.sqrt(0.05 * 0.95 / collections)
     assert abs(wrong["max_t"] / collections - 0.05) < 3 * error, wrong
     assert wrong["randomised_tukey_hsd"] / collections > 0.05 + 5 * error, wrong

@@ -110,7 +110,9 @@ def test_an_unjudged_document_at_the_end_changes_nothing(levels: list[int]) -> N
         judged_run(qrels, {"1": ranking}) for ranking in (run, {**run, "unjudged": -1000.0})
     )
     for measure in (
-        one for one in EVERY if one.definition.name not in (*COUNTED, *OF_THE_WHOLE_LIST)
+        measure
+        for measure in EVERY
+        if measure.definition.name not in (*COUNTED, *OF_THE_WHOLE_LIST)
     ):
         np.testing.assert_array_equal(measure.compute(view), measure.compute(longer), str(measure))
 
@@ -130,7 +132,9 @@ def test_a_better_document_moved_up_makes_nothing_worse(
         for least in (-1, 0)
     }
     for measure in (
-        one for one in RATIOS if one.definition.name not in (*AGAINST_THE_LIST, *NOT_MONOTONE)
+        measure
+        for measure in RATIOS
+        if measure.definition.name not in (*AGAINST_THE_LIST, *NOT_MONOTONE)
     ):
         least = 0 if measure.definition.name in PASS_OVER else -1
         (now,), (then,) = (measure.compute(view) for view in views[least])

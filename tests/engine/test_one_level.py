@@ -16,7 +16,9 @@ from tests.engine.test_against_pytrec_eval import random_collection
 from tests.engine.test_measures import with_cutoff
 
 WITH_LEVEL = [
-    name for name in MEASURES if "level" in {one.name for one in MEASURES[name].parameters}
+    name
+    for name in MEASURES
+    if "level" in {parameter.name for parameter in MEASURES[name].parameters}
 ]
 
 
@@ -24,7 +26,7 @@ def of_level(qrels: Qrels, level: int) -> dict[str, dict[str, int]]:
     """Level 1 for this level, 0 for any other; what is below 0 stays unjudged."""
     return {
         topic: {
-            doc: min(found, 0) if found < 0 else int(found == level) for doc, found in docs.items()
+            doc: min(value, 0) if value < 0 else int(value == level) for doc, value in docs.items()
         }
         for topic, docs in qrels.items()
     }
@@ -65,9 +67,9 @@ def test_it_agrees_with_trec_eval_on_such_judgements(seed: int) -> None:
         "R(level=2)@10": "recall_10",
     }
     for measure, name in topics.items():
-        found = dict(zip(qrels, parse_measure(measure).compute(view), strict=True))
+        ours = dict(zip(qrels, parse_measure(measure).compute(view), strict=True))
         for topic, values in theirs.items():
-            assert found[topic] == pytest.approx(values[name], abs=1e-9), (measure, topic)
+            assert ours[topic] == pytest.approx(values[name], abs=1e-9), (measure, topic)
 
 
 def test_a_document_of_a_higher_level_is_not_relevant() -> None:

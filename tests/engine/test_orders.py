@@ -77,9 +77,9 @@ def naive_rbo(x: Ints, y: Ints, p: float) -> float:
     size, total, agreement = len(x), 0.0, 0.0
     for depth in range(1, 2000):
         if depth <= size:
-            one = {i for i in range(size) if x[i] <= depth}
+            first = {i for i in range(size) if x[i] <= depth}
             other = {i for i in range(size) if y[i] <= depth}
-            agreement = 2 * len(one & other) / (len(one) + len(other))
+            agreement = 2 * len(first & other) / (len(first) + len(other))
         total += (1 - p) * p ** (depth - 1) * agreement
     return total
 
@@ -110,31 +110,33 @@ def test_the_top_counts_more_for_all_but_kendall() -> None:
 
 def test_ranks_that_no_topic_changes_are_certain() -> None:
     values = np.arange(4.0)[:, None] + np.random.default_rng(1).random(30) / 10
-    found = rank_intervals(values)
-    assert found.rank.tolist() == found.low.tolist() == found.high.tolist() == [4, 3, 2, 1]
-    assert found.share_first.tolist() == [0, 0, 0, 1]
+    intervals = rank_intervals(values)
+    assert (
+        intervals.rank.tolist() == intervals.low.tolist() == intervals.high.tolist() == [4, 3, 2, 1]
+    )
+    assert intervals.share_first.tolist() == [0, 0, 0, 1]
     assert rank_intervals(values, lower_is_better=True).rank.tolist() == [1, 2, 3, 4]
 
 
 def test_runs_alike_share_their_interval_and_the_seed_decides() -> None:
     values = np.random.default_rng(2).random((6, 30))
     values[3] = values[0]
-    found, again = rank_intervals(values), rank_intervals(values)
-    assert found.low[0] == found.low[3] < found.high[0] == found.high[3]
-    assert (found.low.tolist(), found.share_first.tolist()) == (
+    intervals, again = rank_intervals(values), rank_intervals(values)
+    assert intervals.low[0] == intervals.low[3] < intervals.high[0] == intervals.high[3]
+    assert (intervals.low.tolist(), intervals.share_first.tolist()) == (
         again.low.tolist(),
         again.share_first.tolist(),
     )
-    assert (found.low <= found.rank).all()
-    assert (found.rank <= found.high).all()
+    assert (intervals.low <= intervals.rank).all()
+    assert (intervals.rank <= intervals.high).all()
 
 
 def test_two_measures_that_are_one_agree_on_every_sample_of_topics() -> None:
     values = np.random.default_rng(3).random((8, 25))
     same, turned = agreement(values, values), agreement(values, -values, (False, True))
     for name in COEFFICIENTS:
-        found = getattr(same, name)
-        assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))
+        agree = getattr(same, name)
+        assert (agree.value, agree.low, agree.high) == pytest.approx((1, 1, 1))
     assert turned == same
     loose = agreement(values, np.random.default_rng(4).random((8, 25))).tau
     assert -1 <= loose.low < loose.value < loose.high <= 1
@@ -153,19 +155,19 @@ def tiers_of(means: list[float], separated: set[tuple[int, int]]) -> Tiers:
 
 def test_overlapping_groups_share_their_middle() -> None:
     """a differs from c only: a and b are one group, b and c another; c is the first below a's tier."""
-    found = tiers_of([0.9, 0.8, 0.7], {(0, 2)})
-    assert found.groups == ((0,), (0, 1), (1,))
-    assert found.tier.tolist() == [1, 1, 2]
+    tiers = tiers_of([0.9, 0.8, 0.7], {(0, 2)})
+    assert tiers.groups == ((0,), (0, 1), (1,))
+    assert tiers.tier.tolist() == [1, 1, 2]
     assert tiers_of([0.7, 0.8, 0.9], {(0, 2)}).tier.tolist() == [2, 1, 1]
     assert tiers_of([0.5, 0.6], set()).groups == ((0,), (0,))
 
 
 def test_groups_of_some_runs_are_without_those_of_the_others_alone() -> None:
     """a to e, of which only neighbours are alike: ab, bc, cd, de."""
-    found = tiers_of([0.9, 0.8, 0.7, 0.6, 0.5], {(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 4)})
-    assert found.groups == ((0,), (0, 1), (1, 2), (2, 3), (3,))
-    assert found.of(np.array([0, 1, 2])).groups == ((0,), (0, 1), (1,))
-    assert found.of(np.array([0, 2, 4])).groups == ((0,), (1,), (2,))
+    tiers = tiers_of([0.9, 0.8, 0.7, 0.6, 0.5], {(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 4)})
+    assert tiers.groups == ((0,), (0, 1), (1, 2), (2, 3), (3,))
+    assert tiers.of(np.array([0, 1, 2])).groups == ((0,), (0, 1), (1,))
+    assert tiers.of(np.array([0, 2, 4])).groups == ((0,), (1,), (2,))
 
 
 @given(st.integers(2, 9), st.data())
@@ -175,20 +177,20 @@ def test_two_runs_share_a_group_exactly_when_they_are_not_separated(
     pairs = [(i, j) for i in range(runs) for j in range(i + 1, runs)]
     separated = set(data.draw(st.lists(st.sampled_from(pairs), unique=True)))
     means = data.draw(st.lists(st.floats(0, 1), min_size=runs, max_size=runs))
-    found = tiers_of(means, separated)
+    tiers = tiers_of(means, separated)
     for i, j in pairs:
-        assert bool(set(found.groups[i]) & set(found.groups[j])) == ((i, j) not in separated)
-    kept = data.draw(st.lists(st.integers(0, runs - 1), unique=True, min_size=1))
-    fewer = found.of(np.array(kept))
-    assert fewer.tier.tolist() == found.tier[kept].tolist()
-    for i, j in itertools.combinations(range(len(kept)), 2):
-        pair = (min(kept[i], kept[j]), max(kept[i], kept[j]))
+        assert bool(set(tiers.groups[i]) & set(tiers.groups[j])) == ((i, j) not in separated)
+    chosen = data.draw(st.lists(st.integers(0, runs - 1), unique=True, min_size=1))
+    fewer = tiers.of(np.array(chosen))
+    assert fewer.tier.tolist() == tiers.tier[chosen].tolist()
+    for i, j in itertools.combinations(range(len(chosen)), 2):
+        pair = (min(chosen[i], chosen[j]), max(chosen[i], chosen[j]))
         assert bool(set(fewer.groups[i]) & set(fewer.groups[j])) == (pair not in separated)
     numbers = {number for groups in fewer.groups for number in groups}
     assert numbers == set(range(len(numbers)))
     best = {
-        number: max(np.flatnonzero(found.tier == number), key=lambda run: means[run])
-        for number in found.tier
+        number: max(np.flatnonzero(tiers.tier == number), key=lambda run: means[run])
+        for number in tiers.tier
     }
     assert all(means[best[n]] >= means[best[n + 1]] for n in best if n + 1 in best)
 
@@ -200,18 +202,23 @@ def test_agreements_of_many_orders_are_those_of_every_two() -> None:
     ranks = standings(np.array([of.mean(axis=1) for of in values]), lower)
     options = Options(resamples=200, seed=2)
     pairs = [(0, 1), (1, 2)]
-    for (a, b), found in zip(
+    for (a, b), pair_agreement in zip(
         pairs, order_agreements(ranks, values, pairs, lower, options), strict=True
     ):
         sides = (bool(lower[a]), bool(lower[b]))
-        assert found == agreement(values[a], values[b], sides, options)
-        assert found.tau_ap_reversed == agreement(values[b], values[a], sides[::-1], options).tau_ap
-        assert found.tau.value == pytest.approx(stats.kendalltau(ranks[a], ranks[b]).statistic)
+        assert pair_agreement == agreement(values[a], values[b], sides, options)
+        assert (
+            pair_agreement.tau_ap_reversed
+            == agreement(values[b], values[a], sides[::-1], options).tau_ap
+        )
+        assert pair_agreement.tau.value == pytest.approx(
+            stats.kendalltau(ranks[a], ranks[b]).statistic
+        )
 
 
 def test_too_many_groups_are_not_made() -> None:
     separated = {(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 4)}
     for known in (False, True):
-        found = tiers_of([0.9, 0.8, 0.7, 0.6, 0.5], separated)
-        groups = found.groups if known else ((0,), (0, 1), (1, 2), (2, 3), (3,))
-        assert (found.few_groups(3), found.few_groups(4)) == (None, groups)
+        tiers = tiers_of([0.9, 0.8, 0.7, 0.6, 0.5], separated)
+        groups = tiers.groups if known else ((0,), (0, 1), (1, 2), (2, 3), (3,))
+        assert (tiers.few_groups(3), tiers.few_groups(4)) == (None, groups)

@@ -30,9 +30,9 @@ def quarters(rows: list[tuple[int, int]]) -> Matrix:
 
 def exact_wilcoxon(differences: Matrix, zeros: str = "drop") -> float:
     """p by counting the sign patterns with each sum of ranks, one rank after another; ranks are doubled to be whole."""
-    kept = differences if zeros == "pratt" else differences[differences != 0]
-    ranks = (2 * stats.rankdata(np.abs(kept))).astype(int)[kept != 0]
-    signs = kept[kept != 0]
+    counted = differences if zeros == "pratt" else differences[differences != 0]
+    ranks = (2 * stats.rankdata(np.abs(counted))).astype(int)[counted != 0]
+    signs = counted[counted != 0]
     least = min(ranks[signs > 0].sum(), ranks[signs < 0].sum())
     ways = Counter([0])
     for rank in ranks.tolist():
@@ -76,10 +76,10 @@ def test_wilcoxon_agrees_with_scipy_on_values_that_tie(rows: list[tuple[int, int
     assert ours.exact[0] == few
 
 
-@pytest.mark.parametrize(("left", "expected"), [(5, 0.0625), (6, 0.03125), (1, 1.0)])
-def test_few_differences_among_many_topics_have_an_exact_p(left: int, expected: float) -> None:
+@pytest.mark.parametrize(("nonzero", "expected"), [(5, 0.0625), (6, 0.03125), (1, 1.0)])
+def test_few_differences_among_many_topics_have_an_exact_p(nonzero: int, expected: float) -> None:
     values = np.tile(np.random.default_rng(1).random(50), (2, 1))
-    values[0, :left] += np.linspace(0.1, 0.2, left)
+    values[0, :nonzero] += np.linspace(0.1, 0.2, nonzero)
     ours = compare("wilcoxon", values)
     assert (ours.p_value[0], ours.exact[0], ours.leaning[0]) == (expected, True, 1.0)
 

@@ -82,7 +82,7 @@ def test_a_level_alone_is_iprec_of_that_level(seed: int) -> None:
         np.testing.assert_array_equal(drawn.topics, np.transpose(expected))
         first = [
             max(
-                (1 / rank for rank, found in enumerate(topic.levels, 1) if found == level),
+                (1 / rank for rank, value in enumerate(topic.levels, 1) if value == level),
                 default=0.0,
             )
             for topic in naive.topics(qrels, run)
@@ -92,7 +92,7 @@ def test_a_level_alone_is_iprec_of_that_level(seed: int) -> None:
 
 def in_documents(topic: naive.Topic) -> list[tuple[int, float]]:
     """Relevant documents found and precision at each of them."""
-    return [(found, found / rank) for found, rank in enumerate(topic.ranks(), 1)]
+    return [(count, count / rank) for count, rank in enumerate(topic.ranks(), 1)]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -106,9 +106,9 @@ def test_any_number_of_points_follows_the_definition(points: int, seed: int) -> 
         size = topic.size()
         for column in range(points):
             low, high = column / (points - 1), (column + 1) / (points - 1)
-            above = [p for found, p in in_documents(topic) if found / size >= low - 1e-9]
+            above = [p for count, p in in_documents(topic) if count / size >= low - 1e-9]
             between = [
-                p for found, p in in_documents(topic) if low - 1e-9 <= found / size <= high + 1e-9
+                p for count, p in in_documents(topic) if low - 1e-9 <= count / size <= high + 1e-9
             ]
             assert math.isclose(exact[row, column], max(above, default=0.0), abs_tol=1e-12)
             assert math.isclose(interval[row, column], max(between, default=0.0), abs_tol=1e-12)

@@ -175,17 +175,17 @@ def test_two_published_vectors_read_against_each_other() -> None:
     """G' of Järvelin and Kekäläinen has 8 at rank 3, 9 at 6, 13 at 8 and 16 at 9; the first topic of Modern
     Information Retrieval, 1 0 1 0 0 3 0 0 0 2 0 0 0 0 3, has 2 at rank 3 and 10 at its end."""
     textbook = (1, 0, 1, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 0, 3)
-    found = against_best(
+    curves = against_best(
         [readings(ranked(*levels), parse_measure("CG"), 10) for levels in (textbook, TOIS)], 10
     )
-    assert found is not None
-    assert found.best.tolist() == [1] * 10
-    assert found.needed.tolist() == [
+    assert curves is not None
+    assert curves.best.tolist() == [1] * 10
+    assert curves.needed.tolist() == [
         [6, 6, 15, 15, 15, 15, 0, 0, 0, 0],
         [1, 2, 3, 3, 3, 6, 7, 8, 9, 9],
     ]
     # CG' of G' is 3 5 8 8 8 9 11 13 16 16.
-    assert found.missed.tolist() == [[2, 4, 6, 6, 6, 4, 6, 8, 11, 9], [0] * 10]
+    assert curves.missed.tolist() == [[2, 4, 6, 6, 6, 4, 6, 8, 11, 9], [0] * 10]
 
 
 def test_the_two_users_of_jarvelin_and_kekalainen_2002() -> None:
@@ -210,9 +210,9 @@ def test_the_patient_user_of_all_that_is_relevant() -> None:
 
 def precision_at_eleven_points(ranks: list[int], relevant: int) -> float:
     """The mean over recall 0, 0.1, ..., 1 of the highest precision at that recall or more."""
-    found = [(count / relevant, count / rank) for count, rank in enumerate(ranks, 1)]
+    precision_at = [(count / relevant, count / rank) for count, rank in enumerate(ranks, 1)]
     points = [
-        max((p for recall, p in found if recall >= point / 10 - 1e-9), default=0.0)
+        max((p for recall, p in precision_at if recall >= point / 10 - 1e-9), default=0.0)
         for point in range(11)
     ]
     return sum(points) / 11

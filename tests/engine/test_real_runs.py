@@ -14,7 +14,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import USUAL_TEST
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs
 from tests.engine.calibration import ALPHA
-from tests.engine.order_intervals import held, intervals_of, order_of
+from tests.engine.order_intervals import coverages, intervals_of, order_of
 from tests.engine.real_runs import AGAINST_FIRST, RUNS, intervals, level, null, null_of_size
 from tests.engine.test_real_scores import matrix
 
@@ -23,10 +23,13 @@ from tests.engine.test_real_scores import matrix
 def test_tests_of_ranks_and_signs_find_what_is_no_difference_of_means(real_data: Path) -> None:
     _, values = matrix(real_data, "adhoc6_ap.csv")
     drawn = [null(np.random.default_rng((3, 3, at)), values) for at in range(40)]
-    assert np.ptp([one.mean(axis=1).mean() for one in drawn]) < 0.2
+    assert np.ptp([sample.mean(axis=1).mean() for sample in drawn]) < 0.2
     shares = {
         name: np.mean(
-            [TESTS[name].compare(one, *all_pairs(RUNS), Options()).p_value < 0.05 for one in drawn]
+            [
+                TESTS[name].compare(sample, *all_pairs(RUNS), Options()).p_value < 0.05
+                for sample in drawn
+            ]
         )
         for name in ("paired_t", "wilcoxon", "sign")
     }
@@ -80,21 +83,23 @@ def test_intervals_of_ranks_and_means_hold_with_few_topics(real_data: Path) -> N
 
 @pytest.mark.real_data
 def test_intervals_of_agreement_hold_where_percentiles_do_not(real_data: Path) -> None:
-    one, other = (matrix(real_data, f"adhoc6_{name}.csv")[1] for name in ("ap", "p10"))
-    found = held(one, other, 60, 20, 3)
+    first, other = (matrix(real_data, f"adhoc6_{name}.csv")[1] for name in ("ap", "p10"))
+    result = coverages(first, other, 60, 20, 3)
     for name in ("tau", "symmetric_tau_ap"):
-        assert found[name, "percentiles"].value < 0.87 < found[name, "given"].value, found
+        assert result[name, "percentiles"].value < 0.87 < result[name, "given"].value, result
 
 
 def test_intervals_of_agreement_are_the_hull_of_two() -> None:
     rng = np.random.default_rng(2)
-    one: Matrix = rng.random((12, 30)) + np.linspace(0, 0.3, 12)[:, None]
-    other: Matrix = one + rng.normal(0, 0.3, (12, 30))
-    ranks = np.concatenate([order_of(values.mean(axis=1)) for values in (one, other)])
+    first: Matrix = rng.random((12, 30)) + np.linspace(0, 0.3, 12)[:, None]
+    other: Matrix = first + rng.normal(0, 0.3, (12, 30))
+    ranks = np.concatenate([order_of(values.mean(axis=1)) for values in (first, other)])
     options = Options(resamples=300, seed=4)
-    (found,) = order_agreements(ranks, [one, other], [(0, 1)], np.array([False, False]), options)
-    for (name, kind), ends in intervals_of(one, other, 300, 4).items():
-        ours = getattr(found, name)
+    (agreement,) = order_agreements(
+        ranks, [first, other], [(0, 1)], np.array([False, False]), options
+    )
+    for (name, kind), ends in intervals_of(first, other, 300, 4).items():
+        ours = getattr(agreement, name)
         assert (ours.low, ours.high) == pytest.approx(ends) or kind != "given"
         assert ours.low <= ends[0] < ends[1] <= ours.high
 
@@ -104,10 +109,10 @@ def test_wide_intervals_hold_what_all_topics_have_and_others_do_not() -> None:
     rng = np.random.default_rng(3)
     values = rng.normal(0, 1, (RUNS, 30)) + np.arange(RUNS)[:, None]
     delta = np.array(
-        [np.sign(one[:, None] - values[:, None, :]).mean(axis=(1, 2)) for one in values]
+        [np.sign(sample[:, None] - values[:, None, :]).mean(axis=(1, 2)) for sample in values]
     )
     options = Options(resamples=200)
     same = intervals(values, values, delta, options)
-    assert {name: np.nanmin(held) for name, held in same.items()} == dict.fromkeys(same, 1.0)
+    assert {name: np.nanmin(values) for name, values in same.items()} == dict.fromkeys(same, 1.0)
     away = intervals(values + 9 * np.arange(RUNS)[:, None], values, delta, options)
     assert np.nanmax(away["a mean"][1:]) == np.nanmax(away["a difference, `paired_t`"]) == 0

@@ -44,12 +44,12 @@ def top20(folder: Path, test: str, **options: object) -> tuple[Rows, PairedResul
 
 def test_paired_t_and_its_interval(real_data: Path) -> None:
     rows, ours = top20(real_data, "paired_t")
-    for name, found in (
+    for name, value in (
         ("t", ours.statistic),
         ("p_t", ours.p_value),
         ("mean_diff", ours.difference),
     ):
-        np.testing.assert_allclose(found, column(rows, name), rtol=2e-9, atol=1e-12)
+        np.testing.assert_allclose(value, column(rows, name), rtol=2e-9, atol=1e-12)
     for name, end in (("ci95_low", ours.low), ("ci95_high", ours.high)):
         np.testing.assert_allclose(end, column(rows, name), rtol=2e-8, atol=1e-10)
 
@@ -116,8 +116,8 @@ def test_every_test_answers_every_pair_of_a_track(real_data: Path, name: str) ->
     p_values = {
         test: TESTS[test].compare(values, *pairs, Options(resamples=2000)).p_value for test in TESTS
     }
-    for test, found in p_values.items():
-        assert ((found >= 0) & (found <= 1)).all(), test
+    for test, of_test in p_values.items():
+        assert ((of_test >= 0) & (of_test <= 1)).all(), test
     for test in ("randomisation", "bootstrap", "wilcoxon"):
         assert stats.spearmanr(p_values[test], p_values["paired_t"]).statistic > 0.9, test
     assert all(OMNIBUS[test](values).p_value < 1e-10 for test in ("anova", "friedman"))

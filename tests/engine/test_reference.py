@@ -18,13 +18,20 @@ VALUES = st.one_of(st.just(np.nan), st.sampled_from([0.0, 0.25, 1.0]), st.floats
 
 @given(st.integers(1, 9).flatmap(lambda runs: arrays(np.float64, (runs, 4), elements=VALUES)))
 def test_figures_are_those_of_numpy_without_missing_values(values: Matrix) -> None:
-    found = topic_figures(values)
+    figures = topic_figures(values)
     for topic, column in enumerate(values.T):
         known = np.sort(column[np.isfinite(column)])
-        assert found.n[topic] == len(known)
-        every = (found.low, found.q1, found.median, found.median_upper, found.q3, found.high)
+        assert figures.n[topic] == len(known)
+        every = (
+            figures.low,
+            figures.q1,
+            figures.median,
+            figures.median_upper,
+            figures.q3,
+            figures.high,
+        )
         if not len(known):
-            assert all(np.isnan(one[topic]) for one in every)
+            assert all(np.isnan(row[topic]) for row in every)
             continue
         expected = [
             known[0],
@@ -34,13 +41,13 @@ def test_figures_are_those_of_numpy_without_missing_values(values: Matrix) -> No
             np.quantile(known, 0.75),
             known[-1],
         ]
-        np.testing.assert_allclose([one[topic] for one in every], expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose([row[topic] for row in every], expected, rtol=1e-12, atol=1e-12)
 
 
 def test_no_run_has_no_figures() -> None:
-    found = topic_figures(np.zeros((0, 2)))
-    assert found.n.tolist() == [0, 0]
-    assert np.isnan(found.median).all()
+    figures = topic_figures(np.zeros((0, 2)))
+    assert figures.n.tolist() == [0, 0]
+    assert np.isnan(figures.median).all()
 
 
 @pytest.mark.parametrize(("lower", "expected"), [(False, [1, 3, np.nan]), (True, [3, 1, np.nan])])

@@ -40,14 +40,14 @@ def ranks(relevant: str, order: str) -> list[int]:
 
 def lengths(relevant: str, order: str, n: int) -> list[float]:
     """SearchLength, ASL, ESL(n), all documents examined, and NormRecall of a ranking of the whole collection."""
-    found = ranks(relevant, order)
+    places = ranks(relevant, order)
     ideal = sum(range(1, len(relevant) + 1))
-    recall = 1 - (sum(found) - ideal) / (len(found) * (DOCUMENTS - len(found)))
-    nth = found[n - 1] if n <= len(found) else math.nan
-    return [found[0], sum(found) / len(found), nth - n, nth, recall]
+    recall = 1 - (sum(places) - ideal) / (len(places) * (DOCUMENTS - len(places)))
+    nth = places[n - 1] if n <= len(places) else math.nan
+    return [places[0], sum(places) / len(places), nth - n, nth, recall]
 
 
-def asked(missing: str, n: int, documents: str) -> list[str]:
+def measure_names(missing: str, n: int, documents: str) -> list[str]:
     end = f"missing='{missing}'{documents})"
     names = [
         f"SearchLength({end}",
@@ -64,10 +64,11 @@ def test_random_is_the_mean_over_every_order_of_the_rest(world: str, n: int) -> 
     relevant, ranking = WORLDS[world]
     rest = [doc for doc in ALL if doc not in ranking]
     every = [lengths(relevant, ranking + "".join(order), n) for order in permutations(rest)]
-    found = [
-        values(name, relevant, ranking) for name in asked("random", n, f",documents={DOCUMENTS}")
+    results = [
+        values(name, relevant, ranking)
+        for name in measure_names("random", n, f",documents={DOCUMENTS}")
     ]
-    np.testing.assert_allclose(found, np.mean(every, axis=0), atol=1e-12)
+    np.testing.assert_allclose(results, np.mean(every, axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -75,8 +76,8 @@ def test_random_is_the_mean_over_every_order_of_the_rest(world: str, n: int) -> 
 def test_next_is_the_best_order_of_the_rest(world: str, n: int) -> None:
     relevant, ranking = WORLDS[world]
     rest = sorted((doc for doc in ALL if doc not in ranking), key=lambda doc: doc not in relevant)
-    found = [values(name, relevant, ranking) for name in asked("next", n, "")]
-    np.testing.assert_allclose(found, lengths(relevant, ranking + "".join(rest), n), atol=1e-12)
+    results = [values(name, relevant, ranking) for name in measure_names("next", n, "")]
+    np.testing.assert_allclose(results, lengths(relevant, ranking + "".join(rest), n), atol=1e-12)
 
 
 @pytest.mark.parametrize("world", ["some found", "all found", "only relevant"])
@@ -101,9 +102,9 @@ def test_nothing_retrieved_has_no_value_where_the_rest_is_ignored(measure: str) 
         {"1": dict.fromkeys(relevant, 1)},
         {"1": {doc: -float(i) for i, doc in enumerate(ranking)}},
     )
-    view, found = judged_run(qrels, run), parse_measure(measure)
-    assert math.isnan(found.compute(view)[0])
-    assert found.why_undefined(view, found.compute(view)) == ["no_relevant_document_retrieved"]
+    view, parsed = judged_run(qrels, run), parse_measure(measure)
+    assert math.isnan(parsed.compute(view)[0])
+    assert parsed.why_undefined(view, parsed.compute(view)) == ["no_relevant_document_retrieved"]
 
 
 def test_last_puts_all_non_relevant_documents_first() -> None:
@@ -124,10 +125,10 @@ def test_all_documents_examined_count_ties_by_chance() -> None:
 
 @pytest.mark.parametrize("measure", ["SearchLength", "ASL", "ESL", "NormRecall"])
 def test_a_collection_too_small_for_what_is_relevant_gives_no_value(measure: str) -> None:
-    found = parse_measure(f"{measure}(missing='random',documents=4)")
+    parsed = parse_measure(f"{measure}(missing='random',documents=4)")
     view = judged_run({"1": {"a": 1, "b": 1}}, {"1": {"x": 3.0, "y": 2.0, "z": 1.0}})
-    assert math.isnan(found.compute(view)[0])
-    assert found.why_undefined(view, found.compute(view)) == ["collection_too_small"]
+    assert math.isnan(parsed.compute(view)[0])
+    assert parsed.why_undefined(view, parsed.compute(view)) == ["collection_too_small"]
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,11 @@ def test_reformulations_that_gained_and_lost() -> None:
     view = judged_sessions(
         [session(["x"], ["b"], ["b"], ["a"], ["x"]), session(["a"], name="s2")], QRELS
     )
-    found = reformulations(view, Setting())
-    np.testing.assert_allclose(found.change, [np.nan, 1, 0, 1, -2, np.nan])
-    assert found.gained.tolist() == [False, True, False, True, False, False]
-    assert found.lost.tolist() == [False] * 4 + [True, False]
-    assert found.same.tolist() == [False, False, True, False, False, False]
+    result = reformulations(view, Setting())
+    np.testing.assert_allclose(result.change, [np.nan, 1, 0, 1, -2, np.nan])
+    assert result.gained.tolist() == [False, True, False, True, False, False]
+    assert result.lost.tolist() == [False] * 4 + [True, False]
+    assert result.same.tolist() == [False, False, True, False, False, False]
     shares = reformulations(view, ONE, normalised=True).change
     np.testing.assert_allclose(shares, [np.nan, 1 / 2, 0, 1 / 2, -1, np.nan])
 
@@ -167,9 +167,9 @@ def test_values_are_paired_where_every_system_has_one() -> None:
         ("t1", "u1", "B"),
     ]
     _, factors = design_of(rows)
-    found = paired_values(np.array([1, 2, 3, np.nan, 5, 4.0]), factors)
-    assert found.values.tolist() == [[1], [3]]
-    assert (found.topic.tolist(), found.searcher.tolist()) == ([0], [0])
+    pairs = paired_values(np.array([1, 2, 3, np.nan, 5, 4.0]), factors)
+    assert pairs.values.tolist() == [[1], [3]]
+    assert (pairs.topic.tolist(), pairs.searcher.tolist()) == ([0], [0])
     by_topic = topic_values(np.array([1, 2, 3, np.nan, 5, 4.0]), factors)
     assert by_topic.values.tolist() == [[2], [3]]
     assert by_topic.searcher.tolist() == [-1]
@@ -193,8 +193,8 @@ def random_square(seed: int, scale: float = 1.0) -> tuple[Any, Factors]:
 @pytest.mark.parametrize("missing", [0, 3])
 def test_the_latin_square_analysis_agrees_with_statsmodels(missing: int) -> None:
     values, factors = random_square(5)
-    kept = np.arange(missing, len(values))
-    values, factors = values[kept], factors.take(kept)
+    rows = np.arange(missing, len(values))
+    values, factors = values[rows], factors.take(rows)
     ours = latin_square.analyse(values, factors.system, factors.topic, factors.searcher)
     frame = pd.DataFrame(
         {"y": values, "a": factors.system, "t": factors.topic, "u": factors.searcher}
@@ -215,12 +215,15 @@ def test_the_latin_square_analysis_agrees_with_statsmodels(missing: int) -> None
 
 def test_huge_values_and_values_without_spread() -> None:
     values, factors = random_square(6)
-    given = (factors.system, factors.topic, factors.searcher)
-    plain, huge = latin_square.analyse(values, *given), latin_square.analyse(values * 1e150, *given)
+    labels = (factors.system, factors.topic, factors.searcher)
+    plain, huge = (
+        latin_square.analyse(values, *labels),
+        latin_square.analyse(values * 1e150, *labels),
+    )
     assert huge.p_value == pytest.approx(plain.p_value)
-    flat = latin_square.analyse(np.full(len(values), 0.3), *given)
+    flat = latin_square.analyse(np.full(len(values), 0.3), *labels)
     assert (flat.statistic, flat.p_value, flat.effect) == (0.0, 1.0, 0.0)
-    perfect = latin_square.analyse(factors.system.astype(float), *given)
+    perfect = latin_square.analyse(factors.system.astype(float), *labels)
     assert (perfect.statistic, np.isnan(perfect.p_value), perfect.effect) == (None, True, 1.0)
 
 
@@ -259,15 +262,15 @@ def test_the_mean_ideal_is_that_of_the_sessions_that_take_part() -> None:
     """Session by session and component by component, held after each session's end."""
     view, setting = sessions(), Setting(depth=2)
     length = width(view, setting) + 1
-    found = mean_ideal_curves(view, setting, GROUP, 2, length=length)
+    curves = mean_ideal_curves(view, setting, GROUP, 2, length=length)
     for system in range(2):
         taking = np.flatnonzero((system == GROUP) & view.is_judged)
         rows = [
-            ideal_vectors(view.take(np.array([one])), setting).matrix(length)[0]
-            for one in taking.tolist()
+            ideal_vectors(view.take(np.array([index])), setting).matrix(length)[0]
+            for index in taking.tolist()
         ]
-        np.testing.assert_allclose(found.values[system], np.mean(rows, axis=0), rtol=1e-12)
-        assert found.count[system] == len(rows)
+        np.testing.assert_allclose(curves.values[system], np.mean(rows, axis=0), rtol=1e-12)
+        assert curves.count[system] == len(rows)
     longer = mean_ideal_curves(view, setting, GROUP, 2, least=2, length=3)
     assert longer.values.shape == (2, 3)
     assert longer.count.tolist() == [1, 1]
@@ -275,13 +278,13 @@ def test_the_mean_ideal_is_that_of_the_sessions_that_take_part() -> None:
 
 def test_averaged_vectors_are_divided_by_averaged_ideals() -> None:
     view, setting = sessions(), Setting(depth=2)
-    found = mean_session_curves(view, setting, GROUP, 2, normalised=("repeated", "average"))
-    assert found.count.tolist() == [2, 1]
+    curves = mean_session_curves(view, setting, GROUP, 2, normalised=("repeated", "average"))
+    assert curves.count.tolist() == [2, 1]
     for system, members in enumerate(([0, 1], [2])):
         parts = [view.take(np.array([member])) for member in members]
         actual = np.mean([session_vectors(part, setting).matrix(6)[0] for part in parts], axis=0)
         ideal = np.mean([ideal_vectors(part, setting).matrix(6)[0] for part in parts], axis=0)
-        np.testing.assert_allclose(found.values[system], actual / ideal, rtol=1e-12)
+        np.testing.assert_allclose(curves.values[system], actual / ideal, rtol=1e-12)
 
 
 def test_averaged_vectors_have_no_value_of_a_session() -> None:

@@ -142,8 +142,8 @@ def test_the_appendix_of_ecir_2008_corrected() -> None:
     levels = [3, 2, 3, 0, 0, 1, 2, 2, 3, 0]
     names = [f"d{rank}" for rank in range(10)]
     view = judged_sessions([session(names)], {"t": dict(zip(names, levels, strict=True))})
-    found = session_vectors(view, Setting(b=4)).of(0)
-    assert np.round(found, 2).tolist() == [3, 4.33, 6.01, 6.01, 6.01, 6.44, 7.28, 8.08, 9.24, 9.24]
+    values = session_vectors(view, Setting(b=4)).of(0)
+    assert np.round(values, 2).tolist() == [3, 4.33, 6.01, 6.01, 6.01, 6.44, 7.28, 8.08, 9.24, 9.24]
 
 
 @pytest.mark.parametrize("short", ["pad", "asis", "min:1", "min:3"])
@@ -173,10 +173,12 @@ def test_the_form_of_the_dynamic_domain_track() -> None:
     """Its bound has ten queries of five documents, whatever the session has: the places that count most are rank 1 of
     query 1, of query 2, of query 3."""
     record = session(["b"], ["a", "b"], ["c"])
-    found = 1 + 2 / 1.5 + 1 / 2 / 1.5 + 1 / (1 + log(3, 4))
-    assert value(record, "sDCG_DD") == pytest.approx(found)
+    expected = 1 + 2 / 1.5 + 1 / 2 / 1.5 + 1 / (1 + log(3, 4))
+    assert value(record, "sDCG_DD") == pytest.approx(expected)
     assert value(record, "sDCG_DD(queries=1)") == pytest.approx(1)
-    assert value(record, "nsDCG_DD") == pytest.approx(found / (2 + 1 / 1.5 + 1 / (1 + log(3, 4))))
+    assert value(record, "nsDCG_DD") == pytest.approx(
+        expected / (2 + 1 / 1.5 + 1 / (1 + log(3, 4)))
+    )
     assert value(record, "nsDCG_DD(queries=1)@2") == pytest.approx(1 / (2 + 1 / 2))
 
 
@@ -310,8 +312,8 @@ def test_real_sessions_have_the_expected_values(
 ) -> None:
     with (real_data / "sessions-cosobe/expected/cosobe_k10.tsv").open() as file:
         expected = [float(row[column]) for row in csv.DictReader(file, delimiter="\t")]
-    found = session_values(cosobe, parse_session_measure(COLUMNS[column]))
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    values = session_values(cosobe, parse_session_measure(COLUMNS[column]))
+    np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.real_data

@@ -50,13 +50,15 @@ def test_short_lists_are_padded_with_zeros() -> None:
 
 
 def test_short_lists_may_be_taken_as_they_are() -> None:
-    found = vector(SESSION, replace(THREE, short="asis"))
-    assert found == pytest.approx([3, 3, 3 + R3, 3 + R3 + Q3, 3 + R3 + 2.5 * Q3, 3 + R3 + 2.5 * Q3])
+    values = vector(SESSION, replace(THREE, short="asis"))
+    assert values == pytest.approx(
+        [3, 3, 3 + R3, 3 + R3 + Q3, 3 + R3 + 2.5 * Q3, 3 + R3 + 2.5 * Q3]
+    )
 
 
 def test_short_lists_may_be_padded_to_a_minimum() -> None:
-    found = vector(SESSION, replace(THREE, short="min:2"))
-    assert found == pytest.approx(
+    values = vector(SESSION, replace(THREE, short="min:2"))
+    assert values == pytest.approx(
         [3, 3, 3 + R3, 3 + R3, 3 + R3, 3 + R3 + Q3, 3 + R3 + 2.5 * Q3, 3 + R3 + 2.5 * Q3]
     )
     assert len(vector(session(["a"], ["b"]), Setting(depth=3, short="min:5"))) == 10
@@ -77,10 +79,10 @@ def test_a_document_below_the_depth_was_not_seen_before() -> None:
 
 
 def test_the_bases_and_gains_are_chosen() -> None:
-    found = vector(
+    values = vector(
         session(["b", "a"], ["a"]), Setting(GainMap.parse("0-1-10-100"), depth=2, b=4, bq=2)
     )
-    assert found == pytest.approx([1, 1 + 100 / 1.5, 1 + 100 / 1.5 + 50, 1 + 100 / 1.5 + 50])
+    assert values == pytest.approx([1, 1 + 100 / 1.5, 1 + 100 / 1.5 + 50, 1 + 100 / 1.5 + 50])
     plain = vector(session(["b", "a"], ["a"]), Setting(depth=2, bq=None))
     assert plain == pytest.approx([1, 2.5, 5.5, 5.5])
 
@@ -111,8 +113,8 @@ def test_gains_count_half_after_the_half_life() -> None:
     first, third = 3 + R3, (1 + 3 / 2) * 2**-1.5
     assert value(record, "sDCG(bq=none,half_life=224)@3") == pytest.approx(first + third)
     assert value(record, "sDCG(half_life=224)@3") == pytest.approx(first + third * Q3)
-    found = vector(record, replace(THREE, half_life=224.0))
-    assert found[-1] == pytest.approx(first + third * Q3)
+    values = vector(record, replace(THREE, half_life=224.0))
+    assert values[-1] == pytest.approx(first + third * Q3)
 
     # The ideal session has its queries at the same times; query by query the ideal has no time.
     best = 3 + 2 / 2 + R3
@@ -331,43 +333,43 @@ def both(
 
 @given(SESSIONS, LEVELS, LEVELS, CHOICES)
 def test_vectors_and_figures_agree_with_plain_loops(
-    sessions: list[Any], one: dict[str, int], other: dict[str, int], setting: Setting
+    sessions: list[Any], judgements: dict[str, int], other: dict[str, int], setting: Setting
 ) -> None:
-    view, plain = both(sessions, {"t": one, "u": other})
+    view, plain = both(sessions, {"t": judgements, "u": other})
     choice = naively(setting)
     vectors = session_vectors(view, setting)
     forms = [
         (ideal, norm)
         for ideal, norm in (("repeated", "session"), ("once", "session"), ("repeated", "query"))
     ]
-    for place, found in enumerate(plain):
+    for place, record in enumerate(plain):
         np.testing.assert_allclose(
-            vectors.of(place), naive.vector(found, choice), rtol=1e-9, atol=1e-12
+            vectors.of(place), naive.vector(record, choice), rtol=1e-9, atol=1e-12
         )
         for ideal in ("repeated", "once"):
             best = ideal_vectors(view, setting, ideal).of(place)  # type: ignore[arg-type]
             np.testing.assert_allclose(
-                best, naive.ideal_vector(found, choice, ideal), rtol=1e-9, atol=1e-12
+                best, naive.ideal_vector(record, choice, ideal), rtol=1e-9, atol=1e-12
             )
         for ideal, norm in forms:
             shares = normalised_vectors(view, setting, ideal, norm).of(place)  # type: ignore[arg-type]
             np.testing.assert_allclose(
-                shares, naive.normalised(found, choice, ideal, norm), rtol=1e-9, atol=1e-12
+                shares, naive.normalised(record, choice, ideal, norm), rtol=1e-9, atol=1e-12
             )
     for name in FIGURES:
-        expected = [naive.figure(found, choice, name) for found in plain]
+        expected = [naive.figure(record, choice, name) for record in plain]
         np.testing.assert_allclose(raw_figure(view, setting, name), expected, rtol=1e-9, atol=1e-12)
         for ideal, norm in forms:
-            expected = [naive.figure(found, choice, name, ideal, norm) for found in plain]
+            expected = [naive.figure(record, choice, name, ideal, norm) for record in plain]
             ours = normalised_figure(view, setting, name, ideal, norm)  # type: ignore[arg-type]
             np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)
 
 
 @given(SESSIONS, LEVELS, LEVELS, CHOICES)
 def test_normalised_values_stay_between_0_and_1(
-    sessions: list[Any], one: dict[str, int], other: dict[str, int], setting: Setting
+    sessions: list[Any], judgements: dict[str, int], other: dict[str, int], setting: Setting
 ) -> None:
-    view, _ = both(sessions, {"t": one, "u": other})
+    view, _ = both(sessions, {"t": judgements, "u": other})
     for norm in ("session", "query"):
         shares = normalised_vectors(view, setting, norm=norm).values  # type: ignore[arg-type]
         assert (shares >= 0).all()
@@ -450,7 +452,9 @@ def test_long_vectors_are_made_in_stretches(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_values_of_a_large_log_are_made_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     lists = [[["a"], ["b"]], [[]], [["a", "b", "c"]], [["x"], ["c"]], [["b"]]]
-    view = judged_sessions([session(*found, name=f"s{n}") for n, found in enumerate(lists)], QRELS)
+    view = judged_sessions(
+        [session(*ranking, name=f"s{n}") for n, ranking in enumerate(lists)], QRELS
+    )
     assert list(view.stretches()) == [view]
     monkeypatch.setattr("metrics.engine.sessions.judged._ROWS_AT_ONCE", 4)
     parts = list(view.stretches())
@@ -463,5 +467,5 @@ def test_values_of_a_large_log_are_made_in_stretches(monkeypatch: pytest.MonkeyP
         "Session(of='AP')@3",
     ):
         measure = parse_session_measure(name)
-        found = np.concatenate([session_values(part, measure) for part in parts])
-        np.testing.assert_array_equal(found, session_values(view, measure))
+        values = np.concatenate([session_values(part, measure) for part in parts])
+        np.testing.assert_array_equal(values, session_values(view, measure))

@@ -69,12 +69,12 @@ def test_nothing_but_identical_runs_is_no_difference(name: str) -> None:
 def test_the_second_run_minus_the_first_is_the_same_turned_round(name: str) -> None:
     values = runs(5, 40)
     first, second = all_pairs(5)
-    there, back = (
+    forth, back = (
         TESTS[name].compare(values, *pair, FEW) for pair in ((first, second), (second, first))
     )
-    np.testing.assert_allclose(back.p_value, there.p_value, rtol=1e-12)
-    np.testing.assert_allclose(back.difference, -there.difference, atol=1e-15)
-    np.testing.assert_allclose(back.low, -there.high, atol=1e-12 if name != "bootstrap" else 1e-3)
+    np.testing.assert_allclose(back.p_value, forth.p_value, rtol=1e-12)
+    np.testing.assert_allclose(back.difference, -forth.difference, atol=1e-15)
+    np.testing.assert_allclose(back.low, -forth.high, atol=1e-12 if name != "bootstrap" else 1e-3)
 
 
 @pytest.mark.parametrize("name", list(TESTS))

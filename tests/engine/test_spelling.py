@@ -63,13 +63,13 @@ def test_no_message_of_the_engine_names_an_address() -> None:
 def test_the_command_names_the_measure_and_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         local.main(["evalhub", "eval", "-m", "nDGC@10", "qrels", "run"])
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     assert stop.value.code == 2
     assert (
         "error: unknown measure 'nDGC@10'; did you mean nDCG@10?\nevalhub eval --help describes the names"
-        in said
+        in text
     )
-    assert "/api/" not in said
+    assert "/api/" not in text
 
 
 def test_num_ret_with_a_level_is_what_ir_measures_calls_the_relevant_ones() -> None:

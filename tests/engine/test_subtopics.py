@@ -63,7 +63,7 @@ def without_ties(run: Run) -> Run:
     }
 
 
-def one(measure: str, run: JudgedRun) -> float:
+def value_of(measure: str, run: JudgedRun) -> float:
     (value,) = parse_measure(measure).compute(run)
     return float(value)
 
@@ -149,7 +149,9 @@ CRUISE = {
 
 @pytest.fixture
 def cruise() -> JudgedRun:
-    lines = [("85", subtopic, doc, 1) for doc, found in CRUISE.items() for subtopic in found]
+    lines = [
+        ("85", subtopic, doc, 1) for doc, subtopics in CRUISE.items() for subtopic in subtopics
+    ]
     lines += [("85", "1", doc, 0) for doc in "dij"]
     return judged_by_subtopic(lines, {"85": {doc: -float(ord(doc)) for doc in CRUISE}})
 
@@ -157,7 +159,7 @@ def cruise() -> JudgedRun:
 def test_alpha_ndcg_of_the_paper_that_defines_it(cruise: JudgedRun) -> None:
     """Section 5 prints DCG = 2, 2.315, 2.440, ideal DCG = 2, 3.262, 3.762 and nDCG = 1, 0.710, 0.649."""
     printed = [1, 0.710, 0.649]
-    assert [round(one(f"alpha_nDCG@{k}", cruise), 3) for k in (1, 2, 3)] == printed
+    assert [round(value_of(f"alpha_nDCG@{k}", cruise), 3) for k in (1, 2, 3)] == printed
 
 
 def test_gain_vectors_of_the_paper_that_defines_alpha_ndcg(cruise: JudgedRun) -> None:
@@ -198,7 +200,7 @@ def test_values_worked_by_hand(measure: str, expected: float) -> None:
     ]
     never_relevant = ("1", "4", "a", 0)
     run = judged_by_subtopic([*lines, never_relevant], {"1": {"a": 3.0, "b": 2.0, "c": 1.0}})
-    assert one(measure, run) == pytest.approx(expected)
+    assert value_of(measure, run) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -208,21 +210,21 @@ def test_of_equal_gains_the_ideal_takes_the_highest_id_even_where_that_is_not_th
     third: str, value: float
 ) -> None:
     """x and y hold two subtopics each, the third document one of either: to begin with it is greedy, and worse."""
-    found = {"x": "12", "y": "34", third: "13"}
-    lines = [("1", subtopic, doc, 1) for doc, subtopics in found.items() for subtopic in subtopics]
-    assert one(
+    judged = {"x": "12", "y": "34", third: "13"}
+    lines = [("1", subtopic, doc, 1) for doc, subtopics in judged.items() for subtopic in subtopics]
+    assert value_of(
         "alpha_nDCG@2", judged_by_subtopic(lines, {"1": {"x": 2.0, "y": 1.0}})
     ) == pytest.approx(value)
 
 
 def test_gains_that_differ_by_the_order_of_their_sums_alone_are_equal() -> None:
     """1 + 0.1 + 0.01 in one order is a little more than in another: exact fractions call it a tie."""
-    found = {"a": "01", "b": "134", "c": "234", "d": "124", "e": "13"}
-    lines = [("1", subtopic, doc, 1) for doc, subtopics in found.items() for subtopic in subtopics]
-    run = {"1": {doc: -float(ord(doc)) for doc in found}}
+    judged = {"a": "01", "b": "134", "c": "234", "d": "124", "e": "13"}
+    lines = [("1", subtopic, doc, 1) for doc, subtopics in judged.items() for subtopic in subtopics]
+    run = {"1": {doc: -float(ord(doc)) for doc in judged}}
     (topic,) = topics(lines, run)
     exact = of_ideal(topic, 5, "9/10", log2)
-    assert one("alpha_nDCG(alpha=0.9)@5", judged_by_subtopic(lines, run)) == pytest.approx(
+    assert value_of("alpha_nDCG(alpha=0.9)@5", judged_by_subtopic(lines, run)) == pytest.approx(
         exact, abs=1e-9
     )
 
@@ -243,13 +245,13 @@ def test_one_iteration_is_one_subtopic(levels: list[int]) -> None:
     table = judged_by_subtopic(with_a_second_iteration(levels), run)
     assert (plain.subtopics is None, table.subtopics is None) == (True, False)
     for name in (*NORMALISED_BY_THE_IDEAL, *OTHERS):
-        assert one(name, plain) == pytest.approx(one(name, table), abs=1e-12), name
-    assert one("StRecall@5", plain) == one("Success@5", plain)
-    assert one("P_IA@5", plain) == one("P@5", plain)
-    assert one("AP_IA", plain) == pytest.approx(one("AP", plain))
+        assert value_of(name, plain) == pytest.approx(value_of(name, table), abs=1e-12), name
+    assert value_of("StRecall@5", plain) == value_of("Success@5", plain)
+    assert value_of("P_IA@5", plain) == value_of("P@5", plain)
+    assert value_of("AP_IA", plain) == pytest.approx(value_of("AP", plain))
     flat = "0:0,1:1,2:1,3:1"
-    assert one("alpha_nDCG(alpha=0)@5", plain) == pytest.approx(
-        one(f"nDCG(gains='{flat}')@5", plain)
+    assert value_of("alpha_nDCG(alpha=0)@5", plain) == pytest.approx(
+        value_of(f"nDCG(gains='{flat}')@5", plain)
     )
 
 
@@ -261,8 +263,8 @@ def view_of(ranking: list[set[int]], extra: dict[str, float] | None = None) -> J
     lines = [("1", "9", f"d{rank}", 0) for rank in range(1, len(ranking) + 1)]
     lines += [
         ("1", str(subtopic), f"d{rank}", 1)
-        for rank, found in enumerate(ranking, 1)
-        for subtopic in found
+        for rank, subtopics in enumerate(ranking, 1)
+        for subtopic in subtopics
     ]
     lines += [("1", str(subtopic), "other", 1) for subtopic in range(4)]
     return judged_by_subtopic(
@@ -277,8 +279,8 @@ def test_values_stay_within_zero_and_one_and_unjudged_documents_at_the_end_chang
 ) -> None:
     view, longer = view_of(ranking), view_of(ranking, {"unjudged": -99.0})
     for name in (*OTHERS, *NORMALISED_BY_THE_IDEAL):
-        assert one(name, view) == one(name, longer)
-        assert 0 <= one(name, view) <= (1 + 1e-12 if name in OTHERS else 2)
+        assert value_of(name, view) == value_of(name, longer)
+        assert 0 <= value_of(name, view) <= (1 + 1e-12 if name in OTHERS else 2)
 
 
 @pytest.mark.slow
@@ -292,7 +294,7 @@ def test_a_document_of_more_subtopics_moved_up_makes_nothing_worse(
         better = list(ranking)
         better[upper], better[lower] = ranking[lower], ranking[upper]
         for name in (*OTHERS, *NORMALISED_BY_THE_IDEAL):
-            assert one(name, view_of(better)) >= one(name, view_of(ranking)) - 1e-12, name
+            assert value_of(name, view_of(better)) >= value_of(name, view_of(ranking)) - 1e-12, name
 
 
 def test_the_stored_form_keeps_the_subtopics() -> None:
@@ -311,7 +313,7 @@ def test_a_collection_without_subtopics_stores_none_and_older_views_are_read_as_
     assert not any(name.startswith("subtopics") for name, *_ in header["arrays"])
     assert JudgedRun.from_bytes(stored).subtopics is None
     older = replace(view_of([{1}, {1, 2}]), subtopics=None).to_bytes()
-    assert one("StRecall@1", JudgedRun.from_bytes(older)) == 1
+    assert value_of("StRecall@1", JudgedRun.from_bytes(older)) == 1
 
 
 def test_every_other_measure_sees_the_highest_level_of_a_document() -> None:

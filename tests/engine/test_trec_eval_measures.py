@@ -77,8 +77,8 @@ def assert_agrees(
 
 
 def test_every_measure_of_pytrec_eval_is_compared() -> None:
-    there = {name.rsplit("_", 1)[0] if name[-1].isdigit() else name for name in COMPARED_THERE}
-    assert pytrec_eval.supported_measures <= FAMILIES | there | NOT_MEASURES
+    names = {name.rsplit("_", 1)[0] if name[-1].isdigit() else name for name in COMPARED_THERE}
+    assert pytrec_eval.supported_measures <= FAMILIES | names | NOT_MEASURES
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -56,11 +56,11 @@ def test_figures_are_made_as_the_measures_say() -> None:
 def test_a_line_has_the_values_of_the_measure_of_that_name(name: str) -> None:
     view = ranked(0, 2, -1, 1, 0, 3, recall_base={"missed": 1, "other": 2})
     requests, _ = read_requests(["all_trec"], "10")
-    found = {
+    by_name = {
         column.name: column
         for column in columns(Answers(view, [b"1"], "t", Settings()), requests, [])
     }
-    assert found[name].values == parse_measure(name).compute(view).tolist()
+    assert by_name[name].values == parse_measure(name).compute(view).tolist()
 
 
 @pytest.mark.real_data
@@ -93,7 +93,7 @@ def test_each_version_has_its_own_list() -> None:
 
 
 def test_names_end_in_the_parameters_as_they_are_written_or_as_each_number_is_printed() -> None:
-    asked = [
+    names = [
         "ndcg.1=3,2=9",
         "utility.2,-1,0,0",
         "11pt_avg..25,.5",
@@ -101,7 +101,7 @@ def test_names_end_in_the_parameters_as_they_are_written_or_as_each_number_is_pr
         "iprec_at_recall..25,1",
         "set_F.2.0",
     ]
-    requests, _ = read_requests(asked, "10")
+    requests, _ = read_requests(names, "10")
     assert printed(requests) == [
         "iprec_at_recall_0.25", "iprec_at_recall_1.00", "P_5", "P_10", "utility_2,-1,0,0", "11pt_avg_.25,.5",
         "ndcg_1=3,2=9", "set_F_2.0",
@@ -112,9 +112,9 @@ def test_names_end_in_the_parameters_as_they_are_written_or_as_each_number_is_pr
 def test_yet_another_average_precision_of_a_worked_example() -> None:
     """Relevant at ranks 1 and 3 of three documents: s = 1 + 2/3."""
     view = ranked(1, 0, 1, recall_base={"missed": 1})
-    found = 1 + 2 / 3
+    value = 1 + 2 / 3
     assert parse_measure("yaap").compute(view) == pytest.approx(
-        np.log((1 + found) / (1 + 3 - found))
+        np.log((1 + value) / (1 + 3 - value))
     )
 
 

@@ -44,9 +44,9 @@ LOST, NOTHING = "relevant_document_not_retrieved", "no_relevant_document"
     ],
 )  # fmt: skip
 def test_topics_without_a_value_say_why(measure: str, reasons: list[str | None]) -> None:
-    found, view = parse_measure(measure), judged_run(QRELS, RUN)
-    values = found.compute(view)
-    assert found.why_undefined(view, values) == reasons
+    parsed, view = parse_measure(measure), judged_run(QRELS, RUN)
+    values = parsed.compute(view)
+    assert parsed.why_undefined(view, values) == reasons
     assert np.isnan(values).tolist() == [reason is not None for reason in reasons]
     assert {reason for reason in reasons if reason} <= set(REASONS)
 
@@ -56,8 +56,12 @@ def test_every_measure_that_can_be_undefined_has_its_reasons(name: str) -> None:
     """Of an empty run and a full one: a value or a reason, for every topic."""
     definition = MEASURES[name]
     suffix = {"required": "@5", "share": "@0.2"}.get(definition.cutoff.value, "")
-    given = ",".join(f"{one.name}={one.example}" for one in definition.parameters if one.example)
-    measure = parse_measure(name + (f"({given})" if given else "") + suffix)
+    examples = ",".join(
+        f"{parameter.name}={parameter.example}"
+        for parameter in definition.parameters
+        if parameter.example
+    )
+    measure = parse_measure(name + (f"({examples})" if examples else "") + suffix)
     for run in (RUN, {"elsewhere": {"a": 1}}):
         view = judged_run(QRELS, run)
         values = measure.compute(view)

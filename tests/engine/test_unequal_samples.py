@@ -75,24 +75,24 @@ def test_the_test_of_many_samples_agrees_with_scipy(digits: int) -> None:
 @pytest.mark.parametrize(("n", "m"), SIZES[1:])
 def test_cliffs_delta_counts_every_pair(n: int, m: int) -> None:
     a, b = two_samples(n, m, 1)
-    found = cliff_delta([a, b], *ONE, 0.9)
+    deltas = cliff_delta([a, b], *ONE, 0.9)
     signs = np.sign(a[:, None] - b[None, :])
     delta = signs.mean()
-    assert found.value[0] == pytest.approx(delta)
+    assert deltas.value[0] == pytest.approx(delta)
     assert delta == pytest.approx(2 * stats.mannwhitneyu(a, b).statistic / (n * m) - 1)
     rows, columns = signs.mean(axis=1) - delta, signs.mean(axis=0) - delta
     parts = m**2 * (rows**2).sum() + n**2 * (columns**2).sum() - ((signs - delta) ** 2).sum()
     s, t = np.sqrt(parts / (n * m * (n - 1) * (m - 1))), stats.t.ppf(0.95, n + m - 2)
     spread = t * s * np.sqrt((1 - delta**2) ** 2 + t**2 * s**2)
     ends = [(delta - delta**3 + sign * spread) / (1 - delta**2 + t**2 * s**2) for sign in (-1, 1)]
-    assert [found.low[0], found.high[0]] == pytest.approx(ends)
+    assert [deltas.low[0], deltas.high[0]] == pytest.approx(ends)
 
 
 def test_cliffs_delta_of_a_published_example() -> None:
     """The example of the R package effsize, cliff.delta."""
     treatment = np.array([10, 10, 20, 20, 20, 30, 30, 30, 40, 50.0])
-    found = cliff_delta([treatment, np.array([10, 20, 30, 40, 40, 50.0])], *ONE, 0.95)
-    assert [float(part[0].round(7)) for part in (found.value, found.low, found.high)] == [
+    delta = cliff_delta([treatment, np.array([10, 20, 30, 40, 40, 50.0])], *ONE, 0.95)
+    assert [float(part[0].round(7)) for part in (delta.value, delta.low, delta.high)] == [
         -0.25,
         -0.7265846,
         0.3890062,
@@ -100,27 +100,27 @@ def test_cliffs_delta_of_a_published_example() -> None:
 
 
 def test_samples_apart_have_a_delta_without_an_interval() -> None:
-    found = cliff_delta([np.arange(3.0), np.arange(5.0, 9.0)], *ONE, 0.95)
-    assert (found.value[0], np.isnan(found.low[0]), np.isnan(found.high[0])) == (-1.0, True, True)
+    delta = cliff_delta([np.arange(3.0), np.arange(5.0, 9.0)], *ONE, 0.95)
+    assert (delta.value[0], np.isnan(delta.low[0]), np.isnan(delta.high[0])) == (-1.0, True, True)
 
 
-@pytest.mark.parametrize("kept", [16, 13])
-def test_the_contrast_of_a_latin_square_agrees_with_statsmodels(kept: int) -> None:
+@pytest.mark.parametrize("rows", [16, 13])
+def test_the_contrast_of_a_latin_square_agrees_with_statsmodels(rows: int) -> None:
     rng = np.random.default_rng(8)
-    topic, searcher = np.divmod(rng.permutation(16)[:kept], 4)
+    topic, searcher = np.divmod(rng.permutation(16)[:rows], 4)
     system = (topic + searcher) % 2
-    values = rng.random(kept) + 0.2 * system + 0.5 * topic
-    found = latin_square.contrast(values, system, topic, searcher, 0.9)
+    values = rng.random(rows) + 0.2 * system + 0.5 * topic
+    contrast = latin_square.contrast(values, system, topic, searcher, 0.9)
     frame = pd.DataFrame({"y": values, "a": 1 - system, "t": topic, "u": searcher})
     fit = ols("y ~ a + C(t) + C(u)", frame).fit()
-    assert (found.difference, found.low, found.high) == pytest.approx(
+    assert (contrast.difference, contrast.low, contrast.high) == pytest.approx(
         (fit.params["a"], *fit.conf_int(0.1).loc["a"])
     )
-    assert (found.analysis.statistic, found.analysis.p_value) == pytest.approx(
+    assert (contrast.analysis.statistic, contrast.analysis.p_value) == pytest.approx(
         (fit.tvalues["a"] ** 2, fit.pvalues["a"])
     )
-    if kept == 16:
-        assert found.difference == pytest.approx(
+    if rows == 16:
+        assert contrast.difference == pytest.approx(
             values[system == 0].mean() - values[system == 1].mean()
         )
 

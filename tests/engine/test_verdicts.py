@@ -72,10 +72,10 @@ def test_a_pair_that_cannot_be_tested_counts_in_the_family_as_one_with_p_one(
     correction: str,
 ) -> None:
     p_values = np.array([0.01, np.nan, 0.02, np.nan])
-    found = adjust(p_values, CORRECTIONS[correction])
-    assert np.isnan(found[[1, 3]]).all()
+    adjusted = adjust(p_values, CORRECTIONS[correction])
+    assert np.isnan(adjusted[[1, 3]]).all()
     assert (
-        found[[0, 2]].tolist()
+        adjusted[[0, 2]].tolist()
         == CORRECTIONS[correction](np.array([0.01, 1.0, 0.02, 1.0]))[[0, 2]].tolist()
     )
 

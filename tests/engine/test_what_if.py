@@ -110,20 +110,20 @@ def test_opposite_orders_and_orders_of_nothing() -> None:
 
 def test_wins_ties_and_losses_are_counted_over_topics_with_both_values() -> None:
     a, b = np.array([0.5, 0.1 + 0.2, 0.0, np.nan, 1.0]), np.array([0.4, 0.3, 0.2, 0.5, np.nan])
-    told = differences(a, b)
-    np.testing.assert_allclose(told.values, [0.1, 0.0, -0.2, np.nan, np.nan])
-    assert (told.wins, told.ties, told.losses, told.undefined) == (1, 1, 1, 2)
+    result = differences(a, b)
+    np.testing.assert_allclose(result.values, [0.1, 0.0, -0.2, np.nan, np.nan])
+    assert (result.wins, result.ties, result.losses, result.undefined) == (1, 1, 1, 2)
     turned = differences(a, b, lower_is_better=True)
     assert (turned.wins, turned.losses) == (1, 1)
-    assert turned.values[0] == told.values[0]
+    assert turned.values[0] == result.values[0]
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=20), st.booleans())
 def test_every_topic_is_won_tied_or_lost(pairs: list[tuple[float, float]], lower: bool) -> None:
     a, b = np.array([x for x, _ in pairs]), np.array([y for _, y in pairs])
-    told, turned = (
+    result, turned = (
         differences(a, b, lower_is_better=lower),
         differences(b, a, lower_is_better=lower),
     )
-    assert told.wins + told.ties + told.losses == len(pairs)
-    assert (told.wins, told.ties, told.losses) == (turned.losses, turned.ties, turned.wins)
+    assert result.wins + result.ties + result.losses == len(pairs)
+    assert (result.wins, result.ties, result.losses) == (turned.losses, turned.ties, turned.wins)
