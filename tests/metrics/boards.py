@@ -36,9 +36,9 @@ def add_version(collection: Collection, version: int, topic_ids: list[str]) -> Q
 
 
 def make_run(collection: Collection, tag: str) -> Run:
-    made = _run(collection, tag)
-    made.save()
-    return made
+    run = _run(collection, tag)
+    run.save()
+    return run
 
 
 def _run(collection: Collection, tag: str) -> Run:
@@ -77,8 +77,8 @@ def describe(
     runs = sorted(
         Run.objects.filter(collection=collection), key=lambda run: int(run.tag.lstrip("r"))
     )
-    for run, said, paid in zip(runs, metadata, costs, strict=True):
-        run.metadata, run.costs = dict(said), dict(paid)
+    for run, parameters, paid in zip(runs, metadata, costs, strict=True):
+        run.metadata, run.costs = dict(parameters), dict(paid)
     Run.objects.bulk_update(runs, ["metadata", "costs"])
     store_parameters(collection, runs)
 

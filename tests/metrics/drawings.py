@@ -71,8 +71,8 @@ def _lines(element: ET.Element, frame: Frame) -> Iterator[Line]:
 
 def _moved(frame: Frame, transform: str) -> Frame:
     x, y, angle = frame
-    for kind, given in _STEP.findall(transform):
-        numbers = [float(number) for number in re.split(r"[\s,]+", given.strip())]
+    for kind, arguments in _STEP.findall(transform):
+        numbers = [float(number) for number in re.split(r"[\s,]+", arguments.strip())]
         if kind == "rotate":
             angle += numbers[0]
             continue

@@ -69,16 +69,16 @@ def attempts() -> dict[str, int]:
 
 
 def states() -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for state in Evaluation.objects.values_list("state", flat=True):
-        found[state] = found.get(state, 0) + 1
-    return found
+        counts[state] = counts.get(state, 0) + 1
+    return counts
 
 
 def stored() -> list[tuple[Any, ...]]:
     vectors = MetricVector.objects.order_by("evaluation", "measure")
     columns = ("evaluation", "measure", "mean", "topics", "content", "digest", "mean_digest")
-    rows = [tuple(bytes(one) if isinstance(one, memoryview) else one for one in row)
+    rows = [tuple(bytes(cell) if isinstance(cell, memoryview) else cell for cell in row)
             for row in vectors.values_list(*columns)]  # fmt: skip
     views = JudgedView.objects.order_by("pk").values_list("pk", "content", "digest")
     return rows + [(pk, bytes(content), digest) for pk, content, digest in views]
@@ -195,8 +195,10 @@ def test_a_worker_that_must_end_stores_what_is_finished(
     done = len(begun) - 1
     assert 0 < done < TOGETHER - 1
     assert states() == {"evaluated": done, "queued": TOGETHER - done}
-    left = Evaluation.objects.filter(state="queued")
-    assert set(left.values_list("attempts", "dispatched_at", "lease_token")) == {(0, None, None)}
+    remaining = Evaluation.objects.filter(state="queued")
+    assert set(remaining.values_list("attempts", "dispatched_at", "lease_token")) == {
+        (0, None, None)
+    }
     monkeypatch.undo()
     assert evaluate_batch(evaluation_ids=queue) == TOGETHER - done
 
@@ -227,10 +229,10 @@ def test_a_run_withdrawn_among_twenty_is_cancelled(
     api.delete(f"/api/v1/runs/{before.pk}/")
     at(monkeypatch, TORN, lambda: api.delete(f"/api/v1/runs/{during.pk}/"))
     assert evaluate_batch(evaluation_ids=queue) == TOGETHER - 1
-    told = dict(Evaluation.objects.values_list("run__tag", "state"))
-    assert told.pop("run-3") == "cancelled"
+    states = dict(Evaluation.objects.values_list("run__tag", "state"))
+    assert states.pop("run-3") == "cancelled"
     # Its evaluation had been taken: it ends, and nobody sees it.
-    assert set(told.values()) == {"evaluated"}
+    assert set(states.values()) == {"evaluated"}
     board = api.get("/api/v1/collections/small/leaderboard/").json()
     assert not {"run-3", "run-12"} & {row["run"]["tag"] for row in board["results"]}
     assert len(board["results"]) == TOGETHER - 2
@@ -363,8 +365,10 @@ def test_a_long_batch_gives_back_what_it_has_not_begun(
     monkeypatch.setattr(batches, "BATCH_SECONDS", 60.0)
     assert evaluate_batch(evaluation_ids=queue) == len(begun) == 5
     monkeypatch.undo()
-    left = Evaluation.objects.filter(state="queued")
-    assert set(left.values_list("attempts", "dispatched_at", "lease_token")) == {(0, None, None)}
+    remaining = Evaluation.objects.filter(state="queued")
+    assert set(remaining.values_list("attempts", "dispatched_at", "lease_token")) == {
+        (0, None, None)
+    }
     assert evaluate_batch(evaluation_ids=queue) == TOGETHER - 5
 
 

@@ -155,9 +155,9 @@ def test_csv_has_every_row_and_figure_of_the_board(anonymous: APIClient, board: 
     assert [(row["rank"], row["state"], row["tag"]) for row in rows] == [
         ("1", "ranked", "r1"), ("2", "ranked", "r0"), ("3", "ranked", "r2"), ("", "failed", "gone"),
     ]  # fmt: skip
-    for row, shown in zip(rows[:3], body["results"], strict=False):
-        values, standing = shown["values"], shown["statistics"]
-        assert (row["run"], row["team"]) == (shown["run"]["id"], shown["run"]["team"])
+    for row, row_of_api in zip(rows[:3], body["results"], strict=False):
+        values, standing = row_of_api["values"], row_of_api["statistics"]
+        assert (row["run"], row["team"]) == (row_of_api["run"]["id"], row_of_api["run"]["team"])
         assert (float(row["AP"]), int(row["AP topics"])) == (
             values["AP"]["mean"],
             values["AP"]["topics"],
@@ -173,9 +173,9 @@ def test_csv_has_every_row_and_figure_of_the_board(anonymous: APIClient, board: 
             standing["rank"]["high"],
         ]
         for name in ("difference", "low", "p_value", "p_adjusted"):
-            given = row[f"baseline_{name}"]
-            assert (float(given) if given else None) == (standing["baseline"] or {}).get(name)
-        asked = (
+            cell = row[f"baseline_{name}"]
+            assert (float(cell) if cell else None) == (standing["baseline"] or {}).get(name)
+        options = (
             "test",
             "correction",
             "alpha",
@@ -185,7 +185,7 @@ def test_csv_has_every_row_and_figure_of_the_board(anonymous: APIClient, board: 
             "qrels",
             "collection",
         )
-        assert [row[name] for name in asked] == [
+        assert [row[name] for name in options] == [
             "t_and_tukey",
             "by the test",
             "0.05",

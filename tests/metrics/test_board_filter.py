@@ -60,11 +60,11 @@ def board(alice: User, bob: User) -> Collection:
 
 
 def add_unranked(qrels: Qrels, state: str) -> None:
-    held = {"lease_token": "0" * 32, "lease_until": FIRST} if state == "evaluating" else {}
+    lease = {"lease_token": "0" * 32, "lease_until": FIRST} if state == "evaluating" else {}
     Evaluation.objects.create(
         run=make_run(qrels.collection, state), qrels=qrels, scores="float64", state=state,
         error_code="stored_file_corrupt" if state == "failed" else "",
-        error_message="the file is gone" if state == "failed" else "", **held,
+        error_message="the file is gone" if state == "failed" else "", **lease,
     )  # fmt: skip
 
 
@@ -123,12 +123,12 @@ FOUND = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "found"), FOUND.items(), ids=list(FOUND))
+@pytest.mark.parametrize(("text", "matching"), FOUND.items(), ids=list(FOUND))
 def test_a_filter_shows_what_it_says(
-    anonymous: APIClient, board: Collection, text: str, found: list[str]
+    anonymous: APIClient, board: Collection, text: str, matching: list[str]
 ) -> None:
-    assert tags(anonymous, text) == sorted(found)
-    assert body_of(anonymous, filter=text, limit=1)["count"] == len(found)
+    assert tags(anonymous, text) == sorted(matching)
+    assert body_of(anonymous, filter=text, limit=1)["count"] == len(matching)
 
 
 def test_own_runs_are_the_readers_own(
@@ -152,12 +152,12 @@ def test_a_filter_changes_no_rank_and_no_statistic(anonymous: APIClient, board: 
     ):
         whole = body_of(anonymous, **query)
         some = body_of(anonymous, filter="dense OR status:stale OR rm3", **query)
-        kept = [
+        rows = [
             row
             for row in whole["results"]
             if row["run"]["tag"] in ("dense_v1", "dense-v1", "bm25-rm3", "old")
         ]
-        assert some["results"] == kept
+        assert some["results"] == rows
         assert (some["count"], some["ranked"], whole["count"]) == (4, 6, 11)
         assert some["states"] == whole["states"]
         assert some.get("statistics") == whole.get("statistics")
@@ -179,9 +179,9 @@ def test_a_filter_is_part_of_the_sql(anonymous: APIClient, board: Collection) ->
     """One question for the ranked rows and those of the others, with every condition in it."""
     with CaptureQueriesContext(connection) as queries:
         body_of(anonymous, filter="bm25 OR -team:lab")
-    asked = [query["sql"] for query in queries if "LIKE" in query["sql"]]
-    assert asked
-    for sql in asked:
+    statements = [query["sql"] for query in queries if "LIKE" in query["sql"]]
+    assert statements
+    for sql in statements:
         assert sql.count("LIKE") == 4
         assert " OR " in sql
         assert "NOT (" in sql
@@ -252,8 +252,8 @@ def test_what_cannot_be_read_is_a_problem_of_the_filter(
 
 def test_the_page_takes_the_filter(anonymous: APIClient, board: Collection) -> None:
     html = anonymous.get("/collections/board/", {"filter": "status:failed OR rm3"}).content.decode()
-    shown = [tag for tag in TAGS + UNRANKED if f">{tag}</a>" in html]
-    assert shown == ["bm25-rm3", "failed"]
+    tags = [tag for tag in TAGS + UNRANKED if f">{tag}</a>" in html]
+    assert tags == ["bm25-rm3", "failed"]
 
 
 def test_a_blind_board_says_nothing_whatever_the_filter(

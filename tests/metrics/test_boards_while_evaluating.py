@@ -89,10 +89,10 @@ def meanwhile(write: Callable[[], None]) -> Iterator[None]:
     pending = [write]
 
     def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        found = execute(sql, params, many, context)
+        result = execute(sql, params, many, context)
         if "metrics_evaluation" in sql and pending:
             pending.pop()()
-        return found
+        return result
 
     with connections["default"].execute_wrapper(look):
         yield
@@ -117,15 +117,15 @@ def test_an_answer_is_of_one_moment_and_so_is_its_tag(
 
 
 def test_every_run_is_there_once_whenever_one_is_evaluated(client: Client, beside: Write) -> None:
-    one = EVALUATED.replace(
+    first = EVALUATED.replace(
         "WHERE", "WHERE id = (SELECT min(id) FROM metrics_evaluation WHERE state='queued') AND"
     )
 
     def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        found = execute(sql, params, many, context)
+        result = execute(sql, params, many, context)
         if "metrics_evaluation" in sql:
-            beside(one)
-        return found
+            beside(first)
+        return result
 
     with connections["default"].execute_wrapper(look):
         boards = [read(client, BOARD).json() for _ in range(3)]

@@ -86,9 +86,9 @@ def drawn_of(collection: Collection, name: str, **query: str) -> Figure:
 
 def curves_of(runs: list[Run], measure: str = "nDCG") -> Figure:
     evaluations = [find_evaluation(run=run) for run in runs]
-    asked = parse_measure(measure)
-    found = [curve(load_view(evaluation), asked, 20) for evaluation in evaluations]
-    return curves_together_figure(CurvesTogether(asked, evaluations, found))
+    parsed = parse_measure(measure)
+    curves = [curve(load_view(evaluation), parsed, 20) for evaluation in evaluations]
+    return curves_together_figure(CurvesTogether(parsed, evaluations, curves))
 
 
 @pytest.mark.slow
@@ -127,8 +127,8 @@ def test_no_text_of_a_run_is_cut(two: list[Run], name: str) -> None:
 def test_a_rank_stands_before_its_name(board: Collection) -> None:
     figure = drawn_of(board, "means", sort="AP", limit="200")
     for size in CLOSEST:
-        told = [text for text in words(svg(figure, size)) if re.match(r"\d+\. ", text)]
-        assert [text.split()[0] for text in told] == [row[0].split()[0] for row in figure.rows], (
+        labels = [text for text in words(svg(figure, size)) if re.match(r"\d+\. ", text)]
+        assert [text.split()[0] for text in labels] == [row[0].split()[0] for row in figure.rows], (
             size
         )
     assert any("\N{HORIZONTAL ELLIPSIS}" in text for text in words(svg(figure)))
@@ -159,11 +159,11 @@ def test_a_legend_is_whole(eight: list[Run]) -> None:
     names = [long_name(number) for number in range(8)]
     for size in CLOSEST:
         check_texts(of_collection, size)
-        told = words(check_texts(figure, size))
+        labels = words(check_texts(figure, size))
         if SIZES[size][0] < 600:
-            assert len({text for text in told if text.startswith("NTU_NMLAB")}) == 8, size
+            assert len({text for text in labels if text.startswith("NTU_NMLAB")}) == 8, size
         else:
-            assert [text for text in told if text in {*names, "ideal"}] == [*names, "ideal"], size
+            assert [text for text in labels if text in {*names, "ideal"}] == [*names, "ideal"], size
 
 
 def test_the_ideal_is_dashed_in_the_legend_and_the_axis_has_a_title(two: list[Run]) -> None:
@@ -174,8 +174,8 @@ def test_the_ideal_is_dashed_in_the_legend_and_the_axis_has_a_title(two: list[Ru
     assert sorted(dashes) == ["1,0"] * 4 + ["6,4"] * 2
     assert "nDCG" in words(drawn.encode())
     for other, title in (("curve", "nDCG"), ("ranking", "cumulated gain")):
-        asked = RunChartRequest(two[0], find_evaluation(run=two[0]), {"topic": "1"})
-        assert title in words(svg(RUN_CHARTS[other](asked)))
+        request = RunChartRequest(two[0], find_evaluation(run=two[0]), {"topic": "1"})
+        assert title in words(svg(RUN_CHARTS[other](request)))
 
 
 def test_tied_runs_have_a_row_each(board: Collection) -> None:
@@ -207,7 +207,7 @@ def test_runs_that_tie_for_the_first_rank_are_explained(alice: User) -> None:
 
 
 def test_a_ratio_of_averages_is_called_one(two: list[Run]) -> None:
-    for measure, said in (
+    for measure, title in (
         ("nDCG", "the mean of 3 topics"),
         ("nDCG(norm='average')", "the ratio of the averaged vectors of 3 topics"),
     ):
@@ -217,8 +217,8 @@ def test_a_ratio_of_averages_is_called_one(two: list[Run]) -> None:
             curve_figure(drawn, measure=parse_measure(measure), run="r"),
             curves_of(two, measure),
         ):
-            assert said in figure.caption
-            assert said in " ".join(words(svg(figure)))
+            assert title in figure.caption
+            assert title in " ".join(words(svg(figure)))
 
 
 def test_a_histogram_counts_in_whole_topics() -> None:
@@ -241,10 +241,10 @@ def test_ticks_are_whole_numbers(low: int, high: int, ticks: list[int]) -> None:
 
 
 def test_a_level_that_counts_is_named(two: list[Run]) -> None:
-    asked = RunChartRequest(two[0], find_evaluation(run=two[0]), {"rel": "2"})
+    request = RunChartRequest(two[0], find_evaluation(run=two[0]), {"rel": "2"})
     assert (
         "documents of level 2 and above count as relevant"
-        in RUN_CHARTS["precision-recall"](asked).caption
+        in RUN_CHARTS["precision-recall"](request).caption
     )
 
 
@@ -261,12 +261,12 @@ def test_a_level_that_counts_is_named(two: list[Run]) -> None:
 )
 @pytest.mark.parametrize("room", [20.0, 90.0, 300.0])
 def test_a_shortened_name_has_room_and_its_beginning(name: str, room: float) -> None:
-    found = shortened(name, room, 11)
-    assert width_of(found, 11) <= room or name == found
-    head, _, tail = found.partition("\N{HORIZONTAL ELLIPSIS}")
+    text = shortened(name, room, 11)
+    assert width_of(text, 11) <= room or name == text
+    head, _, tail = text.partition("\N{HORIZONTAL ELLIPSIS}")
     assert name.startswith(head)
     assert name.endswith(tail)
-    assert (found == name) == (width_of(name, 11) <= room)
+    assert (text == name) == (width_of(name, 11) <= room)
 
 
 def test_shortened_names_stay_different_where_they_can() -> None:
@@ -281,9 +281,9 @@ def test_shortened_names_stay_different_where_they_can() -> None:
 def test_a_title_is_wrapped_and_nothing_of_it_is_lost() -> None:
     text = f"nDCG@10 of run {long_name(5)} minus {long_name(6)}"
     for room in (120.0, 300.0, 700.0):
-        found = wrapped(text, room, 15, bold=True)
-        assert "".join(found).replace(" ", "") == text.replace(" ", "")
-        assert all(width_of(line, 15, bold=True) <= room for line in found)
+        lines = wrapped(text, room, 15, bold=True)
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+        assert all(width_of(line, 15, bold=True) <= room for line in lines)
     assert wrapped("", 100.0, 12) == [""]
 
 
@@ -295,5 +295,5 @@ def test_labels_are_data_and_no_program(alice: User) -> None:
     for run, tag in zip(runs, odd, strict=True):
         run.tag = tag
     Run.objects.bulk_update(runs, ["tag"])
-    told: Any = words(svg(drawn_of(Collection.objects.get(slug="odd"), "ranks")))
-    assert set(odd) <= set(told)
+    labels: Any = words(svg(drawn_of(Collection.objects.get(slug="odd"), "ranks")))
+    assert set(odd) <= set(labels)

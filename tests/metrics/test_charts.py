@@ -72,8 +72,8 @@ def test_every_chart_comes_in_every_format(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(RUN_CHARTS))
 def test_a_chart_keeps_to_altairs_schema_in_every_look(pair: tuple[Run, Run], name: str) -> None:
-    asked = RunChartRequest(pair[0], find_evaluation(run=pair[0]), {"topic": "1"})
-    figure = RUN_CHARTS[name](asked)
+    request = RunChartRequest(pair[0], find_evaluation(run=pair[0]), {"topic": "1"})
+    figure = RUN_CHARTS[name](request)
     for theme in PALETTES:
         assert figure.draw(Look(theme)).to_dict(validate=True)
     for size in SIZES:
@@ -107,10 +107,10 @@ def test_a_png_has_300_dots_to_the_inch(anonymous: APIClient, pair: tuple[Run, R
 def test_a_curve_is_a_picture_with_a_title(
     anonymous: APIClient, pair: tuple[Run, Run], measure: str
 ) -> None:
-    told = words(chart(anonymous, pair[0], "curve.svg", measure=measure, depth=20).content)
-    assert f"{measure.removesuffix('@10')} of run good" in told
-    assert "the mean of 3 topics at ranks 1 to 20; dashed: the ideal rankings" in told
-    assert {"good", "ideal"} <= set(told)
+    labels = words(chart(anonymous, pair[0], "curve.svg", measure=measure, depth=20).content)
+    assert f"{measure.removesuffix('@10')} of run good" in labels
+    assert "the mean of 3 topics at ranks 1 to 20; dashed: the ideal rankings" in labels
+    assert {"good", "ideal"} <= set(labels)
 
 
 @pytest.mark.parametrize(
@@ -392,12 +392,12 @@ def test_the_means_of_a_board_with_their_intervals(
         value = row["values"]["P@5"]
         tag, team = row["run"]["tag"], row["run"]["team"]
         name = f"{row['rank']}. {tag} ({team})" if tag == "r13" else f"{row['rank']}. {tag}"
-        shown = {
+        ends = {
             "mean": value["mean"],
             "low": max(0.0, value["low"]),
             "high": min(1.0, value["high"]),
         }
-        expected.append({"row": place, "run": name, **shown})
+        expected.append({"row": place, "run": name, **ends})
     assert intervals["data"]["values"] == points["data"]["values"] == expected
     phone = anonymous.get(f"{path}/charts/means.json", {**query, "size": "narrow"}).json()
     assert phone["layer"][1]["data"]["values"] == expected

@@ -293,8 +293,8 @@ def test_tests_side_by_side_say_where_their_verdicts_part(api: APIClient, team: 
         )
     ]
     assert measure["disagreements"]["count"] == len(split) > 0
-    for shown, pair in zip(measure["disagreements"]["pairs"], split, strict=True):
-        assert shown == {name: pair[name] for name in shown}
+    for row, pair in zip(measure["disagreements"]["pairs"], split, strict=True):
+        assert row == {name: pair[name] for name in row}
     omnibus = measure["omnibus"]
     assert (omnibus["anova"]["p_value"] < 0.05) != (omnibus["friedman"]["p_value"] < 0.05)
     assert "omnibus_tests_disagree" in [caution["code"] for caution in measure["cautions"]]

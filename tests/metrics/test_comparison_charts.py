@@ -61,7 +61,7 @@ def chart(
     return answer
 
 
-def asked(pair: tuple[Run, Run], name: str) -> dict[str, str]:
+def query_of(pair: tuple[Run, Run], name: str) -> dict[str, str]:
     topic = {"topic": "1"} if name == "rankings" else {}
     return {"runs": ",".join(str(run.pk) for run in pair), **topic}
 
@@ -78,10 +78,12 @@ def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
         "pdf": b"%PDF",
         "json": b"{",
     }.items():
-        assert chart(anonymous, f"{name}.{form}", **asked(pair, name)).content.startswith(
+        assert chart(anonymous, f"{name}.{form}", **query_of(pair, name)).content.startswith(
             beginning
         ), form
-    figure = COLLECTION_CHARTS[name](Collection.objects.get(slug="small"), asked(pair, name), None)
+    figure = COLLECTION_CHARTS[name](
+        Collection.objects.get(slug="small"), query_of(pair, name), None
+    )
     assert len(figure.caption) > 40
     for theme in PALETTES:
         for size, sides in SIZES.items():
@@ -99,12 +101,12 @@ def test_a_picture_is_sent_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("metrics.services.comparisons.comparison.MIN_TOPICS", 3)
-    first = chart(anonymous, f"{name}.json", **asked(pair, name))
+    first = chart(anonymous, f"{name}.json", **query_of(pair, name))
     path = f"/api/v1/collections/small/charts/{name}.json"
-    again = anonymous.get(path, asked(pair, name), headers={"If-None-Match": first["ETag"]})
+    again = anonymous.get(path, query_of(pair, name), headers={"If-None-Match": first["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert api.delete(f"/api/v1/runs/{pair[1].pk}/").status_code == 204
-    gone = anonymous.get(path, asked(pair, name), headers={"If-None-Match": first["ETag"]})
+    gone = anonymous.get(path, query_of(pair, name), headers={"If-None-Match": first["ETag"]})
     assert (gone.status_code, gone.json()["code"]) == (400, "unknown_run")
 
 
@@ -121,19 +123,19 @@ def test_the_heat_map_says_what_the_comparison_says(anonymous: APIClient, board:
     assert address["as"] == "address"
     assert "&family=all&" in address["calculate"]
     assert address["calculate"].endswith('&runs=" + datum.pair')
-    for found in answer["measures"][0]["pairs"]:
-        a, b, p = tags[found["a"]], tags[found["b"]], found["tests"]["t_and_tukey"]["p_adjusted"]
+    for pair in answer["measures"][0]["pairs"]:
+        a, b, p = tags[pair["a"]], tags[pair["b"]], pair["tests"]["t_and_tukey"]["p_adjusted"]
         bound = next((bound for bound in (0.002, 0.02, 0.1) if p < bound), None)
         for row, column, better in (
-            (a, b, found["difference"] > 0),
-            (b, a, found["difference"] < 0),
+            (a, b, pair["difference"] > 0),
+            (b, a, pair["difference"] < 0),
         ):
             word = "better" if better else "worse"
             assert cells[row, column]["kind"] == (
                 f"{word}, p < {bound:g}" if bound else "not significant"
             )
-        assert cells[a, b]["difference"] == pytest.approx(found["difference"])
-        assert cells[a, b]["pair"] == f"{found['a']},{found['b']}"
+        assert cells[a, b]["difference"] == pytest.approx(pair["difference"])
+        assert cells[a, b]["pair"] == f"{pair['a']},{pair['b']}"
     labels = drawn["layer"][0]["encoding"]["y"]["axis"]["labelExpr"].removesuffix("[datum.value]")
     assert json.loads(labels) == [tags[run["id"]] for run in answer["runs"]]
     assert all(json.loads(labels)[cell["row"]] == cell["run"] for cell in cells.values())
@@ -164,8 +166,8 @@ def test_a_matrix_that_cannot_be_drawn_says_why(
 def test_fifty_runs_have_a_name_each(alice: User, anonymous: APIClient) -> None:
     make_scored("wide", Team.objects.get(personal_of=alice), simulated(MAX_DRAWN, 20))
     for name in ("significance", "ranks"):
-        told = words(chart(anonymous, f"{name}.svg", collection="wide", size="tall").content)
-        assert {f"r{number}" for number in range(MAX_DRAWN)} <= set(told), name
+        labels = words(chart(anonymous, f"{name}.svg", collection="wide", size="tall").content)
+        assert {f"r{number}" for number in range(MAX_DRAWN)} <= set(labels), name
 
 
 def test_ranks_are_those_of_the_leaderboard(anonymous: APIClient, board: list[str]) -> None:
@@ -181,7 +183,7 @@ def test_ranks_are_those_of_the_leaderboard(anonymous: APIClient, board: list[st
 
 def test_curves_are_those_of_the_runs(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
     lines = chart(
-        anonymous, "curves.json", **asked(pair, "curves"), measure="DCG", depth="4"
+        anonymous, "curves.json", **query_of(pair, "curves"), measure="DCG", depth="4"
     ).json()["layer"][0]["data"]["values"]
     for run in pair:
         curve = anonymous.get(
@@ -206,7 +208,7 @@ def test_precision_over_recall_is_that_of_the_runs(
     anonymous: APIClient, pair: tuple[Run, Run], query: dict[str, str]
 ) -> None:
     points = chart(
-        anonymous, "precision-recall.json", **asked(pair, "precision-recall"), **query
+        anonymous, "precision-recall.json", **query_of(pair, "precision-recall"), **query
     ).json()
     lines: dict[str, list[float]] = {}
     for point in points["data"]["values"]:
@@ -239,7 +241,7 @@ def test_a_filter_chooses_whose_curves_are_drawn(
 
 
 def test_a_line_joins_what_both_runs_found(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
-    drawn = chart(anonymous, "rankings.json", **asked(pair, "rankings")).json()
+    drawn = chart(anonymous, "rankings.json", **query_of(pair, "rankings")).json()
     lines = drawn["layer"][0]["data"]["values"]
     assert sorted((line["document"], line["side"], line["rank"]) for line in lines) == [
         ("b", "left", 3), ("b", "right", 1), ("c", "left", 2), ("c", "right", 3),
@@ -348,9 +350,9 @@ def test_every_test_and_correction_has_a_name_and_a_question() -> None:
 
 def verdicts(**significant: bool) -> ShownPair:
     nothing = Bounded(0.0, 0.0, 0.0)
-    said = [
-        Verdict(name, 0, 0, 0, 0.5, 0.5, False, int(found), "", 1)
-        for name, found in significant.items()
+    verdicts = [
+        Verdict(name, 0, 0, 0, 0.5, 0.5, False, int(holds), "", 1)
+        for name, holds in significant.items()
     ]
     run = Run(tag="a")
     sizes, counts = [nothing] * 5, [0] * 5
@@ -365,7 +367,7 @@ def verdicts(**significant: bool) -> ShownPair:
         *sizes,
         *counts,
         Fragile(None, None, []),
-        said,
+        verdicts,
         None,
         {},
         [],
@@ -387,5 +389,5 @@ def verdicts(**significant: bool) -> ShownPair:
     ],
 )  # fmt: skip
 def test_agreement_is_said_in_words(pair: ShownPair, text: str) -> None:
-    found = agreement(pair, 0.05)
-    assert found == text if not text or text.startswith("All") else text in found
+    sentence = agreement(pair, 0.05)
+    assert sentence == text if not text or text.startswith("All") else text in sentence

@@ -245,18 +245,18 @@ def test_differences_marked_by_ranks_and_by_means(
     assert [name for name, *_ in means] == [
         f"r{row}" for row in np.argsort(-values[0].mean(axis=1))
     ]
-    expected = [post_hoc(one) for one in values]
+    expected = [post_hoc(table) for table in values]
     seen = set()
     for name, *cells in differences:
         a, b = (int(tag.strip()[1:]) for tag in name.split("\N{MINUS SIGN}"))
-        for one, found, cell in zip(values, expected, cells, strict=True):
-            marks = [sum(p < level for level in {alpha, 0.01}) for p in found[a, b]]
+        for table, p_values, cell in zip(values, expected, cells, strict=True):
+            marks = [sum(p < level for level in {alpha, 0.01}) for p in p_values[a, b]]
             marks = [
                 2 if count and p < 0.01 else count
-                for count, p in zip(marks, found[a, b], strict=True)
+                for count, p in zip(marks, p_values[a, b], strict=True)
             ]
             means_mark = f" ({'#' * marks[1]})" if marks[1] else ""
-            figure = f"{one[a].mean() - one[b].mean():.4f}"
+            figure = f"{table[a].mean() - table[b].mean():.4f}"
             assert cell == " ".join(f"{figure} {'*' * marks[0]}{means_mark}".split())
             seen.add(tuple(marks))
     assert len(seen) > 2
@@ -265,7 +265,9 @@ def test_differences_marked_by_ranks_and_by_means(
         "Friedman's test, p",
     ]
     ours = [float(cell.removeprefix("< ")) for cell in tests[1][1:]]
-    assert ours == pytest.approx([stats.friedmanchisquare(*one).pvalue for one in values], abs=1e-4)
+    assert ours == pytest.approx(
+        [stats.friedmanchisquare(*table).pvalue for table in values], abs=1e-4
+    )
     legend = text.splitlines()[-1].replace("\\", "")
     assert ("* p < 0.05, ** p < 0.01; Conover's test, no correction over 6 pairs" in legend) == (
         alpha == 0.05
@@ -300,18 +302,18 @@ def test_differences_against_a_baseline_and_their_limit(
 
 
 @pytest.mark.parametrize(
-    ("topics", "tests", "said"),
+    ("topics", "tests", "message"),
     [
         (3, "conover,tukey_hsd", "No verdicts: 3 topics are too few"),
         (40, "paired_t,conover", "AP: friedman finds no difference of the runs"),
     ],
 )
 def test_the_caption_says_what_marks_are_worth(
-    api: APIClient, alice: User, topics: int, tests: str, said: str
+    api: APIClient, alice: User, topics: int, tests: str, message: str
 ) -> None:
     values = np.random.default_rng(3).random((3, topics)) * 0.3
     make_scored("scored", Team.objects.get(personal_of=alice), values)
-    assert said in export(api, "md", tests=tests).replace("\\", "")
+    assert message in export(api, "md", tests=tests).replace("\\", "")
 
 
 def test_runs_of_one_tag_have_their_teams_beside_it(

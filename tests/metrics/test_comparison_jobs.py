@@ -24,9 +24,9 @@ from tests.metrics.waiting import (
     QUERY,
     SCORED,
     address,
+    compute_now,
     expire,
     ids,
-    made,
     queued,
     slow,
 )
@@ -50,7 +50,7 @@ def test_a_comparison_whose_worker_was_killed_is_made_by_another(
     assert lease
     expire(queued)
     assert lifecycle.reap_expired() == 1
-    assert made(queued).attempts == 2
+    assert compute_now(queued).attempts == 2
     content = bytes(queued.content or b"")
     # The first one wakes up: it is too late for it.
     assert not lifecycle.finish(lease, content=b"late")
@@ -63,15 +63,15 @@ def test_a_comparison_that_kills_its_workers_fails(api: APIClient, queued: Compa
         assert lifecycle.claim(queued.pk, Comparison)
         expire(queued)
         lifecycle.reap_expired()
-    told = api.get(address(queued)).json()["comparison"]
-    assert (told["state"], told["error_code"]) == ("failed", "comparison_crashed")
+    comparison = api.get(address(queued)).json()["comparison"]
+    assert (comparison["state"], comparison["error_code"]) == ("failed", "comparison_crashed")
     for path in (SCORED, f"{address(queued)}export/csv/", f"{address(queued)}charts/ranks.svg"):
         answer = api.get(path, QUERY if path == SCORED else {})
         assert (answer.status_code, answer.json()["code"]) == (409, "comparison_failed")
     body = {"tests": ["randomisation", "paired_t"], "resamples": 3000, "measures": ["AP"]}
     again = api.post(SCORED, body).json()["comparison"]
     assert (again["id"], again["state"], again["attempts"]) == (str(queued.pk), "queued", 0)
-    assert made(queued).state == "compared"
+    assert compute_now(queued).state == "compared"
 
 
 def test_a_worker_that_lost_its_lease_stops_and_stores_nothing(
@@ -109,12 +109,12 @@ def test_progress_is_told_and_only_grows(
     note = lifecycle.note
 
     def listen(lease: Any, **changes: Any) -> bool:
-        told = note(lease, **changes)
+        result = note(lease, **changes)
         seen.append(api.get(address(queued)).json()["comparison"]["progress"])
-        return told
+        return result
 
     monkeypatch.setattr(stored_comparisons, "note", listen)
-    made(queued)
+    compute_now(queued)
     assert seen == sorted(seen)
     # One for each test, one for each block of resamples.
     assert len(seen) == 2 + 3
@@ -124,7 +124,7 @@ def test_progress_is_told_and_only_grows(
 def test_an_error_nobody_expected_is_tried_again_then_shown(
     api: APIClient, queued: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def explode(*given: Any) -> Any:
+    def explode(*args: Any) -> Any:
         raise ZeroDivisionError("secret detail")
 
     monkeypatch.setattr(stored_comparisons, "encode", explode)
@@ -144,17 +144,17 @@ def test_a_measure_without_common_topics_fails_with_its_reason(
     values = simulated(2, 3)
     values[0, 0] = values[1, 1] = float("nan")
     make_scored("scored", Team.objects.get(personal_of=alice), values)
-    told = api.get(SCORED).json()["comparison"]
-    compare(comparison_id=told["id"])
-    told = api.get(told["url"]).json()["comparison"]
-    assert (told["state"], told["error_code"]) == ("failed", "too_few_topics")
-    assert "AP: a comparison needs at least 2 topics" in told["error_message"]
+    comparison = api.get(SCORED).json()["comparison"]
+    compare(comparison_id=comparison["id"])
+    comparison = api.get(comparison["url"]).json()["comparison"]
+    assert (comparison["state"], comparison["error_code"]) == ("failed", "too_few_topics")
+    assert "AP: a comparison needs at least 2 topics" in comparison["error_message"]
 
 
 def test_a_worker_told_to_end_gives_the_comparison_back(
     queued: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def end(*given: Any) -> Any:
+    def end(*args: Any) -> Any:
         raise SystemExit(-241)
 
     monkeypatch.setattr(stored_comparisons, "encode", end)
@@ -222,7 +222,7 @@ def test_the_database_refuses_a_lease_or_a_result_that_contradicts_the_state(
 def test_a_comparison_over_its_time_limit_fails(
     queued: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def take_for_ever(*given: Any) -> Any:
+    def take_for_ever(*args: Any) -> Any:
         raise work.SoftTimeLimitExceeded
 
     monkeypatch.setattr(stored_comparisons, "encode", take_for_ever)

@@ -53,35 +53,38 @@ def run_id(tag: str) -> str:
     return str(Run.objects.get(tag=tag).pk)
 
 
-def asked(client: APIClient, **query: Any) -> dict[str, Any]:
+def compare(client: APIClient, **query: Any) -> dict[str, Any]:
     answer = client.get(ADDRESS, query)
     assert answer.status_code == 200, answer.content
-    found: dict[str, Any] = answer.json()
-    return found
+    payload: dict[str, Any] = answer.json()
+    return payload
 
 
 def test_values_differ_by_type_and_numbers_by_twelve_digits(
     anonymous: APIClient, board: Collection
 ) -> None:
-    found = asked(anonymous, filter="status:ranked")
-    assert [run["tag"] for run in found["runs"]] == ["r0", "r1", "r2"]
-    assert {one["name"]: one["values"] for one in found["differ"]} == {
+    answer = compare(anonymous, filter="status:ranked")
+    assert [run["tag"] for run in answer["runs"]] == ["r0", "r1", "r2"]
+    assert {parameter["name"]: parameter["values"] for parameter in answer["differ"]} == {
         "bm25.b": [0.4, 0.4, "0.4"],
         "bm25.k1": [0.9, 1.2, 0.9000000000000001],
         "model": ["BM25", "bm25", "BM25"],
         "note": [None, None, "new"],
         "stemmed": [True, 1, None],
     }
-    assert {one["name"] for one in found["ignored"]} == {"seed", "platform.cpu"}
-    assert (found["same"], found["compared"], [run["left_out"] for run in found["runs"]]) == (
+    assert {parameter["name"] for parameter in answer["ignored"]} == {"seed", "platform.cpu"}
+    assert (answer["same"], answer["compared"], [run["left_out"] for run in answer["runs"]]) == (
         [],
         5,
         [0, 0, 1],
     )
-    assert next(one["unit"] for one in found["differ"] if one["name"] == "bm25.b") == "share"
-    pair = asked(anonymous, runs=f"{run_id('r2')},{run_id('r0')}")
+    assert (
+        next(parameter["unit"] for parameter in answer["differ"] if parameter["name"] == "bm25.b")
+        == "share"
+    )
+    pair = compare(anonymous, runs=f"{run_id('r2')},{run_id('r0')}")
     assert [run["tag"] for run in pair["runs"]] == ["r2", "r0"]
-    assert [one["name"] for one in pair["differ"]] == ["bm25.b", "note", "stemmed"]
+    assert [parameter["name"] for parameter in pair["differ"]] == ["bm25.b", "note", "stemmed"]
     assert pair["same"] == [
         {"name": "bm25.k1", "unit": "", "value": 0.9000000000000001},
         {"name": "model", "unit": "", "value": "BM25"},
@@ -92,12 +95,12 @@ def test_values_differ_by_type_and_numbers_by_twelve_digits(
 def test_changes_since_a_baseline(anonymous: APIClient, alice: User, board: Collection) -> None:
     first = Run.objects.get(tag="r0")
     Label.objects.create(collection=board, team=first.team, name="main", run=first)
-    found = asked(anonymous, runs=f"{run_id('r2')},{run_id('late')}", baseline="label:main")
-    assert (found["baseline"], [run["tag"] for run in found["runs"]]) == (
+    answer = compare(anonymous, runs=f"{run_id('r2')},{run_id('late')}", baseline="label:main")
+    assert (answer["baseline"], [run["tag"] for run in answer["runs"]]) == (
         str(first.pk),
         ["r0", "r2", "late"],
     )
-    changed, emptied = found["changes"]
+    changed, emptied = answer["changes"]
     assert changed == {
         "run": run_id("r2"),
         "changed": [{"name": "bm25.b", "before": 0.4, "after": "0.4"}],
@@ -105,17 +108,22 @@ def test_changes_since_a_baseline(anonymous: APIClient, alice: User, board: Coll
         "removed": [{"name": "stemmed", "value": True}],
     }
     assert (emptied["changed"], emptied["added"]) == ([], [])
-    assert [one["name"] for one in emptied["removed"]] == ["bm25.b", "bm25.k1", "model", "stemmed"]
+    assert [parameter["name"] for parameter in emptied["removed"]] == [
+        "bm25.b",
+        "bm25.k1",
+        "model",
+        "stemmed",
+    ]
     # A baseline that the filter does not select comes first all the same, and one that it selects
     # comes once.
     assert [
-        run["tag"] for run in asked(anonymous, filter="r1", baseline=str(first.pk))["runs"]
+        run["tag"] for run in compare(anonymous, filter="r1", baseline=str(first.pk))["runs"]
     ] == ["r0", "r1"]
-    assert len(asked(anonymous, baseline=str(first.pk))["runs"]) == 4
+    assert len(compare(anonymous, baseline=str(first.pk))["runs"]) == 4
 
 
 @pytest.mark.parametrize(
-    ("query", "code", "pointer", "told"),
+    ("query", "code", "pointer", "message"),
     [
         (
             {"runs": "{r0}"},
@@ -164,7 +172,7 @@ def test_what_cannot_be_compared_is_said(
     query: dict[str, str],
     code: str,
     pointer: str,
-    told: str,
+    message: str,
 ) -> None:
     names = {tag: run_id(tag) for tag in ("r0", "r1")} | {
         "other": "00000000-0000-4000-8000-000000000000"
@@ -173,7 +181,7 @@ def test_what_cannot_be_compared_is_said(
     assert (answer.status_code, answer.json()["code"]) == (400, code)
     (error,) = answer.json()["errors"]
     assert error["pointer"] == pointer
-    assert told.format(**names) in error["detail"]
+    assert message.format(**names) in error["detail"]
 
 
 def test_comparisons_are_limited(
@@ -183,7 +191,7 @@ def test_comparisons_are_limited(
         answer = anonymous.get(ADDRESS, query).json()
         return answer["code"], answer["errors"][0]["detail"]
 
-    for name, most, told in (
+    for name, most, message in (
         (
             "MAX_RUNS",
             3,
@@ -206,12 +214,12 @@ def test_comparisons_are_limited(
         with monkeypatch.context() as patch:
             patch.setattr(service, name, most)
             code, detail = refusal()
-            assert (code, detail[: len(told[1])]) == told
+            assert (code, detail[: len(message[1])]) == message
     with monkeypatch.context() as patch:
         patch.setattr(service, "MAX_RUNS", 3)
         named = ",".join(str(run) for run in Run.objects.values_list("pk", flat=True))
         assert refusal(runs=named)[0] == "too_many_runs"
-        assert len(asked(anonymous, filter="status:ranked")["runs"]) == 3
+        assert len(compare(anonymous, filter="status:ranked")["runs"]) == 3
 
 
 def test_a_participant_compares_the_runs_of_own_teams_alone(bob: User, board: Collection) -> None:
@@ -219,9 +227,9 @@ def test_a_participant_compares_the_runs_of_own_teams_alone(bob: User, board: Co
     Collection.objects.update(blind=True)
     Run.objects.filter(tag__in=["r0", "r1"]).update(team=bob.personal_team)
     guest = client_of(bob)
-    own = asked(guest)
+    own = compare(guest)
     assert [run["tag"] for run in own["runs"]] == ["r0", "r1"]
-    assert [one["name"] for one in own["differ"]] == ["bm25.k1", "model", "stemmed"]
+    assert [parameter["name"] for parameter in own["differ"]] == ["bm25.k1", "model", "stemmed"]
     hidden = guest.get(ADDRESS, {"runs": f"{run_id('r0')},{run_id('r2')}"})
     nobody = guest.get(ADDRESS, {"runs": f"{run_id('r0')},00000000-0000-4000-8000-000000000000"})
     assert hidden.status_code == 400

@@ -38,17 +38,20 @@ def test_of_a_run_counts_what_the_collection_asks_for_now(
     second = run.evaluations.exclude(pk=first.pk).get()
     assert list(run.evaluations.counting()) == [second]
     listed = api.get(f"/api/v1/{PATH}runs/", {"status": "queued"}).json()
-    assert [one["id"] for one in listed["results"]] == [str(run.pk)]
+    assert [row["id"] for row in listed["results"]] == [str(run.pk)]
     assert api.get(f"/api/v1/{PATH}runs/", {"status": "evaluated"}).json()["count"] == 0
 
 
 def test_of_a_set_counts_the_way_it_is_judged(api: APIClient, collection: str) -> None:
-    made = upload(api, f"{PATH}sessions/", OWN, judged_by="own").json()
-    assert [one.qrels for one in SessionEvaluation.objects.counting()] == [None]
+    session_set = upload(api, f"{PATH}sessions/", OWN, judged_by="own").json()
+    assert [evaluation.qrels for evaluation in SessionEvaluation.objects.counting()] == [None]
     assert (
-        api.patch(f"/api/v1/session-sets/{made['id']}/", {"judged_by": "topic"}).status_code == 200
+        api.patch(f"/api/v1/session-sets/{session_set['id']}/", {"judged_by": "topic"}).status_code
+        == 200
     )
-    assert [one.judged_by for one in SessionEvaluation.objects.counting()] == ["topic"]
+    assert [evaluation.judged_by for evaluation in SessionEvaluation.objects.counting()] == [
+        "topic"
+    ]
     assert SessionEvaluation.objects.count() == 2
 
 

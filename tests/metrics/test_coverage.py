@@ -107,10 +107,10 @@ def test_an_unevenly_judged_pair_has_the_verdict_of_judged_documents_or_none(
     assert shares[pool["deep"]] == {"answered": 1.0, "judged": 1.0, "k": 10}
     assert shares[pool["shallow"]] == {"answered": 1.0, "judged": 0.5, "k": 10}
     (pair,) = measure["pairs"]
-    found = pair["tests"]["paired_t"]
-    assert found["p_value"] < 0.001
-    assert (found["verdict"], found["significant"]) == (None, False)
-    assert found["withheld"] == "depends_on_judging"
+    result = pair["tests"]["paired_t"]
+    assert result["p_value"] < 0.001
+    assert (result["verdict"], result["significant"]) == (None, False)
+    assert result["withheld"] == "depends_on_judging"
     assert measure["tests"]["paired_t"]["significant"] == 0
     # The oracle: the library's values of the same measure under its own name.
     qrels = {str(topic): {f"d{place}": 0 for place in range(3, 11)} for topic in TOPICS}
@@ -172,8 +172,8 @@ def test_a_run_of_which_nothing_was_measured_is_neither_better_nor_worse(
     for measure in compared(api, pool, "deep", other, measures="nDCG@10,AP")["measures"]:
         (pair,) = measure["pairs"]
         assert pair["difference"] > 0.5
-        found = pair["tests"]["paired_t"]
-        assert (found["verdict"], found["withheld"]) == (None, reason)
+        result = pair["tests"]["paired_t"]
+        assert (result["verdict"], result["withheld"]) == (None, reason)
         assert reason in codes_of(measure)
     (measure,) = compared(api, pool, "unknown", "unknown2", tests="paired_t,tost", margin="0.01")[
         "measures"
@@ -291,7 +291,7 @@ def test_the_gate_of_unjudged_runs_ends_as_undecided(
     alice: User, pool: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(commands, "hub_of", lambda _: hub_inside(alice))
-    asked = [
+    arguments = [
         "gate",
         "pool",
         "unknown",
@@ -300,7 +300,7 @@ def test_the_gate_of_unjudged_runs_ends_as_undecided(
         "--rule",
         "nDCG@10 no-worse-than 0.01",
     ]
-    assert cli.run([*asked, "--undecided", "fail"]) == 11
+    assert cli.run([*arguments, "--undecided", "fail"]) == 11
     assert "nothing_judged" in capsys.readouterr().out
 
 
@@ -355,7 +355,7 @@ def test_two_runs_of_trec_covid(api: APIClient, real_data: Path) -> None:
     alone = pair["on_judged"]
     assert alone["difference"] == pytest.approx(0.0886, abs=5e-5)
     assert alone["tests"]["paired_t"]["p_value"] == pytest.approx(0.1536, abs=5e-5)
-    (caution,) = (one for one in measure["cautions"] if one["code"] == "uneven_judging")
+    (caution,) = (caution for caution in measure["cautions"] if caution["code"] == "uneven_judging")
     assert caution["message"] == (
         "IRIT_marked_base: 92% of the first 10 documents are judged; BM25R2: 53%, and the verdict depends on judging"
     )

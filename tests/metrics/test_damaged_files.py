@@ -32,13 +32,13 @@ def test_a_missing_file_delays_an_evaluation_until_it_is_back(
             0,
             "stored_file_missing",
         )
-    told = api.get(f"/api/v1/runs/{queued.run_id}/").json()["status"]
-    assert (told["state"], told["code"], told["queue"]["waits_for"]) == (
+    status = api.get(f"/api/v1/runs/{queued.run_id}/").json()["status"]
+    assert (status["state"], status["code"], status["queue"]["waits_for"]) == (
         "queued",
         "stored_file_missing",
         "retry",
     )
-    assert "is missing" in told["reason"]
+    assert "is missing" in status["reason"]
     assert lifecycle.claim(queued.pk) is None
     # Sent again it is there at once.
     assert (

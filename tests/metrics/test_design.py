@@ -68,16 +68,16 @@ def test_discriminative_power_against_scipy(
     anonymous: APIClient, board: Collection, values: Matrix
 ) -> None:
     body = anonymous.get(DESIGN, {"measures": "AP", "alpha": 0.1}).json()
-    found = body["measures"][0]["discriminative_power"]
+    power = body["measures"][0]["discriminative_power"]
     pairs = list(combinations(range(RUNS), 2))
     tests = [stats.ttest_rel(values[i], values[j]) for i, j in pairs]
     p_values = sorted((float(test.pvalue) for test in tests), reverse=True)
-    assert found["pairs"] == len(pairs)
-    assert found["curve"]["pair"] == list(range(1, len(pairs) + 1))
-    assert found["curve"]["p_value"] == pytest.approx(p_values)
-    assert found["share"] == pytest.approx(sum(p < 0.1 for p in p_values) / len(pairs))
+    assert power["pairs"] == len(pairs)
+    assert power["curve"]["pair"] == list(range(1, len(pairs) + 1))
+    assert power["curve"]["p_value"] == pytest.approx(p_values)
+    assert power["share"] == pytest.approx(sum(p < 0.1 for p in p_values) / len(pairs))
     margins = [stats.sem(values[i] - values[j]) * stats.t.ppf(0.95, TOPICS - 1) for i, j in pairs]
-    assert (found["needed"], found["typical"]) == pytest.approx((max(margins), np.median(margins)))
+    assert (power["needed"], power["typical"]) == pytest.approx((max(margins), np.median(margins)))
     assert (body["test"], body["resamples"], body["alpha"]) == ("paired_t", None, 0.1)
 
 
@@ -89,8 +89,8 @@ def test_another_test_draws_as_often_as_is_stated(
     expected = TESTS["randomised_tukey_hsd"].compare(
         values, *all_pairs(RUNS), Options(resamples=2000, seed=4)
     )
-    found = body["measures"][0]["discriminative_power"]["curve"]["p_value"]
-    assert found == sorted(expected.p_value.tolist(), reverse=True)
+    p_value = body["measures"][0]["discriminative_power"]["curve"]["p_value"]
+    assert p_value == sorted(expected.p_value.tolist(), reverse=True)
     assert (body["resamples"], body["seed"]) == (2000, 4)
 
 
@@ -100,11 +100,11 @@ def test_topic_set_sizes_against_scipy(
     body = anonymous.get(
         DESIGN, {"measures": "AP", "differences": "0.05,0.2,0.000001", "power": 0.9}
     ).json()
-    found = body["measures"][0]["topic_set_size"]
+    sizes = body["measures"][0]["topic_set_size"]
     variance = naive_variance(values)
-    assert found["variance"] == pytest.approx(variance)
-    assert power_by_scipy(TOPICS, found["detectable"], variance) == pytest.approx(0.9)
-    for detection in found["detections"][:2]:
+    assert sizes["variance"] == pytest.approx(variance)
+    assert power_by_scipy(TOPICS, sizes["detectable"], variance) == pytest.approx(0.9)
+    for detection in sizes["detections"][:2]:
         needed = detection["topics_t"]
         assert detection["power_t"] == pytest.approx(
             power_by_scipy(TOPICS, detection["difference"], variance)
@@ -124,18 +124,20 @@ def test_topic_set_sizes_against_scipy(
             assert (
                 stats.ncf.sf(bound, RUNS - 1, (RUNS - 1) * (topics - 1), shift) >= 0.9
             ) is np.bool_(enough)
-    assert found["detections"][2]["topics_t"] is found["detections"][2]["topics_anova"] is None
-    assert found["detections"][2]["topics_interval"] is None
+    assert sizes["detections"][2]["topics_t"] is sizes["detections"][2]["topics_anova"] is None
+    assert sizes["detections"][2]["topics_interval"] is None
 
 
 def test_plans_to_show_that_a_difference_is_small(
     anonymous: APIClient, board: Collection, values: Matrix
 ) -> None:
     query = {"measures": "AP", "differences": "0.05,0.2,0.000001", "power": 0.9}
-    found = anonymous.get(DESIGN, query).json()["measures"][0]["topic_set_size"]["detections"]
+    detections = anonymous.get(DESIGN, query).json()["measures"][0]["topic_set_size"]["detections"]
     deviation = np.sqrt(2 * naive_variance(values))
     pairs = [values[i] - values[j] for i, j in combinations(range(RUNS), 2)]
-    for margin, plan in zip((0.05, 0.2), (one["smallness"] for one in found), strict=False):
+    for margin, plan in zip(
+        (0.05, 0.2), (detection["smallness"] for detection in detections), strict=False
+    ):
         equivalent = [
             max(stats.ttest_1samp(d, -margin, alternative="greater").pvalue,
                 stats.ttest_1samp(d, margin, alternative="less").pvalue) < 0.05
@@ -149,13 +151,13 @@ def test_plans_to_show_that_a_difference_is_small(
         assert plan["topics_not_worse"] <= plan["topics_equivalent"]
         assert (plan["power_equivalent"] >= 0.9) is (plan["topics_equivalent"] <= TOPICS)
     assert (
-        found[2]["smallness"]["topics_not_worse"]
-        is found[2]["smallness"]["topics_equivalent"]
+        detections[2]["smallness"]["topics_not_worse"]
+        is detections[2]["smallness"]["topics_equivalent"]
         is None
     )
     query = {"measures": "AP", "alpha": 0.6, "power": 0.9}
-    found = anonymous.get(DESIGN, query).json()["measures"][0]["topic_set_size"]["detections"]
-    assert [one["smallness"] for one in found] == [None, None]
+    detections = anonymous.get(DESIGN, query).json()["measures"][0]["topic_set_size"]["detections"]
+    assert [detection["smallness"] for detection in detections] == [None, None]
 
 
 def naive_swaps(values: Matrix, size: int, trials: int, seed: int) -> tuple[list[int], list[int]]:
@@ -163,12 +165,12 @@ def naive_swaps(values: Matrix, size: int, trials: int, seed: int) -> tuple[list
     compared, swapped = [0] * 21, [0] * 21
     for trial in range(trials):
         order = np.random.default_rng((seed, trial)).permutation(values.shape[1])
-        one, other = (
+        first, other = (
             values[:, order[:size]].mean(axis=1),
             values[:, order[size : 2 * size]].mean(axis=1),
         )
         for i, j in combinations(range(len(values)), 2):
-            before, after = one[i] - one[j], other[i] - other[j]
+            before, after = first[i] - first[j], other[i] - other[j]
             if abs(before) > 1e-12:
                 place = min(int(abs(before) / 0.01), 20)
                 compared[place] += 1
@@ -180,9 +182,9 @@ def test_swap_rates_are_those_of_counting_one_by_one(
     anonymous: APIClient, board: Collection, values: Matrix
 ) -> None:
     query = {"measures": "AP", "sizes": "7,20", "trials": 12, "seed": 5}
-    found = anonymous.get(DESIGN, query).json()["measures"][0]["swap_rates"]
-    assert found["edges"] == pytest.approx([0.01 * place for place in range(21)])
-    for size, row in zip((7, 20), found["sizes"], strict=True):
+    rates = anonymous.get(DESIGN, query).json()["measures"][0]["swap_rates"]
+    assert rates["edges"] == pytest.approx([0.01 * place for place in range(21)])
+    for size, row in zip((7, 20), rates["sizes"], strict=True):
         compared, swapped = naive_swaps(values, size, 12, 5)
         assert (row["topics"], row["compared"], row["swapped"]) == (size, compared, swapped)
         assert row["rate"] == pytest.approx(sum(swapped) / sum(compared))
@@ -276,8 +278,8 @@ def test_a_design_without_a_meaning_is_refused(
 def test_a_design_that_would_take_too_long_says_what_to_narrow(
     anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    one = str(Run.objects.values_list("pk", flat=True)[0])
-    assert anonymous.get(DESIGN, {"runs": one}).json()["code"] == "too_few_runs"
+    run_id = str(Run.objects.values_list("pk", flat=True)[0])
+    assert anonymous.get(DESIGN, {"runs": run_id}).json()["code"] == "too_few_runs"
     monkeypatch.setattr(design, "MAX_RUNS", RUNS - 1)
     assert anonymous.get(DESIGN).json()["code"] == "too_many_runs"
     monkeypatch.undo()
@@ -295,7 +297,7 @@ def test_a_power_that_cannot_be_computed_is_null(
     anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SciPy's noncentral F distribution is NaN for some tiny differences of many runs."""
-    monkeypatch.setattr(design, "power_of_anova", lambda *given: float("nan"))
+    monkeypatch.setattr(design, "power_of_anova", lambda *args: float("nan"))
     answer = anonymous.get(DESIGN, {"differences": "0.002"})
     assert answer.status_code == 200
     assert answer.json()["measures"][0]["topic_set_size"]["detections"][0]["power_anova"] is None

@@ -38,8 +38,8 @@ def board(alice: User) -> Collection:
 
 
 def rows(api: APIClient, **query: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = api.get(BOARD, query).json()["results"]
-    return found
+    rows: list[dict[str, Any]] = api.get(BOARD, query).json()["results"]
+    return rows
 
 
 def lines_of(html: str) -> list[list[str]]:
@@ -54,10 +54,10 @@ def test_a_run_that_fails_on_nine_topics_is_not_ranked_by_the_tenth(
     api: APIClient, board: Collection
 ) -> None:
     answer = api.get(BOARD).json()
-    shown = [
+    listed = [
         (row["rank"], row["run"]["tag"], row["state"], row["code"]) for row in answer["results"]
     ]
-    assert shown == [
+    assert listed == [
         (1, "r0", "ranked", ""), (2, "r2", "ranked", ""), (None, "r1", "unranked", "fewer_topics"),
     ]  # fmt: skip
     assert answer["results"][2]["reason"] == "mean of 1 of 10 topics"
@@ -106,7 +106,7 @@ def test_bold_is_the_best_ranked_run_also_where_lower_is_better(
     else:
         text = api.get(f"{BOARD}export/{form}/", query).content.decode()
         bold = re.findall(r"\*\*([\d.]+)\*\*|\\textbf\{([\d.]+)\}", text)
-        bold = [one or other for one, other in bold]
+        bold = [first or other for first, other in bold]
         assert "SearchLength has values on 1 to 10 topics, bold is the best on the most." in text
     assert bold == ["0.5000", "2.0000", "0.4000"]
 
@@ -137,11 +137,14 @@ def test_what_if_and_its_tau_leave_the_run_out(api: APIClient, board: Collection
 
 @pytest.mark.queries
 def test_a_filter_by_status_knows_who_is_ranked(api: APIClient, board: Collection) -> None:
-    def found(status: str, **query: str) -> list[str]:
+    def tags_of(status: str, **query: str) -> list[str]:
         return [row["run"]["tag"] for row in rows(api, filter=f"status:{status}", **query)]
 
-    assert (found("ranked"), found("unranked"), found("stale")) == (["r0", "r2"], ["r1"], [])
-    assert (found("ranked", sort="AP"), found("unranked", sort="AP")) == (["r0", "r2", "r1"], [])
+    assert (tags_of("ranked"), tags_of("unranked"), tags_of("stale")) == (["r0", "r2"], ["r1"], [])
+    assert (tags_of("ranked", sort="AP"), tags_of("unranked", sort="AP")) == (
+        ["r0", "r2", "r1"],
+        [],
+    )
     pages = [
         tag
         for offset in range(4)

@@ -65,20 +65,22 @@ class Stored:
 
 
 def board() -> Any:
-    asked = BoardQuery(MEASURES, MEASURES[1])
-    found: Leaderboard = read_leaderboard(collection=Collection.objects.get(), query=asked)
-    return {str(row.run.pk): (row.rank, row.values) for row in found.rows if row.has_values}
+    query = BoardQuery(MEASURES, MEASURES[1])
+    board: Leaderboard = read_leaderboard(collection=Collection.objects.get(), query=query)
+    return {str(row.run.pk): (row.rank, row.values) for row in board.rows if row.has_values}
 
 
 def values() -> Any:
-    found = vectors_of(list(Evaluation.objects.evaluated().values_list("pk", flat=True)), MEASURES)
-    return {pair: (bytes(row.content), row.mean, row.topics) for pair, row in found.items()}
+    vectors = vectors_of(
+        list(Evaluation.objects.evaluated().values_list("pk", flat=True)), MEASURES
+    )
+    return {pair: (bytes(row.content), row.mean, row.topics) for pair, row in vectors.items()}
 
 
 def views() -> Any:
     return {
-        one.run_id: load_view(one).to_bytes()
-        for one in Evaluation.objects.evaluated().order_by("pk")
+        evaluation.run_id: load_view(evaluation).to_bytes()
+        for evaluation in Evaluation.objects.evaluated().order_by("pk")
     }
 
 
@@ -102,8 +104,8 @@ def curves() -> Any:
 
 def session_views() -> Any:
     sets = {
-        one.session_set_id: load_set(one)
-        for one in SessionEvaluation.objects.evaluated().order_by("pk")
+        evaluation.session_set_id: load_set(evaluation)
+        for evaluation in SessionEvaluation.objects.evaluated().order_by("pk")
     }
     return {pk: (judged.sessions, judged.view.to_bytes()) for pk, judged in sets.items()}
 
@@ -152,11 +154,12 @@ def everything(api: APIClient, submit: Callable[..., Run]) -> None:
     evaluate_all()
 
 
-def set_column(stored: Stored, pk: Any, value: Any, given: str = "%s") -> None:
+def set_column(stored: Stored, pk: Any, value: Any, placeholder: str = "%s") -> None:
     table, key = stored.model._meta.db_table, stored.model._meta.pk.column
     with connection.cursor() as cursor:
         cursor.execute(
-            f'UPDATE "{table}" SET "{stored.column}" = {given} WHERE "{key}" = %s', [value, pk]
+            f'UPDATE "{table}" SET "{stored.column}" = {placeholder} WHERE "{key}" = %s',
+            [value, pk],
         )
 
 
@@ -198,23 +201,23 @@ def test_no_flipped_bit_becomes_a_number(unchecked_text: None) -> None:
             pk, value = rng.choice(rows)
             set_column(kind, pk, *flipped(value, rng))
             try:
-                found = kind.read()
+                reading = kind.read()
             except (StoredValueCorrupt, OperationalError) as error:
                 assert isinstance(error, StoredValueCorrupt) or "decode to UTF-8" in str(error)
                 refused += 1
             else:
                 # What is damaged may be missing, until it was evaluated again.
-                assert found == right or is_part_of(found, right), kind
+                assert reading == right or is_part_of(reading, right), kind
             set_column(kind, pk, value)
             nothing_is_queued()
         # Values and means are computed again, boards shown without what is damaged.
         assert refused or kind.read in (values, board, session_board, depths, curves), kind
 
 
-def is_part_of(found: Any, right: Any) -> bool:
+def is_part_of(reading: Any, right: Any) -> bool:
     """Whether a board is right but for what is missing, and for the ranks below that."""
-    return len(found) < len(right) and all(
-        right[key][1] == shown[1] for key, shown in found.items()
+    return len(reading) < len(right) and all(
+        right[key][1] == row[1] for key, row in reading.items()
     )
 
 
@@ -359,10 +362,10 @@ def test_exchanged_topics_are_read_again_by_fsck() -> None:
     with pytest.raises(StoredValueCorrupt, match="fsck --repair"):
         topic_ids()
     # A backup keeps what is there, and restores it.
-    kept = decode_row(Qrels, json.loads(encode_row(Qrels.objects.get())))
-    Qrels.objects.filter(pk=kept.pk).update(version=2)
+    backup = decode_row(Qrels, json.loads(encode_row(Qrels.objects.get())))
+    Qrels.objects.filter(pk=backup.pk).update(version=2)
     Qrels.objects.bulk_create(
-        [kept], update_conflicts=True, unique_fields=["id"], update_fields=["version"]
+        [backup], update_conflicts=True, unique_fields=["id"], update_fields=["version"]
     )
     for finding in find_faults():
         if finding.repair:
@@ -527,8 +530,8 @@ def test_what_is_no_json_any_more_is_named(
     )
     assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
     assert name in refused.json()["detail"]
-    found = [finding for finding in find_faults() if finding.code == "value_unreadable"]
-    assert any(finding.message.startswith(f"{name} of ") for finding in found)
+    findings = [finding for finding in find_faults() if finding.code == "value_unreadable"]
+    assert any(finding.message.startswith(f"{name} of ") for finding in findings)
 
 
 @pytest.mark.sqlite("PostgreSQL takes no damaged JSON")

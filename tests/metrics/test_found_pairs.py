@@ -52,13 +52,13 @@ def chance_pair(api: APIClient, **query: Any) -> dict[str, Any]:
 
 
 def test_a_pair_keeps_the_family_it_was_found_in(api: APIClient, scored: list[str]) -> None:
-    found = chance_pair(api)
-    answer = ask(api, runs=f"{found['a']},{found['b']}", family="all")
+    response = chance_pair(api)
+    answer = ask(api, runs=f"{response['a']},{response['b']}", family="all")
     assert answer["family"] == {"kind": "all_pairs", "baseline": None, "runs": RUNS, "pairs": PAIRS}
-    assert [run["id"] for run in answer["runs"]] == [found["a"], found["b"]]
+    assert [run["id"] for run in answer["runs"]] == [response["a"], response["b"]]
     (measure,) = answer["measures"]
     (pair,) = measure["pairs"]
-    assert pair["tests"] == found["tests"]
+    assert pair["tests"] == response["tests"]
     assert not pair["tests"]["paired_t"]["significant"]
     assert (
         measure["tests"]["paired_t"]["family"],
@@ -151,8 +151,8 @@ def test_a_family_that_means_nothing_is_refused(
 def test_a_family_that_a_worker_made_is_found_from_each_of_its_pairs(
     api: APIClient, scored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = chance_pair(api)
-    both = f"{found['a']},{found['b']}"
+    response = chance_pair(api)
+    both = f"{response['a']},{response['b']}"
     monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
     waiting = ask(api, status=202, runs=both, family="all")["comparison"]
     assert compare(comparison_id=waiting["id"])
@@ -161,7 +161,7 @@ def test_a_family_that_a_worker_made_is_found_from_each_of_its_pairs(
         ask(api, f"/api/v1/comparisons/{waiting['id']}/", runs=both),
     ):
         assert answer["comparison"]["id"] == waiting["id"]
-        assert answer["measures"][0]["pairs"][0]["tests"] == found["tests"]
+        assert answer["measures"][0]["pairs"][0]["tests"] == response["tests"]
         assert answer["family"]["pairs"] == PAIRS
     assert Comparison.objects.count() == 1
     rows = b"".join(

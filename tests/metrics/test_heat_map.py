@@ -69,15 +69,15 @@ def test_cells_have_the_colours_of_their_values() -> None:
     palette = np.frombuffer(shading.palette, np.uint8).reshape(-1, 3)
     content = drawn[drawn.index(b"IDAT") + 4 : drawn.index(b"IEND") - 8]
     pixels = np.frombuffer(zlib.decompress(content), np.uint8).reshape(12, 19)[::6, 1::6]
-    told = [
+    colours = [
         [tuple(palette[shade].tolist()) if shade else None for shade in row]
         for row in pixels.tolist()
     ]
     red, white, blue = (255, 0, 0), (255, 255, 255), (0, 0, 255)
-    assert told[0] == [red, white, blue]
-    assert told[1][:2] == [None, blue]
-    assert told[1][2][0] == 255
-    assert 120 < told[1][2][1] < 135
+    assert colours[0] == [red, white, blue]
+    assert colours[1][:2] == [None, blue]
+    assert colours[1][2][0] == 255
+    assert 120 < colours[1][2][1] < 135
 
 
 @pytest.mark.slow
@@ -89,13 +89,15 @@ def test_every_name_of_the_heat_map_is_in_the_picture(
 ) -> None:
     make_scored("scored", alice.personal_team, simulated(runs, topics))
     board = Collection.objects.get(slug="scored")
-    found = read_heat_map(collection=board, query=HeatQuery(parse_measure("AP"), baseline="mean"))
-    figure = heat_map_figure(found)
+    heat_map = read_heat_map(
+        collection=board, query=HeatQuery(parse_measure("AP"), baseline="mean")
+    )
+    figure = heat_map_figure(heat_map)
     drawn = render(figure, Look(size=size), "svg")
     assert sides(drawn) == (Look(size=size).width, figure.height(Look(size=size)))
     assert [line for line in lines(drawn) if not line.within(*sides(drawn))] == []
-    told = words(drawn)
-    assert {f"{run.rank}. {run.tag}" for run in found.runs} <= set(told)
+    labels = words(drawn)
+    assert {f"{run.rank}. {run.tag}" for run in heat_map.runs} <= set(labels)
     # Many cells are one image; fewer have a title each, and in a page a link.
     few = runs * topics <= (300 if size == "narrow" else 3_000)
     assert (b"data:image/png;base64," in drawn) != few

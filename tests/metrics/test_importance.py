@@ -32,7 +32,7 @@ def study(alice: User) -> Collection:
     values, (k1, b) = grid_study(np.random.default_rng(4), 0.05)
     values = np.vstack([values, values[:2]])
     collection = make_board(alice.personal_team, {"AP": values, "P@10": np.round(values, 1)})
-    said: list[dict[str, Any]] = [
+    parameters: list[dict[str, Any]] = [
         {"bm25": {"k1": k1.values[i][0], "b": b.values[j][0]}, "seed": place, "platform": EPYC}
         for place, (i, j) in enumerate(zip(k1.codes, b.codes, strict=True))
     ]
@@ -40,7 +40,7 @@ def study(alice: User) -> Collection:
         {"ms": {"value": 10 + place, "low": 9.9 + place, "high": 10.1 + place, "n": 7}}
         for place in range(GRID)
     ]
-    describe(collection, [*said, {}, {"platform": EPYC}], [*costs, {"ms": 5}, {"kg": 2}])
+    describe(collection, [*parameters, {}, {"platform": EPYC}], [*costs, {"ms": 5}, {"kg": 2}])
     return collection
 
 
@@ -55,31 +55,31 @@ def codes(answer: dict[str, Any]) -> list[str]:
 
 
 def test_both_answers_name_what_was_planted(anonymous: APIClient, study: Collection) -> None:
-    found = ask(anonymous, IMPORTANCE)
-    assert (found["measure"], found["runs"], found["topics"], found["parameters"]) == (
+    answer = ask(anonymous, IMPORTANCE)
+    assert (answer["measure"], answer["runs"], answer["topics"], answer["parameters"]) == (
         "AP",
         GRID,
         TOPICS,
         2,
     )
-    assert found["left_out"] == ["platform.hardware.cpu.model", "seed"]
-    assert codes(found) == [
+    assert answer["left_out"] == ["platform.hardware.cpu.model", "seed"]
+    assert codes(answer) == [
         "chosen_runs",
         "different_in_every_run",
         "runs_without_parameters",
         "ignored",
     ]
-    assert [(row["name"], row["from"], row["to"], row["pairs"]) for row in found["matched"][:3]] == [
+    assert [(row["name"], row["from"], row["to"], row["pairs"]) for row in answer["matched"][:3]] == [
         ("bm25.b", 0.1, 0.2, 4), ("bm25.b", 0.2, 0.3, 4), ("bm25.b", 0.3, 0.4, 4)
     ]  # fmt: skip
-    sure = {(row["from"], row["to"]): row for row in found["matched"] if row["p_adjusted"] < 0.05}
+    sure = {(row["from"], row["to"]): row for row in answer["matched"] if row["p_adjusted"] < 0.05}
     assert set(sure) == {(0.9, 1.2), (1.2, 1.5)}
     # d +- 2.2 sqrt(2 * .0082^2): the noise of single values is among the runs and among the topics.
     assert (
         0.02 < sure[0.9, 1.2]["low"] < sure[0.9, 1.2]["difference"] < sure[0.9, 1.2]["high"] < 0.09
     )
-    strongest, other = found["associated"]
-    assert (strongest["name"], other["name"], found["reason"]) == ("bm25.k1", "bm25.b", None)
+    strongest, other = answer["associated"]
+    assert (strongest["name"], other["name"], answer["reason"]) == ("bm25.k1", "bm25.b", None)
     assert strongest["p"] < 0.01 < other["p"]
     means = {level["value"]: (level["runs"], level["mean"]) for level in strongest["levels"]}
     stored = dict(
@@ -89,7 +89,7 @@ def test_both_answers_name_what_was_planted(anonymous: APIClient, study: Collect
         6,
         pytest.approx(np.mean([stored[f"r{place}"] for place in range(12, 18)])),
     )
-    assert ask(anonymous, IMPORTANCE, seed="0")["associated"] == found["associated"]
+    assert ask(anonymous, IMPORTANCE, seed="0")["associated"] == answer["associated"]
 
 
 @pytest.mark.queries
@@ -126,46 +126,46 @@ def test_a_role_changes_the_answer_and_its_tag(anonymous: APIClient, study: Coll
     assert anonymous.get(IMPORTANCE, headers={"If-None-Match": first["ETag"]}).status_code == 304
     ParameterKey.objects.filter(name="bm25.b").update(role="ignored")
     again = anonymous.get(IMPORTANCE, headers={"If-None-Match": first["ETag"]})
-    found = again.json()
-    assert (again.status_code, found["parameters"]) == (200, 1)
-    assert found["left_out"] == ["bm25.b", "platform.hardware.cpu.model", "seed"]
+    answer = again.json()
+    assert (again.status_code, answer["parameters"]) == (200, 1)
+    assert answer["left_out"] == ["bm25.b", "platform.hardware.cpu.model", "seed"]
     # Six runs of each k1 now: every one of them with every other.
-    assert [row["pairs"] for row in found["matched"]] == [36, 36, 36]
+    assert [row["pairs"] for row in answer["matched"]] == [36, 36, 36]
 
 
 @pytest.mark.queries
 def test_long_texts_that_begin_alike_are_different(anonymous: APIClient, study: Collection) -> None:
     prompts = [{"prompt": "x" * 300 + str(place % 2)} for place in range(GRID + 2)]
     describe(study, prompts, [{}] * (GRID + 2))
-    found = ask(anonymous, IMPORTANCE)
-    assert [(row["name"], row["pairs"]) for row in found["matched"]] == [("prompt", 169)]
+    answer = ask(anonymous, IMPORTANCE)
+    assert [(row["name"], row["pairs"]) for row in answer["matched"]] == [("prompt", 169)]
 
 
 def test_statuses_are_of_one_hardware_unless_asked_across(
     anonymous: APIClient, study: Collection
 ) -> None:
-    found = ask(anonymous, FRONTIER, x="cost:ms")
-    assert (found["y"], found["x"], found["runs"], len(found["results"])) == (
+    answer = ask(anonymous, FRONTIER, x="cost:ms")
+    assert (answer["y"], answer["x"], answer["runs"], len(answer["results"])) == (
         "AP",
         "ms",
         GRID + 2,
         GRID + 1,
     )
-    assert found["hardware"] == ["EPYC", "hardware not given"]
-    assert codes(found) == ["runs_without_cost", "unknown_hardware"]
-    first, second = found["results"][:2]
+    assert answer["hardware"] == ["EPYC", "hardware not given"]
+    assert codes(answer) == ["runs_without_cost", "unknown_hardware"]
+    first, second = answer["results"][:2]
     assert (first["run"]["tag"], first["cost"]) == (
         "r24",
         {"value": 5.0, "low": None, "high": None, "n": None},
     )
     # The cheapest of each hardware is on its frontier.
     assert (first["status"], second["status"], second["cost"]["n"]) == ("frontier", "frontier", 7)
-    sure = [row for row in found["results"] if row["status"] == "dominated"]
+    sure = [row for row in answer["results"] if row["status"] == "dominated"]
     assert sure
     assert all(row["by"] and row["p_adjusted"] < 0.05 for row in sure)
     across = ask(anonymous, FRONTIER, x="ms", across="true")
     assert (across["hardware"], codes(across)) == ([], ["runs_without_cost", "different_hardware"])
-    assert across["pairs"] == found["pairs"] + GRID
+    assert across["pairs"] == answer["pairs"] + GRID
     # r24 has the values of r0 and costs less.
     assert {row["run"]["tag"]: row["status"] for row in across["results"]}["r0"] == "perhaps"
 
@@ -195,10 +195,10 @@ def test_files_have_what_the_answers_have(anonymous: APIClient, study: Collectio
         assert answer.status_code == 200, answer.content
         return list(csv.DictReader(io.StringIO(answer.content.decode())))
 
-    found = ask(anonymous, IMPORTANCE)
+    response = ask(anonymous, IMPORTANCE)
     matched = rows("importance")
     assert [float(row["difference"]) for row in matched] == [
-        row["difference"] for row in found["matched"]
+        row["difference"] for row in response["matched"]
     ]
     assert (matched[0]["parameter"], matched[0]["from"], matched[0]["runs_examined"]) == (
         "bm25.b",
@@ -244,9 +244,9 @@ def test_charts_say_how_many_runs_they_are_of(anonymous: APIClient, study: Colle
     assert figure.rows[0][-1] == "0.0005"
     frontier = COLLECTION_CHARTS["frontier"](study, {"x": "ms"}, AnonymousUser())
     assert "25 of 26 runs on 50 topics" in frontier.full_caption
-    for one in (figure, frontier):
+    for chart in (figure, frontier):
         for size in ("column", "narrow"):
-            assert one.draw(Look(size=size)).to_dict(validate=True)
+            assert chart.draw(Look(size=size)).to_dict(validate=True)
     silent = ask(anonymous, f"{BASE}charts/importance.svg", 400, filter="param:bm25.k1<1")
     assert (silent["code"], silent["detail"][:30]) == (
         "nothing_to_draw",

@@ -72,14 +72,14 @@ def change_depth(run: Run) -> None:
 
 
 def expire_lease(run: Run) -> None:
-    held(run, -60)
+    hold_lease(run, -60)
 
 
 def stretch_lease(run: Run) -> None:
-    held(run, 3600)
+    hold_lease(run, 3600)
 
 
-def held(run: Run, seconds: float) -> None:
+def hold_lease(run: Run, seconds: float) -> None:
     until = timezone.now() + timedelta(seconds=seconds)
     Evaluation.objects.update(state="evaluating", lease_token=uuid.uuid4(), lease_until=until)
 
@@ -217,8 +217,8 @@ def test_a_disk_that_fails_is_no_altered_file(run: Run, monkeypatch: pytest.Monk
     remove_file(run)
     for content in (GOOD.encode(), gzip.compress(GOOD.encode()), zstandard.compress(GOOD.encode())):
         monkeypatch.setattr(Path, "open", lambda path, mode, content=content: Failing(content))
-        found = examine_stored(run.sha256)
-        assert (found.state, found.reason) == ("unreadable", "Input/output error")
+        findings = examine_stored(run.sha256)
+        assert (findings.state, findings.reason) == ("unreadable", "Input/output error")
 
 
 def test_findings_are_printed_as_they_are_found(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,13 +288,13 @@ def test_stored_bytes_that_became_text_are_made_bytes_again(submit: Callable[...
     with connection.cursor() as cursor:
         for table in ("metrics_metricvector", "metrics_judgedview"):
             cursor.execute(f'UPDATE "{table}" SET content = CAST(content AS TEXT)')
-    status, told = fsck()
+    status, output = fsck()
     assert status == 1
-    assert told.count("wrong value_type:") == len(right) + 1
+    assert output.count("wrong value_type:") == len(right) + 1
     for _ in range(2):
-        status, told = fsck("--repair")
+        status, output = fsck("--repair")
         evaluate_all()
-    assert (status, told) == (0, "fsck: 0 faults\n")
+    assert (status, output) == (0, "fsck: 0 faults\n")
     assert sorted((bytes(row.content), row.digest) for row in MetricVector.objects.all()) == sorted(
         right
     )

@@ -190,9 +190,9 @@ def test_every_row_says_how_much_of_it_is_judged(
         {"answered": 2, "judged": 3},
     ]
     assert set(rows[0]["values"]) == {"AP"}
-    asked = api.get(BOARD, {"measures": "Judged@10"}).json()["results"]
-    assert [row["values"]["Judged@10"]["mean"] for row in asked] == [
-        row["judged_at_10"] for row in asked
+    listed = api.get(BOARD, {"measures": "Judged@10"}).json()["results"]
+    assert [row["values"]["Judged@10"]["mean"] for row in listed] == [
+        row["judged_at_10"] for row in listed
     ]
 
 
@@ -293,9 +293,9 @@ def test_other_scores_are_evaluated_on_request(api: APIClient, submit: Callable[
 def test_measures_are_described(anonymous: APIClient) -> None:
     listed = anonymous.get("/api/v1/measures/").json()
     assert {"nDCG", "AP", "Judged"} <= {measure["name"] for measure in listed}
-    one = anonymous.get("/api/v1/measures/ndcg_cut_10/").json()
-    assert (one["name"], one["trec_eval"]) == ("nDCG", "ndcg")
-    assert "DCG@k of the ideal" in one["formula"]
+    one_measure = anonymous.get("/api/v1/measures/ndcg_cut_10/").json()
+    assert (one_measure["name"], one_measure["trec_eval"]) == ("nDCG", "ndcg")
+    assert "DCG@k of the ideal" in one_measure["formula"]
     assert anonymous.get("/api/v1/measures/foo/").status_code == 400
 
 

@@ -345,7 +345,7 @@ def test_judgements_replaced_while_runs_are_evaluated_mix_nothing(
     """Values carry the version they were computed by; the board is of one version, and says how far it has come."""
     upload(api, "collections/small/runs/", GOOD)
     upload(api, "collections/small/runs/", POOR)
-    held, waiting = Evaluation.objects.order_by("pk")
+    leased, waiting = Evaluation.objects.order_by("pk")
     assert evaluate(evaluation_id=waiting.pk)
     replace = evaluate_module._store
 
@@ -354,10 +354,10 @@ def test_judgements_replaced_while_runs_are_evaluated_mix_nothing(
         patch.setattr(
             evaluate_module,
             "_store",
-            lambda *given: (upload(api, QRELS_PATH, "1 0 b 3\n"), replace(*given))[1],
+            lambda *args: (upload(api, QRELS_PATH, "1 0 b 3\n"), replace(*args))[1],
         )
-        assert evaluate(evaluation_id=held.pk)
-    assert held.qrels.version == 1
+        assert evaluate(evaluation_id=leased.pk)
+    assert leased.qrels.version == 1
     assert progress(api) == {
         "qrels": 2,
         "total": 2,

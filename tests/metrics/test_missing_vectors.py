@@ -223,9 +223,9 @@ def test_what_is_evaluated_again_meanwhile_is_left_to_its_worker(
     views_of = missing.views_of
 
     def slowly(pks: Any) -> Any:
-        found = list(views_of(pks))
+        views = list(views_of(pks))
         Evaluation.objects.filter(run=runs[0]).update(since=F("created_at"))
-        return found
+        return views
 
     monkeypatch.setattr(missing, "views_of", slowly)
     assert not store_missing(qrels_id=VectorUpdate.objects.get().pk)

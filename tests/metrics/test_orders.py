@@ -71,16 +71,16 @@ def resampled_means(values: Matrix) -> Matrix:
     return weights @ values.T / values.shape[1]
 
 
-def ends(value: float, found: list[float], least: float) -> list[float]:
+def ends(value: float, drawn: list[float], least: float) -> list[float]:
     """Of the middle 95 per cent, and of the same mirrored at what was observed."""
-    low, high = np.quantile(found, [0.025, 0.975], method="inverted_cdf").tolist()
+    low, high = np.quantile(drawn, [0.025, 0.975], method="inverted_cdf").tolist()
     return [min(low, max(least, 2 * value - high)), max(high, min(1.0, 2 * value - low))]
 
 
 def pair_of(body: dict[str, Any], a: tuple[str, int], b: tuple[str, int]) -> dict[str, Any]:
     names = [(order["measure"], order["qrels"]) for order in body["orders"]]
-    (found,) = [pair for pair in body["pairs"] if (names[pair["a"]], names[pair["b"]]) == (a, b)]
-    return found
+    (match,) = [pair for pair in body["pairs"] if (names[pair["a"]], names[pair["b"]]) == (a, b)]
+    return match
 
 
 @pytest.mark.slow
@@ -95,12 +95,13 @@ def test_orders_by_measures_against_scipy_and_one_by_one(
         RESAMPLES,
     )
     signs = {"AP": 1.0, "nDCG@10": 1.0, "SearchLength": -1.0}
-    for one, other in (("AP", "nDCG@10"), ("AP", "SearchLength"), ("nDCG@10", "SearchLength")):
-        pair = pair_of(body, (one, 1), (other, 1))
-        a, b = (signs[name] * values[name].mean(axis=1) for name in (one, other))
+    for measure, other in (("AP", "nDCG@10"), ("AP", "SearchLength"), ("nDCG@10", "SearchLength")):
+        pair = pair_of(body, (measure, 1), (other, 1))
+        a, b = (signs[name] * values[name].mean(axis=1) for name in (measure, other))
         drawn = list(
             zip(
-                *(signs[name] * resampled_means(values[name]) for name in (one, other)), strict=True
+                *(signs[name] * resampled_means(values[name]) for name in (measure, other)),
+                strict=True,
             )
         )
         for name, compare in (

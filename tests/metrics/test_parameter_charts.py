@@ -34,10 +34,10 @@ def make(alice: User, metadata: list[dict[str, Any]], topics: int = 12) -> Colle
     """A ranked run for each, and one that waits."""
     collection = make_board(alice.personal_team, {"AP": simulated(len(metadata), topics)})
     runs = sorted(Run.objects.filter(collection=collection), key=lambda run: int(run.tag[1:]))
-    for run, said in zip(
+    for run, parameters in zip(
         [*runs, make_run(collection, "late")], [*metadata, {"late": 1}], strict=True
     ):
-        run.metadata = said
+        run.metadata = parameters
         run.save()
     store_parameters(collection, Run.objects.filter(collection=collection))
     return collection
@@ -60,20 +60,20 @@ def drawn(collection: Collection, name: str, **query: str) -> Figure:
 
 def points(figure: Figure, mark: str = "point") -> list[dict[str, Any]]:
     drawn = specification(figure, Look())
-    (found,) = [
+    (drawn_layer,) = [
         layer.get("data", drawn.get("data"))
         for layer in drawn["layer"]
         if layer["mark"]["type"] == mark
     ]
-    return list(found["values"])
+    return list(drawn_layer["values"])
 
 
 def test_every_run_stands_at_its_value(grid: Collection) -> None:
     figure = drawn(grid, "parameter", x="param:k1", by="param:b")
-    found = {point["run"]: point for point in points(figure)}
-    assert len(found) == 26
+    by_run = {point["run"]: point for point in points(figure)}
+    assert len(by_run) == 26
     by_value: dict[str, list[float]] = {}
-    for point in found.values():
+    for point in by_run.values():
         by_value.setdefault(point["value"], []).append(point["at"])
     means = {
         value: sum(places) / len(places) for value, places in by_value.items() if len(places) == 6
@@ -81,8 +81,8 @@ def test_every_run_stands_at_its_value(grid: Collection) -> None:
     step = (means["2"] - means["0.6"]) / 1.4
     assert means["0.9"] == pytest.approx(means["0.6"] + 0.3 * step, abs=3)
     # The text "0.9" is not taken for the number, and what is not set has a place at the end.
-    assert means["2"] < found["r25"]["at"] < found["r24"]["at"] < LENGTH
-    assert {point["line"] for point in found.values()} == {
+    assert means["2"] < by_run["r25"]["at"] < by_run["r24"]["at"] < LENGTH
+    assert {point["line"] for point in by_run.values()} == {
         "0.1",
         "0.2",
         "0.3",
@@ -91,7 +91,7 @@ def test_every_run_stands_at_its_value(grid: Collection) -> None:
         "0.6",
         "not set",
     }
-    assert all(point["low"] <= point["mean"] <= point["high"] for point in found.values())
+    assert all(point["low"] <= point["mean"] <= point["high"] for point in by_run.values())
     assert "of 26 of 26 ranked runs by k1, each with its 95% confidence" in figure.caption
     assert "Coloured by b. 1 run has no k1." in figure.caption
     assert figure.columns == ["k1", "b", "Runs", "Mean AP", "Lowest", "Highest"]
@@ -146,12 +146,12 @@ def test_many_values_have_a_scale_of_colours_and_ranges(alice: User) -> None:
 
 
 def column(*values: Any) -> Any:
-    shown = ShownColumn("param", "k")
+    column = ShownColumn("param", "k")
     runs: Any = [
         MeasuredRun(None, 1 - place / 10, None, {"param:k": value})
         for place, value in enumerate(values)
     ]  # type: ignore[arg-type]
-    return parameter_axis(shown, runs, lower_is_better=False, start=1_600, most=3)
+    return parameter_axis(column, runs, lower_is_better=False, start=1_600, most=3)
 
 
 def test_axes_and_their_ticks() -> None:

@@ -79,7 +79,7 @@ def condition(rng: random.Random) -> Term:
         f"{name}{sign}{','.join(wanted)}",
         lambda run: (
             run.get(key) is not None
-            and any(equals(run[key], one) for one in wanted) == (sign == "=")
+            and any(equals(run[key], value) for value in wanted) == (sign == "=")
         ),
     )
 
@@ -90,10 +90,10 @@ def tree(rng: random.Random, depth: int) -> Term:
     if rng.random() < 0.3:
         text, holds = tree(rng, depth - 1)
         return f"-({text})", lambda run: not holds(run)
-    (left, first), (right, second) = tree(rng, depth - 1), tree(rng, depth - 1)
+    (first_text, first), (right, second) = tree(rng, depth - 1), tree(rng, depth - 1)
     if rng.random() < 0.5:
-        return f"({left}) ({right})", lambda run: first(run) and second(run)
-    return f"({left} OR {right})", lambda run: first(run) or second(run)
+        return f"({first_text}) ({right})", lambda run: first(run) and second(run)
+    return f"({first_text} OR {right})", lambda run: first(run) or second(run)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def store(collection: Collection, documents: dict[str, dict[str, Any]]) -> None:
     store_parameters(collection, runs)
 
 
-def found(collection: Collection, text: str) -> list[str]:
+def tags_of(collection: Collection, text: str) -> list[str]:
     own = Run.objects.filter(collection=collection, tag__startswith="run")
     return sorted(
         matching_runs(collection, text, AnonymousUser(), own).values_list("tag", flat=True)
@@ -126,9 +126,9 @@ def test_filters_mean_what_the_oracle_says(board: Collection) -> None:
     for _ in range(120):
         text, holds = tree(rng, 2)
         expected = sorted(tag for tag, values in documents.items() if holds(values))
-        assert found(board, text) == expected, text
+        assert tags_of(board, text) == expected, text
         rest = sorted(documents.keys() - set(expected))
-        assert found(board, f"-({text})") == rest, text
+        assert tags_of(board, f"-({text})") == rest, text
 
 
 def test_types_are_kept_apart(board: Collection) -> None:
@@ -139,13 +139,13 @@ def test_types_are_kept_apart(board: Collection) -> None:
         "run-none": {"k": None},
     }
     store(board, documents)
-    assert found(board, "param:k=1") == ["run-number"]
-    assert found(board, 'param:k="1"') == ["run-text"]
-    assert found(board, "param:k=true") == ["run-true"]
-    assert found(board, "param:k!=1") == ["run-text", "run-true"]
-    assert found(board, "-param:k=1") == ["run-none", "run-text", "run-true"]
-    assert found(board, "-param:k") == ["run-none"]
-    assert found(board, "has:parameters") == ["run-number", "run-text", "run-true"]
+    assert tags_of(board, "param:k=1") == ["run-number"]
+    assert tags_of(board, 'param:k="1"') == ["run-text"]
+    assert tags_of(board, "param:k=true") == ["run-true"]
+    assert tags_of(board, "param:k!=1") == ["run-text", "run-true"]
+    assert tags_of(board, "-param:k=1") == ["run-none", "run-text", "run-true"]
+    assert tags_of(board, "-param:k") == ["run-none"]
+    assert tags_of(board, "has:parameters") == ["run-number", "run-text", "run-true"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -153,7 +153,7 @@ def test_what_is_remembered_of_a_parameter_follows_every_change(board: Collectio
     def ask(text: str) -> list[str]:
         # As every request does: what it asks is remembered until anything is committed.
         with one_snapshot():
-            return found(board, text)
+            return tags_of(board, text)
 
     def change(metadata: dict[str, Any]) -> None:
         Run.objects.filter(pk=run.pk).update(metadata=metadata)
@@ -179,10 +179,10 @@ def test_names_may_have_dots_and_blanks(board: Collection) -> None:
         board,
         {"run1": {"a\\.b": 1}, "run2": {"a": {"b": 2}}, "run3": {"number of cores": 3, "a": 9}},
     )
-    assert found(board, "param:a\\.b=1") == ["run1"]
-    assert found(board, "param:a.b") == ["run2"]
-    assert found(board, 'param:"number of cores">2') == ["run3"]
-    assert found(board, "PARAM:a=9 OR param:a.b<3") == ["run2", "run3"]
+    assert tags_of(board, "param:a\\.b=1") == ["run1"]
+    assert tags_of(board, "param:a.b") == ["run2"]
+    assert tags_of(board, 'param:"number of cores">2') == ["run3"]
+    assert tags_of(board, "PARAM:a=9 OR param:a.b<3") == ["run2", "run3"]
 
 
 REFUSED = {
@@ -212,17 +212,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSED.items(), ids=[text[:30] for text in REFUSED])
+@pytest.mark.parametrize(("text", "message"), REFUSED.items(), ids=[text[:30] for text in REFUSED])
 def test_what_cannot_be_read_is_told_with_its_place(
-    board: Collection, text: str, said: str
+    board: Collection, text: str, message: str
 ) -> None:
     store(
         board,
         {"run1": {"bm25": {"k1": 1, "b": 2}, "model": "x"}, "run2": {"model": "y", "on": True}},
     )
     with pytest.raises(InvalidInput) as refused:
-        found(board, text)
-    assert said in refused.value.message
+        tags_of(board, text)
+    assert message in refused.value.message
     assert (refused.value.code, refused.value.pointer) == ("bad_filter", "filter")
 
 
@@ -231,4 +231,4 @@ def test_near_names_are_those_of_visible_runs_alone(board: Collection) -> None:
     Run.objects.filter(tag="run2").update(deleted_at="2026-01-01T00:00Z")
     for text in ("param:showm", "param:showx"):
         with pytest.raises(InvalidInput, match=r"there is shown$"):
-            found(board, text)
+            tags_of(board, text)

@@ -61,8 +61,8 @@ def board(alice: User) -> Collection:
 def rows(client: APIClient, **query: Any) -> list[dict[str, Any]]:
     answer = client.get(f"{BOARD}leaderboard/", query)
     assert answer.status_code == 200, answer.content
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    rows: list[dict[str, Any]] = answer.json()["results"]
+    return rows
 
 
 def tags(client: APIClient, **query: Any) -> list[str]:
@@ -70,11 +70,11 @@ def tags(client: APIClient, **query: Any) -> list[str]:
 
 
 def test_columns_have_the_values_as_they_were_sent(anonymous: APIClient, board: Collection) -> None:
-    asked = 'param:bm25.k1,cost:latency_ms,param:"model",submitted,param:bm25.k1'
-    answer = anonymous.get(f"{BOARD}leaderboard/", {"columns": asked}).json()
+    columns = 'param:bm25.k1,cost:latency_ms,param:"model",submitted,param:bm25.k1'
+    answer = anonymous.get(f"{BOARD}leaderboard/", {"columns": columns}).json()
     assert answer["columns"] == ["param:bm25.k1", "cost:latency_ms", "param:model", "submitted"]
-    shown = {row["run"]["tag"]: row["columns"] for row in answer["results"]}
-    assert [shown[f"r{number}"]["param:bm25.k1"] for number in range(6)] == [
+    rows = {row["run"]["tag"]: row["columns"] for row in answer["results"]}
+    assert [rows[f"r{number}"]["param:bm25.k1"] for number in range(6)] == [
         0.9,
         1.2,
         "high",
@@ -82,9 +82,9 @@ def test_columns_have_the_values_as_they_were_sent(anonymous: APIClient, board: 
         True,
         0.9,
     ]
-    assert [shown[f"r{number}"]["cost:latency_ms"] for number in range(3)] == [12.5, 3, None]
-    assert shown["r0"]["param:model"] == "BM25"
-    assert shown["late"]["submitted"] == Run.objects.get(tag="late").created_at.isoformat().replace(
+    assert [rows[f"r{number}"]["cost:latency_ms"] for number in range(3)] == [12.5, 3, None]
+    assert rows["r0"]["param:model"] == "BM25"
+    assert rows["late"]["submitted"] == Run.objects.get(tag="late").created_at.isoformat().replace(
         "+00:00", "Z"
     )
 
@@ -102,8 +102,8 @@ def test_rows_are_arranged_and_ranks_stay(anonymous: APIClient, board: Collectio
     assert tags(anonymous, arrange="submitted", filter="status:ranked") == [
         f"r{number}" for number in range(6)
     ]
-    found = rows(anonymous, arrange="-param:bm25.k1", statistics="tiers", columns="param:model")
-    assert {row["run"]["tag"]: row["rank"] for row in found} == ranks
+    listed = rows(anonymous, arrange="-param:bm25.k1", statistics="tiers", columns="param:model")
+    assert {row["run"]["tag"]: row["rank"] for row in listed} == ranks
 
 
 def test_filters_columns_and_order_change_no_statistics(
@@ -193,21 +193,21 @@ def facets(client: APIClient, **query: Any) -> dict[str, Any]:
 
 
 def test_keys_are_listed_with_their_values(anonymous: APIClient, board: Collection) -> None:
-    found = facets(anonymous)
-    assert [key["name"] for key in found["results"]] == [
+    keys = facets(anonymous)
+    assert [key["name"] for key in keys["results"]] == [
         "bm25.k1",
         "model",
         "note",
         "own",
         "latency_ms",
     ]
-    assert found["results"][0] == {
+    assert keys["results"][0] == {
         "space": "param", "name": "bm25.k1", "unit": "", "note": "", "role": "setting", "runs": 6, "missing": 1,
         "types": {"number": 4, "text": 1, "boolean": 1}, "min": 0.1, "max": 1.2, "distinct": 5,
         "values": [{"value": 0.9, "runs": 2}, {"value": 0.1, "runs": 1}, {"value": 1.2, "runs": 1},
                    {"value": "high", "runs": 1}, {"value": True, "runs": 1}],
     }  # fmt: skip
-    models = found["results"][1]
+    models = keys["results"][1]
     assert (models["distinct"], models["values"][0]) == (3, {"value": "bm25", "runs": 2})
     assert facets(anonymous, q="K1", filter="param:model")["results"][0]["missing"] == 1
     assert facets(anonymous, limit=1, offset=4)["results"][0]["space"] == "cost"
@@ -233,19 +233,19 @@ def test_withdrawn_runs_are_not_counted(
     api: APIClient, anonymous: APIClient, board: Collection
 ) -> None:
     assert api.delete(f"/api/v1/runs/{Run.objects.get(tag='late').pk}/").status_code == 204
-    found = facets(anonymous)
-    assert [key["name"] for key in found["results"]] == ["bm25.k1", "model", "note", "latency_ms"]
-    assert found["results"][0]["min"] == 0.9
+    keys = facets(anonymous)
+    assert [key["name"] for key in keys["results"]] == ["bm25.k1", "model", "note", "latency_ms"]
+    assert keys["results"][0]["min"] == 0.9
 
 
 def test_organisers_describe_keys(api: APIClient, bob: User, board: Collection) -> None:
     address = f"{BOARD}parameters/param/bm25.k1/"
-    told = {"unit": "none", "note": "saturation of tf", "role": "ignored"}
-    assert api.patch(address, told).json() == {"space": "param", "name": "bm25.k1", **told}
-    assert facets(api)["results"][0] | told == facets(api)["results"][0]
-    assert client_of(bob).patch(address, told).status_code == 403
-    assert api.patch(f"{BOARD}parameters/param/zzz/", told).status_code == 404
-    assert api.patch(f"{BOARD}parameters/measure/AP/", told).status_code == 404
+    fields = {"unit": "none", "note": "saturation of tf", "role": "ignored"}
+    assert api.patch(address, fields).json() == {"space": "param", "name": "bm25.k1", **fields}
+    assert facets(api)["results"][0] | fields == facets(api)["results"][0]
+    assert client_of(bob).patch(address, fields).status_code == 403
+    assert api.patch(f"{BOARD}parameters/param/zzz/", fields).status_code == 404
+    assert api.patch(f"{BOARD}parameters/measure/AP/", fields).status_code == 404
     assert api.patch(address, {"role": "other"}).status_code == 400
 
 
@@ -268,12 +268,12 @@ def test_a_blind_collection_has_the_keys_of_own_runs_alone(bob: User, board: Col
     Collection.objects.update(blind=True)
     Run.objects.filter(tag="r1").update(team=guests)
     guest = client_of(bob)
-    found = facets(guest)
-    assert (found["runs"], [key["name"] for key in found["results"]]) == (
+    keys = facets(guest)
+    assert (keys["runs"], [key["name"] for key in keys["results"]]) == (
         1,
         ["bm25.k1", "model", "latency_ms"],
     )
-    assert found["results"][0]["values"] == [{"value": 1.2, "runs": 1}]
+    assert keys["results"][0]["values"] == [{"value": 1.2, "runs": 1}]
     refused = guest.get(f"{BOARD}parameters/", {"filter": "param:own"}).json()
     assert refused["detail"].endswith(
         "no run here has a parameter own; there are bm25.k1 and model"

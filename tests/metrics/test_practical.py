@@ -23,7 +23,7 @@ from runs.models import Run, Team, User
 from tests.metrics.scored import make_scored, simulated
 from tests.metrics.test_comparison import SCORED, ask, sorted_values
 from tests.shared_data import alice, api, module_data
-from tests.web.comparing import asked, browser, ids, many
+from tests.web.comparing import answer_of, browser, ids, many
 from tests.web.test_pages import page, text_of
 
 __all__ = ["browser", "many"]
@@ -43,10 +43,10 @@ def values(alice: User) -> Matrix:
 
 
 def column(measure: Any, *names: str) -> list[Any]:
-    found = [pair["equivalence"] for pair in measure["pairs"]]
+    entries = [pair["equivalence"] for pair in measure["pairs"]]
     for name in names:
-        found = [entry[name] for entry in found]
-    return found
+        entries = [entry[name] for entry in entries]
+    return entries
 
 
 @pytest.mark.slow
@@ -61,9 +61,9 @@ def test_equivalence_is_that_of_statsmodels_with_holms_correction(
     pairs = list(zip(*all_pairs(RUNS), strict=True))
     theirs = [ttost_paired(values[i], values[j], -MARGIN, MARGIN) for i, j in pairs]
     for name, expected in (
-        ("equivalent", [one[0] for one in theirs]),
-        ("a_not_worse", [one[1][1] for one in theirs]),
-        ("b_not_worse", [one[2][1] for one in theirs]),
+        ("equivalent", [result[0] for result in theirs]),
+        ("a_not_worse", [result[1][1] for result in theirs]),
+        ("b_not_worse", [result[2][1] for result in theirs]),
     ):
         np.testing.assert_allclose(column(measure, name, "p_value"), expected, rtol=1e-9)
         adjusted = multipletests(expected, method="holm")[1]
@@ -77,8 +77,8 @@ def test_equivalence_is_that_of_statsmodels_with_holms_correction(
 
 
 def test_chances_are_those_of_the_engine(api: APIClient, values: Matrix) -> None:
-    given = {"tests": "bayes_t,bayes_bootstrap,sign", "rope": 0.02, "resamples": 5_000, "seed": 3}
-    answer = ask(api, **given)
+    query = {"tests": "bayes_t,bayes_bootstrap,sign", "rope": 0.02, "resamples": 5_000, "seed": 3}
+    answer = ask(api, **query)
     assert answer["tests"] == ["sign"]
     assert answer["practical"] == {
         "tests": ["bayes_t", "bayes_bootstrap"],
@@ -87,25 +87,25 @@ def test_chances_are_those_of_the_engine(api: APIClient, values: Matrix) -> None
     }
     (measure,) = answer["measures"]
     for name, posterior in POSTERIORS.items():
-        found = posterior(values, *all_pairs(RUNS), 0.02, Options(resamples=5_000, seed=3))
+        chances = posterior(values, *all_pairs(RUNS), 0.02, Options(resamples=5_000, seed=3))
         for side, expected in (
-            ("better", found.higher),
-            ("equal", found.equal),
-            ("worse", found.lower),
+            ("better", chances.higher),
+            ("equal", chances.equal),
+            ("worse", chances.lower),
         ):
             assert [pair["chances"][name][side] for pair in measure["pairs"]] == pytest.approx(
                 expected, abs=3e-4
             )
     assert ask(api, tests="bayes_t")["practical"]["rope"] == 0.01
-    next_page = ask(api, **given, limit=4, offset=4)["measures"][0]["pairs"]
+    next_page = ask(api, **query, limit=4, offset=4)["measures"][0]["pairs"]
     assert next_page == measure["pairs"][4:8]
 
 
 def test_where_lower_is_better_the_lower_run_is_the_better_one(api: APIClient, alice: User) -> None:
     drawn = simulated(3, TOPICS)
     make_scored("lower", Team.objects.get(personal_of=alice), drawn, measures=("SearchLength",))
-    given = {"tests": "bayes_t,tost", "rope": 0.02, "margin": 0.05}
-    (measure,) = ask(api, "/api/v1/collections/lower/comparison/", **given)["measures"]
+    query = {"tests": "bayes_t,tost", "rope": 0.02, "margin": 0.05}
+    (measure,) = ask(api, "/api/v1/collections/lower/comparison/", **query)["measures"]
     assert measure["lower_is_better"]
     for pair in measure["pairs"]:
         assert pair["difference"] < 0
@@ -117,10 +117,10 @@ def test_where_lower_is_better_the_lower_run_is_the_better_one(api: APIClient, a
 
 
 def test_chances_in_files_and_of_stored_comparisons(api: APIClient, values: Matrix) -> None:
-    given = {"tests": "bayes_t,bayes_bootstrap", "rope": "0.03", "resamples": "2000"}
-    now = ask(api, **given)
+    query = {"tests": "bayes_t,bayes_bootstrap", "rope": "0.03", "resamples": "2000"}
+    now = ask(api, **query)
     text = b"".join(
-        api.get("/api/v1/collections/scored/comparison/export/csv/", given).streaming_content
+        api.get("/api/v1/collections/scored/comparison/export/csv/", query).streaming_content
     ).decode()
     for row, pair in zip(
         csv.DictReader(io.StringIO(text)), now["measures"][0]["pairs"], strict=True
@@ -137,14 +137,14 @@ def test_chances_in_files_and_of_stored_comparisons(api: APIClient, values: Matr
 
 @pytest.mark.slow
 def test_pages_show_the_chances_as_text_and_as_a_bar(browser: Client, many: list[Run]) -> None:
-    given = {
+    query = {
         "measures": "AP",
         "tests": "bayes_t,bayes_bootstrap",
         "rope": "0.05",
         "resamples": "2000",
     }
-    (measure,) = asked(browser, f"/api/v1{PAGE}", **given)["measures"]
-    html = page(browser, PAGE, **given)
+    (measure,) = answer_of(browser, f"/api/v1{PAGE}", **query)["measures"]
+    html = page(browser, PAGE, **query)
     assert html.count('<svg class="chances"') == 30
     assert "Student&#x27;s posterior: better, equal, worse" in text_of(html)
     for pair in measure["pairs"]:
@@ -153,10 +153,10 @@ def test_pages_show_the_chances_as_text_and_as_a_bar(browser: Client, many: list
                 ", ".join(f"{100 * chances[side]:.1f}%" for side in ("better", "equal", "worse"))
                 in html
             )
-    html = page(browser, PAGE, **given, runs=",".join(ids(*many[:2])))
-    (pair,) = asked(browser, f"/api/v1{PAGE}", **given, runs=",".join(ids(*many[:2])))["measures"][
-        0
-    ]["pairs"]
+    html = page(browser, PAGE, **query, runs=",".join(ids(*many[:2])))
+    (pair,) = answer_of(browser, f"/api/v1{PAGE}", **query, runs=",".join(ids(*many[:2])))[
+        "measures"
+    ][0]["pairs"]
     text = text_of(html)
     for chances in pair["chances"].values():
         assert f"{100 * chances['equal']:.1f}% practically equal: at most 0.05 AP apart" in text
@@ -189,17 +189,17 @@ def test_the_tests_beside_it_stay_as_they_are(api: APIClient, values: Matrix) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "pointer"),
+    ("query", "code", "pointer"),
     [({"tests": "tost"}, "required", "margin"), ({"tests": "tost", "margin": "0"}, "bad_parameter", "margin"),
      ({"tests": "tost", "margin": "-1"}, "invalid", "margin"), ({"tests": "tost", "margin": "x"}, "invalid", "margin"),
      ({"tests": "bayes_t", "rope": "-0.1"}, "invalid", "rope"), ({"rope": "nan"}, "invalid", "rope"),
      ({"tests": "tost", "margin": "0.1", "alpha": "0.5"}, "bad_parameter", "alpha")],
 )  # fmt: skip
 def test_a_request_without_a_usable_margin_says_so(
-    api: APIClient, values: Matrix, given: dict[str, str], code: str, pointer: str
+    api: APIClient, values: Matrix, query: dict[str, str], code: str, pointer: str
 ) -> None:
     for path in (SCORED, "/api/v1/collections/scored/comparison/export/csv/"):
-        answer = api.get(path, given)
+        answer = api.get(path, query)
         assert (answer.status_code, answer.json()["code"]) == (400, code)
         assert answer.json()["errors"][0]["pointer"] == pointer
 
@@ -240,23 +240,23 @@ def test_a_stored_comparison_answers_the_same(api: APIClient, values: Matrix) ->
 
 
 def test_files_have_it(api: APIClient, values: Matrix) -> None:
-    given = {"tests": "tost", "margin": str(MARGIN)}
-    measure = ask(api, **given)["measures"][0]
+    query = {"tests": "tost", "margin": str(MARGIN)}
+    measure = ask(api, **query)["measures"][0]
     text = b"".join(
-        api.get("/api/v1/collections/scored/comparison/export/csv/", given).streaming_content
+        api.get("/api/v1/collections/scored/comparison/export/csv/", query).streaming_content
     ).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     for row, pair in zip(rows, measure["pairs"], strict=True):
-        found = pair["equivalence"]
-        assert float(row["equivalent_p_adjusted"]) == found["equivalent"]["p_adjusted"]
-        assert row["equivalent"] == str(found["equivalent"]["holds"]).lower()
+        entry = pair["equivalence"]
+        assert float(row["equivalent_p_adjusted"]) == entry["equivalent"]["p_adjusted"]
+        assert row["equivalent"] == str(entry["equivalent"]["holds"]).lower()
         assert (int(row["equivalence_topics"]), float(row["tost_low"])) == (
-            found["topics"],
-            found["low"],
+            entry["topics"],
+            entry["low"],
         )
         assert float(row["margin"]) == MARGIN
     for kind in ("md", "tex"):
-        answer = api.get(f"/api/v1/collections/scored/comparison/export/{kind}/", given)
+        answer = api.get(f"/api/v1/collections/scored/comparison/export/{kind}/", query)
         text = b"".join(answer.streaming_content).decode()
         counted = measure["equivalence"]["equivalent"]
         differ = "differs" if counted == 1 else "differ"
@@ -277,28 +277,28 @@ def test_the_page_of_many_runs_says_how_many_pairs_and_which(
         in text
     )
     assert "Within ±0.3" in text
-    (measure,) = asked(browser, f"/api/v1{PAGE}", measures="AP", tests="tost", margin="0.3")[
+    (measure,) = answer_of(browser, f"/api/v1{PAGE}", measures="AP", tests="tost", margin="0.3")[
         "measures"
     ]
-    held = sum(pair["equivalence"]["equivalent"]["holds"] for pair in measure["pairs"])
-    assert text.count("yes, p") == held > 0
-    assert text.count("not shown, p") == 15 - held
+    count = sum(pair["equivalence"]["equivalent"]["holds"] for pair in measure["pairs"])
+    assert text.count("yes, p") == count > 0
+    assert text.count("not shown, p") == 15 - count
     assert 'name="margin" type="text" inputmode="decimal" size="6" value="0.3"' in html
     assert "Within ±" not in text_of(page(browser, PAGE))
 
 
 def test_the_page_of_two_runs_has_the_three_claims(browser: Client, many: list[Run]) -> None:
-    given = {"measures": "AP", "tests": "tost", "margin": "0.08", "runs": ",".join(ids(*many[:2]))}
-    html = page(browser, PAGE, **given)
+    query = {"measures": "AP", "tests": "tost", "margin": "0.08", "runs": ",".join(ids(*many[:2]))}
+    html = page(browser, PAGE, **query)
     text = text_of(html)
-    found = asked(browser, f"/api/v1{PAGE}", **given)["measures"][0]["pairs"][0]["equivalence"]
+    entry = answer_of(browser, f"/api/v1{PAGE}", **query)["measures"][0]["pairs"][0]["equivalence"]
     for part in (
         "Practical difference", "is not worse than", "Both: they differ by less than 0.08", "90% interval",
-        f"{found['topics']} topics of this spread show it in 8 of 10 samples", f"{found['low']:+.4f} to",
+        f"{entry['topics']} topics of this spread show it in 8 of 10 samples", f"{entry['low']:+.4f} to",
         "It is not shown that they are equivalent within 0.08 (two one-sided t tests (TOST), a single pair",
     ):  # fmt: skip
         assert part in text, part
-    among = text_of(page(browser, PAGE, **given, family="all"))
+    among = text_of(page(browser, PAGE, **query, family="all"))
     assert "corrected p is below the level" in among
-    refused = text_of(page(browser, PAGE, 400, tests="tost", runs=given["runs"]))
+    refused = text_of(page(browser, PAGE, 400, tests="tost", runs=query["runs"]))
     assert "tost needs a margin" in refused

@@ -92,9 +92,9 @@ def test_every_run_is_in_the_picture_by_its_name(alice: User, name: str, runs: i
     drawn = render(figure, Look(size="tall"), "svg")
     tags = [run.tag for run in Run.objects.all()]
     assert len(figure.rows) == len(tags)
-    told = list(inside(drawn))
+    labels = list(inside(drawn))
     assert {
-        tag: told.count(tag) >= (2 if name == "what-if" else 1) for tag in tags
+        tag: labels.count(tag) >= (2 if name == "what-if" else 1) for tag in tags
     } == dict.fromkeys(tags, True)
     assert all(line.within(*sides(drawn)) for line in lines(drawn))
 
@@ -203,10 +203,12 @@ def test_names_beside_points_never_overlap(size: str) -> None:
     named = [line for line in lines(drawn) if line.text.startswith("system")]
     assert 4 <= len(named) <= MOST_NAMES
     assert all(line.within(*sides(drawn)) for line in lines(drawn))
-    for one, other in combinations(named, 2):
-        apart = abs(one.ends[0][1] - other.ends[0][1]) >= 11
-        assert apart or one.ends[1][0] <= other.ends[0][0] or other.ends[1][0] <= one.ends[0][0], (
-            one,
+    for label, other in combinations(named, 2):
+        apart = abs(label.ends[0][1] - other.ends[0][1]) >= 11
+        assert (
+            apart or label.ends[1][0] <= other.ends[0][0] or other.ends[1][0] <= label.ends[0][0]
+        ), (
+            label,
             other,
         )
 

@@ -72,18 +72,18 @@ def test_the_values_are_those_expected(api: APIClient, folder: Path, loaded: str
     with (folder / "expected/cosobe_k10.tsv").open() as file:
         expected = {row["session"]: row for row in csv.DictReader(file, delimiter="\t")}
     assert rows["coverage"] == {"judged": 103, "sessions": 103}
-    given = list(rows["means"])
-    assert len(given) == len(names)
+    columns = list(rows["means"])
+    assert len(columns) == len(names)
     for row in rows["sessions"]:
-        found = [row["values"][name] for name in given]
-        assert found == pytest.approx(
+        values = [row["values"][name] for name in columns]
+        assert values == pytest.approx(
             [float(expected[row["session_id"]][column]) for column in COLUMNS], rel=1e-9, abs=1e-9
         )
 
 
 def test_the_log_is_described_and_analysed(api: APIClient, loaded: str) -> None:
-    found = get(api, loaded)
-    assert (found["format"], found["sessions"], found["queries"], found["documents"]) == (
+    answer = get(api, loaded)
+    assert (answer["format"], answer["sessions"], answer["queries"], answer["documents"]) == (
         "trec-xml",
         103,
         280,
@@ -113,16 +113,18 @@ def test_the_log_is_described_and_analysed(api: APIClient, loaded: str) -> None:
 
 def test_judged_query_by_query(api: APIClient, folder: Path) -> None:
     """The first query's own ideal is that of its ten labels."""
-    found = labels(folder)
+    answer = labels(folder)
     qrels = "".join(
-        f"{name} {query} {document} {level}\n" for name, query, document, level in found
+        f"{name} {query} {document} {level}\n" for name, query, document, level in answer
     )
     path = load(api, folder, qrels, keyed_by="query", judged_by="query")
-    shown = get(api, f"{path}sessions/1/", measure="nsDCG")
-    first = shown["queries"][0]
-    own = {document: level for name, query, document, level in found if (name, query) == ("1", "1")}
+    session = get(api, f"{path}sessions/1/", measure="nsDCG")
+    first = session["queries"][0]
+    own = {
+        document: level for name, query, document, level in answer if (name, query) == ("1", "1")
+    }
     assert [document["level"] for document in first["documents"]] == [
         own.get(d["doc_id"]) for d in first["documents"]
     ]
     assert first["text"] == "[java]how to use stringbuffer in java"
-    assert (shown["searcher"], len(shown["queries"])) == ("", 3)
+    assert (session["searcher"], len(session["queries"])) == ("", 3)

@@ -50,10 +50,10 @@ def test_a_snapshot_reads_once_and_none_reads_each_time(db: None) -> None:
         read.clear()
         if snapshot:
             with one_snapshot():
-                found = [
+                reads = [
                     once_in_snapshot("key", lambda: read.append(1) or len(read)) for _ in range(3)
                 ]
-            assert found == [1, 1, 1]
+            assert reads == [1, 1, 1]
         else:
             assert [
                 once_in_snapshot("key", lambda: read.append(1) or len(read)) for _ in range(3)
@@ -91,11 +91,11 @@ def test_a_damaged_mean_is_left_out_of_the_means_that_order(alice: User) -> None
         [row.seal(qrels.pk) for row in rows], ["digest", "mean_digest"]
     )
     MetricVector.objects.filter(pk=rows[1].pk).update(mean=9.0)
-    asked = BoardQuestion(board, qrels, BoardQuery([measure], measure))
+    question = BoardQuestion(board, qrels, BoardQuery([measure], measure))
     keys, means, _ = stored_means(MetricVector.objects.filter(measure="AP"), "AP", qrels.pk)
     assert rows[1].evaluation_id not in keys.tolist()
     assert 9.0 not in means.tolist()
-    assert len(asked.roster.keys) == 3
+    assert len(question.roster.keys) == 3
 
 
 def test_another_name_of_a_team_and_each_withdrawal_are_noticed(
@@ -133,22 +133,22 @@ def test_remembered_places_of_parameters_follow_every_change(
     board = make_board(alice.personal_team, {"AP": simulated(4, 10)})
     runs = list(Run.objects.order_by("tag"))
 
-    def order_with(*given: object) -> list[int]:
-        for run, k in zip(runs, given, strict=True):
+    def order_with(*args: object) -> list[int]:
+        for run, k in zip(runs, args, strict=True):
             run.metadata = {} if k is None else {"k": k}
         store_parameters(board, runs)
         raise_revision(board.pk)
         key = ParameterKey.objects.get(collection=board, name="k")
         column = ShownColumn(PARAM, "k", key_id=key.pk)
         names = list(named.order_by("tag").values_list("name", flat=True))
-        asked = [arranged(names, places_of(column, board), descending=False) for _ in range(2)]
-        assert asked[0] == asked[1]
-        return asked[0]
+        orders = [arranged(names, places_of(column, board), descending=False) for _ in range(2)]
+        assert orders[0] == orders[1]
+        return orders[0]
 
     named = Run.objects.annotate(name=Cast("pk", TextField()))
     assert order_with(3, 1, 2, 1) == [1, 3, 2, 0]
     assert order_with(3, 4, 2, 1) == [3, 2, 0, 1]
     assert order_with("b", True, None, 7) == [3, 0, 1, 2]
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as question:
         places_of(ShownColumn(PARAM, "k", key_id=ParameterKey.objects.get(name="k").pk), board)
-    assert not any('"runs_parameter"' in query["sql"] for query in asked)
+    assert not any('"runs_parameter"' in query["sql"] for query in question)

@@ -41,13 +41,13 @@ def log(changed: dict[str, Any] | None = None) -> str:
 
 
 def test_means_and_deviations_are_over_searchers(api: APIClient, collection: str) -> None:
-    made = upload(api, LOG, log({"years": 22})).json()
+    session_set = upload(api, LOG, log({"years": 22})).json()
     evaluate_all()
-    address = f"/api/v1/session-sets/{made['id']}/searchers/"
-    found = api.get(address, {"by": "role"}).json()
-    years, roles = found["all"]["features"]
+    address = f"/api/v1/session-sets/{session_set['id']}/searchers/"
+    answer = api.get(address, {"by": "role"}).json()
+    years, roles = answer["all"]["features"]
     values = np.array(list(YEARS.values()))
-    assert (found["all"]["searchers"], years["name"], years["known"]) == (4, "years", 4)
+    assert (answer["all"]["searchers"], years["name"], years["known"]) == (4, "years", 4)
     assert (years["mean"], years["deviation"]) == pytest.approx((values.mean(), values.std(ddof=1)))
     assert (years["low"], years["high"], years["texts"]) == (4, 30, None)
     assert (roles["mean"], roles["texts"], roles["known"]) == (
@@ -55,8 +55,8 @@ def test_means_and_deviations_are_over_searchers(api: APIClient, collection: str
         {"physician": 2, "nurse": 1},
         3,
     )
-    assert found["differing"] == ["years"]
-    nurses, physicians = found["groups"]
+    assert answer["differing"] == ["years"]
+    nurses, physicians = answer["groups"]
     assert (nurses["group"], nurses["searchers"], nurses["features"][0]["deviation"]) == (
         "nurse",
         1,
@@ -70,7 +70,7 @@ def test_means_and_deviations_are_over_searchers(api: APIClient, collection: str
     ]
     refused = api.get(address, {"by": "age"})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "by")
-    html = api.get(f"/session-sets/{made['id']}/", {"by": "role"}).content.decode()
+    html = api.get(f"/session-sets/{session_set['id']}/", {"by": "role"}).content.decode()
     assert f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" in html
     assert "physician (N = 2)" in html
     assert "do not agree on years" in html
@@ -80,15 +80,15 @@ def test_a_log_without_attributes_has_no_features(api: APIClient, collection: st
     line = (
         '{"session_id": "s", "topic_id": "1", "searcher": "u", "queries": [{"documents": ["a"]}]}\n'
     )
-    made = upload(api, LOG, line, tag="log").json()
+    session_set = upload(api, LOG, line, tag="log").json()
     evaluate_all()
-    found = api.get(f"/api/v1/session-sets/{made['id']}/searchers/").json()
-    assert (found["all"], found["groups"], found["by"]) == (
+    answer = api.get(f"/api/v1/session-sets/{session_set['id']}/searchers/").json()
+    assert (answer["all"], answer["groups"], answer["by"]) == (
         {"searchers": 1, "features": []},
         [],
         None,
     )
-    assert "Searchers</h2>" not in api.get(f"/session-sets/{made['id']}/").content.decode()
+    assert "Searchers</h2>" not in api.get(f"/session-sets/{session_set['id']}/").content.decode()
 
 
 def test_attributes_are_written_as_they_were_read() -> None:

@@ -25,13 +25,13 @@ TAKE_BACK = """UPDATE metrics_sessionevaluation SET state = 'queued' WHERE sessi
 
 def write_after(table: str, write: Write, sql: str) -> Callable[..., Any]:
     """Let somebody else write once, right after the first query of a table."""
-    left = [sql]
+    waiting = [sql]
 
-    def execute(ask: Callable[..., Any], asked: str, *others: Any) -> Any:
-        found = ask(asked, *others)
-        if left and f'FROM "{table}"' in asked:
-            write(left.pop())
-        return found
+    def execute(ask: Callable[..., Any], sql: str, *others: Any) -> Any:
+        result = ask(sql, *others)
+        if waiting and f'FROM "{table}"' in sql:
+            write(waiting.pop())
+        return result
 
     return execute
 
@@ -70,7 +70,7 @@ def test_lower_is_better_of_a_measure_made_of_one_where_it_is(
         means = [(row["rank"], row["system"]) for row in board["results"]]
         assert means == [(1, "A"), (2, "B")]
         compared = api.get(BOARD.replace("leaderboard", "comparison"), {"measure": measure}).json()
-        assert [(one["system"], one["mean"]) for one in compared["systems"]] == [
+        assert [(system["system"], system["mean"]) for system in compared["systems"]] == [
             ("A", 2.0),
             ("B", 3.0),
         ]
@@ -80,12 +80,12 @@ def test_lower_is_better_of_a_measure_made_of_one_where_it_is(
         )
 
 
-def ten_sessions(found: dict[str, Callable[[int], str]]) -> str:
+def ten_sessions(fields: dict[str, Callable[[int], str]]) -> str:
     """Ten sessions of each system, on topics t0 to t9: the documents of the only query as JSON."""
     return "".join(
         f'{{"session_id": "{system}{number}", "topic_id": "t{number}", "system": "{system}", '
         f'"queries": [{{"documents": {documents(number)}}}]}}\n'
-        for system, documents in found.items()
+        for system, documents in fields.items()
         for number in range(10)
     )
 
@@ -164,17 +164,17 @@ def test_means_that_differ_by_rounding_share_a_rank(api: APIClient, collection: 
 def test_a_measure_of_runs_within_one_of_sessions_takes_the_number_of_documents(
     api: APIClient, collection: str
 ) -> None:
-    made = upload(api, LOG, SESSIONS)
+    answer = upload(api, LOG, SESSIONS)
     evaluate_all()
     values, page = (
-        f"/api/v1/session-sets/{made.json()['id']}/values/",
-        f"/session-sets/{made.json()['id']}/",
+        f"/api/v1/session-sets/{answer.json()['id']}/values/",
+        f"/session-sets/{answer.json()['id']}/",
     )
     measure = "Query(of='SearchLength(missing=random)')"
     compared = BOARD.replace("leaderboard", "comparison")
     refused = [api.get(values, {"measures": measure}), api.get(BOARD, {"measures": measure})]
     refused += [api.get(compared, {"measure": measure})]
-    assert [one.status_code for one in refused] == [400] * 3
+    assert [answer.status_code for answer in refused] == [400] * 3
     assert (
         api.patch("/api/v1/collections/small/", {"documents": 50}, format="json").status_code == 200
     )

@@ -60,15 +60,15 @@ def compare(api: APIClient, collection: str) -> Callable[..., dict[str, Any]]:
     assert upload(api, "collections/small/qrels/", "".join(lines)).status_code == 201
 
     def ask(rows: list[Row], **query: Any) -> dict[str, Any]:
-        made = upload(api, LOG, log(rows, rng), tag=f"log{SessionSet.objects.count()}")
-        assert made.status_code == 202, made.content
+        response = upload(api, LOG, log(rows, rng), tag=f"log{SessionSet.objects.count()}")
+        assert response.status_code == 202, response.content
         evaluate_all()
-        answer = api.get(COMPARISON, {"measure": MEASURE, "sets": made.json()["id"], **query})
+        answer = api.get(COMPARISON, {"measure": MEASURE, "sets": response.json()["id"], **query})
         assert answer.status_code == 200, answer.content
-        found = api.get(
-            f"/api/v1/session-sets/{made.json()['id']}/values/", {"measures": MEASURE}
+        sessions = api.get(
+            f"/api/v1/session-sets/{response.json()['id']}/values/", {"measures": MEASURE}
         ).json()["sessions"]
-        return {**answer.json(), "values": found}
+        return {**answer.json(), "values": sessions}
 
     return ask
 
@@ -183,7 +183,9 @@ def second(api: APIClient) -> str:
         == 201
     )
     rng = np.random.default_rng(11)
-    lines = [f"t{t} 0 d{one} {rng.integers(0, 3)}\n" for t in range(8) for one in range(12)]
+    lines = [
+        f"t{t} 0 d{document} {rng.integers(0, 3)}\n" for t in range(8) for document in range(12)
+    ]
     assert upload(api, "collections/second/qrels/", "".join(lines)).status_code == 201
     return "second"
 
@@ -192,7 +194,7 @@ def second(api: APIClient) -> str:
     ("rows", "again", "design", "cells", "index"),
     [
         (PAIRED, PAIRED, "paired", 6, ["searcher", "system"]),
-        (UNPAIRED, [("t1", one[1], "A") for one in UNPAIRED], "two_way", 8, ["searcher"]),
+        (UNPAIRED, [("t1", row[1], "A") for row in UNPAIRED], "two_way", 8, ["searcher"]),
         # One searcher did not come back.
         (UNPAIRED, UNPAIRED[1:], "unpaired", 15, []),
     ],
@@ -220,7 +222,7 @@ def test_collections_are_compared_by_their_searchers(
     assert (answer["compare"], answer["qrels"]) == ("collections", None)
     assert (answer["design"]["used"], answer["cells"]) == (design, cells)
     means = both.groupby("collection")["value"].mean().to_dict()
-    assert {one["name"]: one["mean"] for one in answer["systems"]} == pytest.approx(means)
+    assert {system["name"]: system["mean"] for system in answer["systems"]} == pytest.approx(means)
     (pair,) = answer["pairs"]
     if index:
         table = both.pivot_table(index=index, columns="collection", values="value")
@@ -241,7 +243,7 @@ def test_one_system_is_compared_in_two_collections(
     query = {"compare": "collections", "collections": second}
     answer = api.get(COMPARISON, {**query, "systems": "B", "baseline": "small"}).json()
     assert [(pair["a"], pair["b"]) for pair in answer["pairs"]] == [(second, "small")]
-    assert [one["sessions"] for one in answer["systems"]] == [8, 8]
+    assert [system["sessions"] for system in answer["systems"]] == [8, 8]
 
 
 def test_collections_that_cannot_be_compared_say_why(
@@ -295,12 +297,12 @@ def test_searchers_and_topics_that_recur_are_crossed(
         ["crossed"],
     )
     table = frame(answer)
-    for some, found in [
+    for some, test in [
         ("ABC", answer["omnibus"]["crossed"]),
         *((p, signs(answer, *p)[0]) for p in ("AB", "BC", "AC")),
     ]:
         part, f = table[table.system.isin(list(some))], []
-        by = found.get("sources") or [{}, found["by_searchers"], found["by_topics"]]
+        by = test.get("sources") or [{}, test["by_searchers"], test["by_topics"]]
         for unit, source in (("searcher", by[1]), ("topic_id", by[2])):
             theirs = (
                 AnovaRM(part, "value", unit, within=["system"], aggregate_func="mean")
@@ -313,9 +315,9 @@ def test_searchers_and_topics_that_recur_are_crossed(
             )
         n1, n2 = (len(some) - 1) * 5, (len(some) - 1) * 4
         freedom = [len(some) - 1, sum(f) ** 2 / (f[0] ** 2 / n2 + f[1] ** 2 / n1)]
-        assert found["statistic"] == pytest.approx(f[0] * f[1] / sum(f))
-        assert found["freedom"] == pytest.approx(freedom)
-        assert found["p_value"] == pytest.approx(stats.f.sf(found["statistic"], *freedom))
+        assert test["statistic"] == pytest.approx(f[0] * f[1] / sum(f))
+        assert test["freedom"] == pytest.approx(freedom)
+        assert test["p_value"] == pytest.approx(stats.f.sf(test["statistic"], *freedom))
     pair, sign = signs(answer, "A", "B")
     means = table.groupby("system").value.mean()
     assert pair["difference"] == pytest.approx(sign * (means["A"] - means["B"]))
@@ -328,9 +330,9 @@ def test_searchers_and_topics_that_recur_are_crossed(
     more = stats.t.ppf(0.8, pair["freedom"][1]) / stats.t.ppf(0.975, pair["freedom"][1])
     assert pair["detectable"] == pytest.approx(margin * (1 + more))
     assert pair["cohen_d"] is pair["cliff_delta"] is None
-    for one in api.get(COMPARISON, {"measure": MEASURE, "baseline": "A"}).json()["pairs"]:
-        pair, sign = signs(answer, one["a"].partition(":")[2], "A")
-        assert (one["difference"], one["p_value"]) == pytest.approx(
+    for row in api.get(COMPARISON, {"measure": MEASURE, "baseline": "A"}).json()["pairs"]:
+        pair, sign = signs(answer, row["a"].partition(":")[2], "A")
+        assert (row["difference"], row["p_value"]) == pytest.approx(
             (sign * pair["difference"], pair["p_value"])
         )
     assert "dependent_cells" not in codes(answer)
@@ -347,29 +349,29 @@ def test_a_test_of_another_design_takes_that_design(
     )
     assert "design=crossed" in codes(answer)["dependent_cells"]
     assert (answer["pairs"][0]["freedom"], answer["pairs"][0]["by_topics"]) == (None, None)
-    asked = {"measure": MEASURE, "systems": "A,B"}
+    query = {"measure": MEASURE, "systems": "A,B"}
     page = (
         Client()
-        .get(f"/collections/{collection}/sessions/", {**asked, "design": "paired"})
+        .get(f"/collections/{collection}/sessions/", {**query, "design": "paired"})
         .content.decode()
     )
     assert "Compare by searchers and topics</a>" in page
-    (pair,) = api.get(COMPARISON, asked).json()["pairs"]
-    told = text_of(Client().get(f"/collections/{collection}/sessions/", asked).content.decode())
+    (pair,) = api.get(COMPARISON, query).json()["pairs"]
+    html = text_of(Client().get(f"/collections/{collection}/sessions/", query).content.decode())
     f1, f2 = (
         f"F{n}(1, {m}) = {pair[of]['statistic']:.4g}"
         for n, m, of in ((1, 5, "by_searchers"), (2, 4, "by_topics"))
     )
     assert (
-        f"by searchers {f1}, p = {pair['by_searchers']['p_value']:.4f}; by topics {f2}, p" in told
+        f"by searchers {f1}, p = {pair['by_searchers']['p_value']:.4f}; by topics {f2}, p" in html
     )
     (row,) = csv.DictReader(
-        io.StringIO(api.get(f"{COMPARISON}export/csv/", asked).content.decode())
+        io.StringIO(api.get(f"{COMPARISON}export/csv/", query).content.decode())
     )
     assert [float(row[name]) for name in ("statistic", "freedom", "by_searchers_f", "by_topics_p")] == [
         pair["statistic"], pair["freedom"][1], pair["by_searchers"]["statistic"], pair["by_topics"]["p_value"]
     ]  # fmt: skip
-    table = api.get(f"{COMPARISON}export/md/", asked).content.decode()
+    table = api.get(f"{COMPARISON}export/md/", query).content.decode()
     assert (
         "Design: crossed by searchers and topics, 60 sessions. Test: min F' by searchers and topics, a single"
         in table
@@ -391,17 +393,17 @@ def test_a_latin_square_has_its_analysis_of_variance(
     table = anova_lm(
         ols("value ~ C(system) + C(topic_id) + C(searcher)", frame(answer)).fit(), typ=2
     )
-    found = answer["omnibus"]["latin_square"]
-    assert found["statistic"] == pytest.approx(table.loc["C(system)", "F"])
-    assert found["p_value"] == pytest.approx(table.loc["C(system)", "PR(>F)"])
-    assert [source["name"] for source in found["sources"]] == [
+    analysis = answer["omnibus"]["latin_square"]
+    assert analysis["statistic"] == pytest.approx(table.loc["C(system)", "F"])
+    assert analysis["p_value"] == pytest.approx(table.loc["C(system)", "PR(>F)"])
+    assert [source["name"] for source in analysis["sources"]] == [
         "systems",
         "topics",
         "searchers",
         "residual",
     ]
     (pair,) = answer["pairs"]
-    assert pair["p_value"] == found["p_value"]
+    assert pair["p_value"] == analysis["p_value"]
     _, sign = signs(answer, "A", "B")
     fit = ols(
         "value ~ first + C(topic_id) + C(searcher)",
@@ -432,13 +434,13 @@ def test_a_drawn_comparison_is_made_again_from_its_answer(
 ) -> None:
     drawn = compare(TWO_WAY * 3, test="randomised_tukey_hsd")
     assert (drawn["resamples"], drawn["seed"], drawn["qrels"]) == (100_000, 0, 2)
-    given = {
+    query = {
         name: drawn[name]
         for name in ("measure", "test", "resamples", "seed", "confidence", "alpha", "judged_by")
     }
-    again = api.get(COMPARISON, {**given, "design": drawn["design"]["used"]}).json()
+    again = api.get(COMPARISON, {**query, "design": drawn["design"]["used"]}).json()
     assert again == {name: value for name, value in drawn.items() if name != "values"}
-    other = api.get(COMPARISON, {**given, "seed": 7, "resamples": 200}).json()
+    other = api.get(COMPARISON, {**query, "seed": 7, "resamples": 200}).json()
     assert (other["resamples"], other["seed"]) == (200, 7)
     assert other["pairs"][0]["p_value"] != drawn["pairs"][0]["p_value"]
 
@@ -454,12 +456,12 @@ def test_cautions_count_cells_where_cells_are_compared(
         [(f"t{t}", f"u{u}", system) for t in range(3) for u in range(8) for system in "ABC"],
         design="paired",
     )
-    told = codes(answer)
-    assert told["few_cells"].startswith("only 24 pairs of topic and searcher: ")
-    assert told["dependent_cells"].startswith(
+    cautions = codes(answer)
+    assert cautions["few_cells"].startswith("only 24 pairs of topic and searcher: ")
+    assert cautions["dependent_cells"].startswith(
         "the 24 pairs of topic and searcher are not independent, as 3 topics (t0,"
     )
-    assert "few_topics" not in told
+    assert "few_topics" not in cautions
     for result in answer["omnibus"].values():
         assert {caution["code"] for caution in result["cautions"]} == {"few_cells"}
 
@@ -494,8 +496,8 @@ def test_cautions_count_degrees_of_freedom_under_a_latin_square(
 def test_cautions_count_sessions_of_unpaired_samples(
     compare: Callable[..., dict[str, Any]],
 ) -> None:
-    told = codes(compare(UNPAIRED))
-    assert told["few_sessions"].startswith("only 3 sessions of a system: ")
+    cautions = codes(compare(UNPAIRED))
+    assert cautions["few_sessions"].startswith("only 3 sessions of a system: ")
 
 
 def test_anything_else_is_compared_by_welchs_test(compare: Callable[..., dict[str, Any]]) -> None:
@@ -505,8 +507,8 @@ def test_anything_else_is_compared_by_welchs_test(compare: Callable[..., dict[st
         "welch_t",
         8,
     )
-    found = frame(answer)
-    a, b = (found[found.system == name].value for name in "AB")
+    data = frame(answer)
+    a, b = (data[data.system == name].value for name in "AB")
     expected = stats.ttest_ind(a, b, equal_var=False)
     pair, sign = signs(answer, "A", "B")
     assert (pair["p_value"], pair["statistic"]) == pytest.approx(

@@ -74,10 +74,10 @@ def test_a_log_is_stored_evaluated_and_read_back(
     api: APIClient, send: Callable[..., str], content: Any
 ) -> None:
     path = send(content, tag="log")
-    found = get(api, path)
-    assert (found["sessions"], found["queries"], found["documents"]) == (4, 5, 7)
-    assert (found["topics"], found["searchers"], found["systems"]) == (2, 1, ["A", "B"])
-    assert (found["status"]["state"], found["status"]["qrels"]) == ("evaluated", 1)
+    answer = get(api, path)
+    assert (answer["sessions"], answer["queries"], answer["documents"]) == (4, 5, 7)
+    assert (answer["topics"], answer["searchers"], answer["systems"]) == (2, 1, ["A", "B"])
+    assert (answer["status"]["state"], answer["status"]["qrels"]) == ("evaluated", 1)
     names = [
         "sDCG(b=2,bq=4)@10",
         "nsDCG(b=2,bq=4)@10",
@@ -178,8 +178,8 @@ def test_curves_are_those_of_the_engine(api: APIClient, send: Callable[..., str]
     normal = get(api, f"{path}curves/", measure="nsDCG@2", least=2)
     assert [curve["sessions"] for curve in normal["curves"]] == [1]
     assert normal["curves"][0]["ideal"] == [1, 1, 1, 1]
-    one = get(api, f"{path}curves/", measure="sDCG@2", system="A", topic="1", length=1)
-    assert [curve["values"] for curve in one["curves"]] == [[0.0]]
+    curves = get(api, f"{path}curves/", measure="sDCG@2", system="A", topic="1", length=1)
+    assert [curve["values"] for curve in curves["curves"]] == [[0.0]]
 
 
 def test_queries_and_lengths(api: APIClient, send: Callable[..., str]) -> None:
@@ -196,15 +196,15 @@ def test_queries_and_lengths(api: APIClient, send: Callable[..., str]) -> None:
 
 def test_one_session_from_query_to_query(api: APIClient, send: Callable[..., str]) -> None:
     path = send()
-    shown = get(api, f"{path}sessions/s2/", measure="sDCG@2", documents=1)
-    assert (shown["number"], shown["topic_id"], shown["searcher"], shown["system"]) == (
+    session = get(api, f"{path}sessions/s2/", measure="sDCG@2", documents=1)
+    assert (session["number"], session["topic_id"], session["searcher"], session["system"]) == (
         2,
         "1",
         "u1",
         "B",
     )
-    assert shown["starts"] == [0, 2, 4]
-    first, second = shown["queries"]
+    assert session["starts"] == [0, 2, 4]
+    first, second = session["queries"]
     document = {"rank": 1, "doc_id": "u", "title": "", "score": None, "level": None}
     assert first["documents"] == [document]
     assert (second["text"], second["count"]) == ("again", 2)
@@ -219,10 +219,10 @@ def test_one_session_from_query_to_query(api: APIClient, send: Callable[..., str
         "gained",
         1.0,
     )
-    assert shown["vector"] == pytest.approx([0, 0, weight, weight])
-    assert shown["value"] == pytest.approx(weight)
-    assert shown["normalised"][-1] == pytest.approx(weight / (2.5 + weight * 2.5))
-    assert get(api, f"{path}sessions/2/", measure="sDCG@2", documents=1) == shown
+    assert session["vector"] == pytest.approx([0, 0, weight, weight])
+    assert session["value"] == pytest.approx(weight)
+    assert session["normalised"][-1] == pytest.approx(weight / (2.5 + weight * 2.5))
+    assert get(api, f"{path}sessions/2/", measure="sDCG@2", documents=1) == session
     assert get(api, f"{path}sessions/9/", 404)["code"] == "not_found"
 
 
@@ -244,12 +244,12 @@ def test_every_session_is_found_in_its_log(
 ) -> None:
     path = send(content)
     for row in get(api, f"{path}values/")["sessions"]:
-        shown = get(api, f"{path}sessions/{row['session_id']}/")
-        assert (shown["number"], len(shown["queries"])) == (row["number"], row["queries"])
+        session = get(api, f"{path}sessions/{row['session_id']}/")
+        assert (session["number"], len(session["queries"])) == (row["number"], row["queries"])
         levels = LEVELS[row["topic_id"]]
-        for query in shown["queries"]:
-            assert [one["level"] for one in query["documents"]] == [
-                levels.get(one["doc_id"]) for one in query["documents"]
+        for query in session["queries"]:
+            assert [document["level"] for document in query["documents"]] == [
+                levels.get(document["doc_id"]) for document in query["documents"]
             ]
 
 

@@ -90,8 +90,8 @@ def test_paired_systems_have_the_effect_sizes_of_runs(compare: Compare) -> None:
     both = stats.t.ppf([0.975, 0.8], len(differences) - 1).sum()
     assert pair["detectable"] == pytest.approx(both * differences.std() / len(differences) ** 0.5)
     assert (pair["wins"], pair["ties"], pair["losses"]) == tuple(
-        int(found)
-        for found in (
+        int(count)
+        for count in (
             (differences > 1e-9).sum(),
             (abs(differences) < 1e-9).sum(),
             (differences < -1e-9).sum(),
@@ -113,21 +113,25 @@ def test_a_board_of_a_single_topic_says_so(compare: Compare, api: APIClient) -> 
 
 def test_a_board_has_intervals_tiers_and_a_baseline(compare: Compare, api: APIClient) -> None:
     answer = compare(PAIRED)
-    asked = {"sort": MEASURE, "measures": MEASURE, "statistics": "all", "baseline": "C"}
-    found = api.get(BOARD, asked).json()
-    told, compared = found["statistics"], api.get(COMPARISON, {"measure": MEASURE}).json()
-    assert told["parts"] == ["intervals", "tiers", "baseline"]
-    assert (told["systems"], told["design"], told["cells"], told["test"]) == (
+    query = {"sort": MEASURE, "measures": MEASURE, "statistics": "all", "baseline": "C"}
+    board = api.get(BOARD, query).json()
+    statistics, compared = board["statistics"], api.get(COMPARISON, {"measure": MEASURE}).json()
+    assert statistics["parts"] == ["intervals", "tiers", "baseline"]
+    assert (statistics["systems"], statistics["design"], statistics["cells"], statistics["test"]) == (
         3, compared["design"], 8, "paired_t",
     )  # fmt: skip
-    assert (told["resamples"], told["seed"], told["tiers"]["family"]) == (None, 0, 3)
-    assert (told["baseline"]["system"], told["baseline"]["family"]) == ("C", 2)
-    assert {caution["code"] for caution in told["cautions"]} >= {
+    assert (statistics["resamples"], statistics["seed"], statistics["tiers"]["family"]) == (
+        None,
+        0,
+        3,
+    )
+    assert (statistics["baseline"]["system"], statistics["baseline"]["family"]) == ("C", 2)
+    assert {caution["code"] for caution in statistics["cautions"]} >= {
         "few_cells",
         "dependent_cells",
     }
     systems = {system["name"]: system for system in compared["systems"]}
-    for row in found["results"]:
+    for row in board["results"]:
         ends = ends_of(frame(answer).query("system == @row['system']"))
         assert (row["values"][MEASURE]["low"], row["values"][MEASURE]["high"]) == pytest.approx(
             ends
@@ -135,11 +139,9 @@ def test_a_board_has_intervals_tiers_and_a_baseline(compare: Compare, api: APICl
         assert row["statistics"]["tier"] == systems[row["name"]]["tier"]
         assert row["statistics"]["groups"] == systems[row["name"]]["groups"]
     against = api.get(COMPARISON, {"measure": MEASURE, "baseline": "C"}).json()["pairs"]
-    shown = {row["name"]: row["statistics"]["baseline"] for row in found["results"]}
-    assert shown.pop("alice/log0:C") is None
-    assert shown == {
-        pair["a"]: {k: v for k, v in pair.items() if k not in "ab"} for pair in against
-    }
+    rows = {row["name"]: row["statistics"]["baseline"] for row in board["results"]}
+    assert rows.pop("alice/log0:C") is None
+    assert rows == {pair["a"]: {k: v for k, v in pair.items() if k not in "ab"} for pair in against}
     plain = api.get(BOARD, {"measures": MEASURE}).json()
     assert "statistics" not in plain
     assert "statistics" not in plain["results"][0]
@@ -197,13 +199,13 @@ def rows_of(answer: Any) -> list[dict[str, str]]:
 
 def test_files_have_the_numbers_of_the_answers(compare: Compare, api: APIClient) -> None:
     compare(TWO_WAY * 2)
-    asked = {
+    query = {
         "measures": MEASURE,
         "statistics": "intervals,tiers",
         "baseline": "A",
         "test": "randomisation",
     }
-    board, rows = api.get(BOARD, asked).json(), rows_of(api.get(f"{BOARD}export/csv/", asked))
+    board, rows = api.get(BOARD, query).json(), rows_of(api.get(f"{BOARD}export/csv/", query))
     assert board["statistics"]["resamples"] == 100_000
     for row, written in zip(board["results"], rows, strict=True):
         assert (int(written["rank"]), written["system"]) == (row["rank"], row["system"])
@@ -252,8 +254,8 @@ def test_statistics_that_cannot_be_made_name_their_parameter(
 def test_a_board_that_cannot_be_compared_says_why(api: APIClient, collection: str) -> None:
     assert upload(api, LOG, SESSIONS.splitlines()[0] + "\n").status_code == 202
     evaluate_all()
-    told = api.get(BOARD, {"statistics": "tiers"}).json()["statistics"]
-    assert (told["tiers"], told["design"], told["cautions"][0]["code"]) == (
+    statistics = api.get(BOARD, {"statistics": "tiers"}).json()["statistics"]
+    assert (statistics["tiers"], statistics["design"], statistics["cautions"][0]["code"]) == (
         None,
         None,
         "too_few_systems",

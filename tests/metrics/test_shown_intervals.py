@@ -70,9 +70,9 @@ def read_board(client: Client, **query: str) -> str:
 
 
 def ends_of(html: str) -> list[str]:
-    found = re.search(r'class="ends"[^>]*><span>([^<]*)</span><span>([^<]*)</span>', html)
-    assert found
-    return list(found.groups())
+    ends = re.search(r'class="ends"[^>]*><span>([^<]*)</span><span>([^<]*)</span>', html)
+    assert ends
+    return list(ends.groups())
 
 
 def test_a_board_shows_no_value_that_the_measure_cannot_have(

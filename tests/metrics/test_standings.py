@@ -61,12 +61,12 @@ def test_intervals_of_means_against_scipy(
     for confidence in (0.95, 0.8):
         rows = rows_of(anonymous, statistics="intervals", confidence=confidence)
         for index, of_run in enumerate(values):
-            shown = rows[f"r{index}"]["values"]["AP"]
+            interval = rows[f"r{index}"]["values"]["AP"]
             margin = stats.t.ppf((1 + confidence) / 2, TOPICS - 1) * stats.sem(of_run)
             mean = of_run.mean()
             reach = margin / (mean * (1 - mean)) * np.array([-1, 1])
             expected = tuple(special.expit(special.logit(mean) + reach))
-            assert (shown["low"], shown["high"]) == pytest.approx(expected, abs=1e-12)
+            assert (interval["low"], interval["high"]) == pytest.approx(expected, abs=1e-12)
             assert set(rows[f"r{index}"]["values"]["P@10"]) == {"mean", "topics", "low", "high"}
 
 
@@ -76,8 +76,8 @@ def test_an_interval_is_of_the_topics_with_a_value(
     values[0, :5], values[1, :], values[2, 1:] = np.nan, np.nan, np.nan
     make_board(alice.personal_team, {"SearchLength": values})
     rows = rows_of(anonymous, statistics="intervals")
-    left = values[0, 5:]
-    expected = stats.t.interval(0.95, len(left) - 1, left.mean(), stats.sem(left))
+    rest = values[0, 5:]
+    expected = stats.t.interval(0.95, len(rest) - 1, rest.mean(), stats.sem(rest))
     assert [rows["r0"]["values"]["SearchLength"][end] for end in ("low", "high")] == pytest.approx(
         expected
     )
@@ -213,21 +213,21 @@ def naive_rank_intervals(values: Matrix, resamples: int, seed: int) -> list[tupl
         for run, total in enumerate(wide):
             ranks[run].append(1 + sum(other > total for other in wide))
             first[run] += sums[run] == max(sums)
-    found = []
+    intervals = []
     for of_run, wins in zip(ranks, first, strict=True):
         ordered = sorted(of_run)
         low, high = (ordered[math.ceil(share * resamples - 1e-9) - 1] for share in (0.025, 0.975))
-        found.append((low, high, wins / resamples))
-    return found
+        intervals.append((low, high, wins / resamples))
+    return intervals
 
 
 def test_rank_intervals_are_those_of_counting_one_by_one(anonymous: APIClient, alice: User) -> None:
     values = simulated(RUNS, TOPICS)
     make_board(alice.personal_team, {"AP": values})
     rows = rows_of(anonymous, statistics="ranks", rank_resamples=1500, seed=3)
-    shown = [tuple(rows[f"r{index}"]["statistics"]["rank"].values()) for index in range(RUNS)]
-    assert shown == naive_rank_intervals(values, 1500, 3)
-    assert sum(share for *_, share in shown) == pytest.approx(1)
+    intervals = [tuple(rows[f"r{index}"]["statistics"]["rank"].values()) for index in range(RUNS)]
+    assert intervals == naive_rank_intervals(values, 1500, 3)
+    assert sum(share for *_, share in intervals) == pytest.approx(1)
 
 
 def test_the_baseline_against_scipy(
@@ -242,19 +242,21 @@ def test_the_baseline_against_scipy(
     adjusted = holm([float(test.pvalue) for test in tests])
     assert rows.pop(middle) is None
     for index, test, p in zip(others, tests, adjusted, strict=True):
-        found, differences = rows[index], values[index] - values[middle]
-        assert found["difference"] == pytest.approx(differences.mean())
-        assert [found["low"], found["high"]] == pytest.approx(list(test.confidence_interval(0.95)))
-        assert (found["statistic"], found["p_value"]) == pytest.approx(
+        standing, differences = rows[index], values[index] - values[middle]
+        assert standing["difference"] == pytest.approx(differences.mean())
+        assert [standing["low"], standing["high"]] == pytest.approx(
+            list(test.confidence_interval(0.95))
+        )
+        assert (standing["statistic"], standing["p_value"]) == pytest.approx(
             (test.statistic, test.pvalue)
         )
-        assert found["p_adjusted"] == pytest.approx(p)
-        assert found["relative"] == pytest.approx(differences.mean() / values[middle].mean())
-        assert found["mark"] == (
+        assert standing["p_adjusted"] == pytest.approx(p)
+        assert standing["relative"] == pytest.approx(differences.mean() / values[middle].mean())
+        assert standing["mark"] == (
             None if p >= 0.05 else "better" if differences.mean() > 0 else "worse"
         )
         counts = ((differences > 0).sum(), (differences == 0).sum(), (differences < 0).sum())
-        assert (found["wins"], found["ties"], found["losses"]) == counts
+        assert (standing["wins"], standing["ties"], standing["losses"]) == counts
     summary = body["statistics"]["baseline"]
     significant = sum(p < 0.05 for p in adjusted)
     assert (summary["run"], summary["family"], summary["significant"]) == (
@@ -478,13 +480,18 @@ def test_a_board_counts_all_runs_that_ever_came(
     )
     assert (received["runs"], received["teams"], received["withdrawn"]) == (2, 1, 0)
     assert api.delete(f"/api/v1/runs/{second.pk}/").status_code == 204
-    left = anonymous.get(small, {"statistics": "tiers"}, headers={"If-None-Match": tagged["ETag"]})
-    assert [left.json()["statistics"]["received"][name] for name in ("runs", "withdrawn")] == [2, 1]
+    answer = anonymous.get(
+        small, {"statistics": "tiers"}, headers={"If-None-Match": tagged["ETag"]}
+    )
+    assert [answer.json()["statistics"]["received"][name] for name in ("runs", "withdrawn")] == [
+        2,
+        1,
+    ]
     # A run that came and went between two requests leaves the leaderboard as it was, but not what
     # it has received.
     gone = submit(GOOD.replace("good", "gone"))
     Run.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
-    again = anonymous.get(small, {"statistics": "tiers"}, headers={"If-None-Match": left["ETag"]})
+    again = anonymous.get(small, {"statistics": "tiers"}, headers={"If-None-Match": answer["ETag"]})
     assert again.json()["statistics"]["received"]["runs"] == 3
 
 

@@ -144,13 +144,13 @@ def test_a_long_board_has_tiers_without_letters(
 
 
 def test_the_page_says_what_the_api_says(client: Client, board: Collection, values: Matrix) -> None:
-    shown = client.get(
+    html = client.get(
         "/collections/board/", {"statistics": "all", "baseline": id_of("r0")}
     ).content.decode()
     row = rows_of(Client(), statistics="all", baseline=id_of("r0"))["r1"]  # type: ignore[arg-type]
     low, high = (row["values"]["AP"][end] for end in ("low", "high"))
-    assert f"{low:.4f} to {high:.4f}" in shown
-    assert "36 pairs differ" in shown
+    assert f"{low:.4f} to {high:.4f}" in html
+    assert "36 pairs differ" in html
     refused = client.get("/collections/board/", {"statistics": "all", "baseline": NOBODY})
     assert refused.status_code == 400
     assert "is not a ranked run" in refused.content.decode()
@@ -173,11 +173,11 @@ def test_the_board_of_a_real_track(anonymous: APIClient, alice: User, real_data:
         (summary[part]["family"], summary[part]["significant"]) for part in ("tiers", "baseline")
     ]
     assert families == [(2701, 753), (73, 73)]
-    (found,) = anonymous.get("/api/v1/collections/board/design/", {"sizes": "25"}).json()[
+    (design,) = anonymous.get("/api/v1/collections/board/design/", {"sizes": "25"}).json()[
         "measures"
     ]
     power, sizes, swaps = (
-        found[name] for name in ("discriminative_power", "topic_set_size", "swap_rates")
+        design[name] for name in ("discriminative_power", "topic_set_size", "swap_rates")
     )
     assert [round(power[name], 3) for name in ("share", "typical", "needed")] == [
         0.641,

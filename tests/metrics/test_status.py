@@ -155,28 +155,28 @@ def test_the_states_of_many_cost_as_many_queries_as_of_two(
 
 
 @pytest.mark.parametrize(
-    "asked", ["", ",", "x", ",".join(["5cd6de33-c3c2-4ede-abde-97956450e8ad"] * 201)]
+    "text", ["", ",", "x", ",".join(["5cd6de33-c3c2-4ede-abde-97956450e8ad"] * 201)]
 )
 def test_ids_that_are_none_are_refused_by_the_name_of_the_parameter(
-    api: APIClient, asked: str
+    api: APIClient, text: str
 ) -> None:
-    answer = api.get("/api/v1/runs/", {"id": asked})
+    answer = api.get("/api/v1/runs/", {"id": text})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "id")
 
 
 @pytest.mark.queries
 def test_what_is_on_its_way_says_when_to_ask_again(api: APIClient, three: list[str]) -> None:
-    asked = [lambda: states_of(api, *three), lambda: api.get(f"/api/v1/runs/{three[2]}/")]
-    assert [ask()["Retry-After"] for ask in asked] == ["1", "1"]
+    requests = [lambda: states_of(api, *three), lambda: api.get(f"/api/v1/runs/{three[2]}/")]
+    assert [ask()["Retry-After"] for ask in requests] == ["1", "1"]
     done = submit(api, GOOD.replace("3.0", "3.5"), "done")
     Evaluation.objects.filter(run=done).update(state="evaluated", seconds=8.0)
     # The next is done after one evaluation, the third after three; no more than a minute is asked
     # of anybody.
-    assert [ask()["Retry-After"] for ask in asked] == ["8", "24"]
+    assert [ask()["Retry-After"] for ask in requests] == ["8", "24"]
     Evaluation.objects.filter(run=done).update(seconds=80.0)
-    assert [ask()["Retry-After"] for ask in asked] == ["60", "60"]
+    assert [ask()["Retry-After"] for ask in requests] == ["60", "60"]
     evaluate_all()
-    assert [ask().has_header("Retry-After") for ask in asked] == [False, False]
+    assert [ask().has_header("Retry-After") for ask in requests] == [False, False]
 
 
 def test_a_blind_run_is_received_and_nothing_says_when(
@@ -193,8 +193,8 @@ def test_a_blind_run_is_received_and_nothing_says_when(
 @pytest.mark.queries
 def test_a_run_is_found_by_its_file(api: APIClient, three: list[str]) -> None:
     sha256 = api.get(f"/api/v1/runs/{three[1]}/").json()["sha256"]
-    found = api.get("/api/v1/collections/small/runs/", {"sha256": sha256}).json()["results"]
-    assert [row["id"] for row in found] == [three[1]]
+    rows = api.get("/api/v1/collections/small/runs/", {"sha256": sha256}).json()["results"]
+    assert [row["id"] for row in rows] == [three[1]]
     assert api.get("/api/v1/collections/small/runs/", {"sha256": "0" * 64}).json()["results"] == []
     refused = api.get("/api/v1/collections/small/runs/", {"sha256": sha256[:10]})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/sha256")

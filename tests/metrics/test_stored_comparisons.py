@@ -25,8 +25,8 @@ from tests.metrics.waiting import (
     QUERY,
     SCORED,
     address,
+    compute_now,
     ids,
-    made,
     queued,
     slow,
 )
@@ -44,12 +44,16 @@ def test_a_long_comparison_is_asked_once_and_found_again(
         api.get(SCORED, {**QUERY, "runs": ",".join(reversed(ids))}),
     )
     assert (first.status_code, second.status_code) == (202, 202)
-    told = first.json()["comparison"]
-    assert told == second.json()["comparison"]
-    assert (told["state"], told["progress"], first["Location"]) == ("queued", 0.0, told["url"])
-    assert api.get(told["url"]).json() == {"comparison": told}
-    assert compare(comparison_id=told["id"])
-    for answer in (api.get(SCORED, QUERY), api.get(told["url"])):
+    comparison = first.json()["comparison"]
+    assert comparison == second.json()["comparison"]
+    assert (comparison["state"], comparison["progress"], first["Location"]) == (
+        "queued",
+        0.0,
+        comparison["url"],
+    )
+    assert api.get(comparison["url"]).json() == {"comparison": comparison}
+    assert compare(comparison_id=comparison["id"])
+    for answer in (api.get(SCORED, QUERY), api.get(comparison["url"])):
         assert answer.status_code == 200
         body = answer.json()
         assert (body["comparison"]["state"], body["comparison"]["progress"]) == ("compared", 1.0)
@@ -79,7 +83,7 @@ def test_a_body_asks_for_more_runs_than_an_address_holds(api: APIClient, ids: li
     answer = api.post(SCORED, body)
     assert (answer.status_code, answer["Location"]) == (202, answer.json()["comparison"]["url"])
     stored = Comparison.objects.get()
-    made(stored)
+    compute_now(stored)
     again = api.post(SCORED, body)
     assert (again.status_code, again.json()["comparison"]["state"]) == (200, "compared")
     read = api.get(address(stored)).json()
@@ -107,7 +111,7 @@ def test_a_token_that_may_read_may_ask(alice: User, ids: list[str]) -> None:
 
 
 def test_pages_of_a_stored_comparison_are_its_own(api: APIClient, queued: Comparison) -> None:
-    made(queued)
+    compute_now(queued)
     first = api.get(address(queued), {"limit": "4", "sort": "p_value"}).json()
     second = api.get(first["next"]).json()
     assert len(first["measures"][0]["pairs"]) == len(second["measures"][0]["pairs"]) == 4
@@ -142,7 +146,7 @@ def test_no_more_than_so_many_wait(
 
 
 def test_a_deleted_run_no_longer_shows(api: APIClient, queued: Comparison, ids: list[str]) -> None:
-    made(queued)
+    compute_now(queued)
     before = api.get(address(queued)).json()
     api.delete(f"/api/v1/runs/{ids[0]}/")
     after = api.get(address(queued)).json()
@@ -160,7 +164,7 @@ def test_a_deleted_run_no_longer_shows(api: APIClient, queued: Comparison, ids: 
 
 def test_a_deleted_baseline_leaves_no_pair(api: APIClient, ids: list[str], slow: None) -> None:
     api.get(SCORED, {**QUERY, "baseline": ids[2]})
-    stored = made(Comparison.objects.get())
+    stored = compute_now(Comparison.objects.get())
     api.delete(f"/api/v1/runs/{ids[2]}/")
     answer = api.get(address(stored)).json()
     assert answer["family"] == {"kind": "baseline", "baseline": None, "runs": 5, "pairs": 4}
@@ -172,20 +176,20 @@ def test_a_deleted_baseline_leaves_no_pair(api: APIClient, ids: list[str], slow:
 def test_the_administration_shows_what_waits_and_what_failed(
     alice: User, queued: Comparison
 ) -> None:
-    made(queued)
+    compute_now(queued)
     User.objects.filter(pk=alice.pk).update(is_staff=True, is_superuser=True)
     browser = Client()
     browser.force_login(User.objects.get(pk=alice.pk))
     assert str(queued.pk) in browser.get("/admin/metrics/comparison/").content.decode()
-    shown = browser.get(f"/admin/metrics/comparison/{queued.pk}/change/").content.decode()
-    assert queued.digest in shown
-    assert "lease_token" not in shown.lower()
+    html = browser.get(f"/admin/metrics/comparison/{queued.pk}/change/").content.decode()
+    assert queued.digest in html
+    assert "lease_token" not in html.lower()
 
 
 def test_new_judgements_make_it_stale_and_another_one_is_asked(
     api: APIClient, queued: Comparison, ids: list[str]
 ) -> None:
-    made(queued)
+    compute_now(queued)
     old = Qrels.objects.get(collection__slug="scored")
     Qrels.objects.filter(pk=old.pk).update(active=False)
     Qrels.objects.create(
@@ -200,7 +204,7 @@ def test_new_judgements_make_it_stale_and_another_one_is_asked(
 def test_whoever_may_not_see_the_scores_does_not_find_it(
     api: APIClient, bob: User, queued: Comparison, anonymous: APIClient
 ) -> None:
-    made(queued)
+    compute_now(queued)
     Collection.objects.update(blind=True)
     for client, status in ((client_of(bob), 404), (anonymous, 404), (api, 200)):
         assert client.get(address(queued)).status_code == status
@@ -210,16 +214,16 @@ def test_whoever_may_not_see_the_scores_does_not_find_it(
     Collection.objects.update(blind=False, visibility="private")
     assert anonymous.get(address(queued)).status_code == 404
     nobody = "00000000-0000-4000-8000-000000000000"
-    told = [
+    texts = [
         anonymous.get(f"/api/v1/comparisons/{pk}/").content.decode() for pk in (queued.pk, nobody)
     ]
-    assert told[0].replace(str(queued.pk), nobody) == told[1]
+    assert texts[0].replace(str(queued.pk), nobody) == texts[1]
 
 
 def test_reading_a_stored_comparison_asks_few_queries(
     anonymous: APIClient, queued: Comparison
 ) -> None:
-    made(queued)
+    compute_now(queued)
     for path, query, most in ((address(queued), {}, 4), (SCORED, QUERY, 10)):
         with CaptureQueriesContext(connection) as queries:
             assert anonymous.get(path, query).status_code == 200
@@ -231,7 +235,7 @@ def test_reading_a_stored_comparison_asks_few_queries(
 def test_what_nobody_reads_is_forgotten(
     api: APIClient, queued: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made(queued)
+    compute_now(queued)
     Comparison.objects.update(read_at=timezone.now() - timedelta(days=29))
     assert sweep_comparisons() == 0
     assert api.get(address(queued)).status_code == 200
@@ -247,17 +251,17 @@ def test_the_longest_unread_go_when_there_are_too_many(
     stored = []
     for seed in range(3):
         api.get(SCORED, {"seed": str(seed)})
-        stored.append(made(Comparison.objects.get(state="queued")))
+        stored.append(compute_now(Comparison.objects.get(state="queued")))
     waiting = api.get(SCORED, {"seed": "3"}).json()["comparison"]["id"]
     Comparison.objects.filter(pk=stored[1].pk).update(read_at=timezone.now() - timedelta(days=3))
     monkeypatch.setattr(stored_comparisons, "KEPT_BYTES", stored[0].size + stored[2].size)
     assert sweep_comparisons() == 1
-    left = {str(pk) for pk in Comparison.objects.values_list("pk", flat=True)}
-    assert left == {str(stored[0].pk), str(stored[2].pk), waiting}
+    remaining = {str(pk) for pk in Comparison.objects.values_list("pk", flat=True)}
+    assert remaining == {str(stored[0].pk), str(stored[2].pk), waiting}
 
 
 def test_faults_of_stored_comparisons_are_found(queued: Comparison) -> None:
-    made(queued)
+    compute_now(queued)
     ours = ("comparison", "lease")
 
     def codes() -> set[str]:
@@ -272,7 +276,7 @@ def test_faults_of_stored_comparisons_are_found(queued: Comparison) -> None:
     assert finding.repair
     finding.repair()
     assert codes() == set()
-    assert made(queued).state == "compared"
+    assert compute_now(queued).state == "compared"
     lifecycle.try_failed_again(Comparison.objects.all())
     Comparison.objects.update(state="queued", content=None)
     assert lifecycle.claim(queued.pk, Comparison)
@@ -283,7 +287,7 @@ def test_faults_of_stored_comparisons_are_found(queued: Comparison) -> None:
 def test_a_run_of_no_evaluation_left_is_not_found(
     api: APIClient, queued: Comparison, ids: list[str]
 ) -> None:
-    made(queued)
+    compute_now(queued)
     Evaluation.objects.filter(run=ids[0]).delete()
     assert api.get(address(queued)).status_code == 404
 

@@ -80,9 +80,9 @@ def test_the_upload_says_how_many_subtopics_there_are(api: APIClient, web: dict[
 def test_values_come_out_stored_or_computed_from_the_stored_view(
     api: APIClient, web: dict[str, Any], measures: str
 ) -> None:
-    found = values_of(api, submitted(api), measures)
-    assert len(found) == 3
-    for name, values in found.items():
+    answered = values_of(api, submitted(api), measures)
+    assert len(answered) == 3
+    for name, values in answered.items():
         assert values == pytest.approx(EXPECTED[name]), name
 
 
@@ -124,12 +124,12 @@ def test_measures_of_subtopics_answer_by_what_the_column_was_taken_for(
 ) -> None:
     upload(api, WEB, ROUNDS)
     run = upload(api, "collections/unnamed/runs/", ANSWERS).json()["id"]
-    said = {
+    warning = {
         "code": "no_subtopics",
         "message": "StRecall@10: qrels v1 have no subtopics, so each topic counts as one subtopic",
     }
     body = answer_of(api, run)
-    assert (body["means"]["StRecall@10"]["mean"], body["cautions"]) == (1.0, [said])
+    assert (body["means"]["StRecall@10"]["mean"], body["cautions"]) == (1.0, [warning])
     upload(api, WEB, ROUNDS, iteration="subtopic")
     body = answer_of(api, run)
     assert (body["means"]["StRecall@10"]["mean"], body["cautions"]) == (

@@ -42,8 +42,8 @@ def board(alice: User) -> Collection:
 def difficulty(client: APIClient, slug: str = "board", **query: Any) -> dict[str, Any]:
     answer = client.get(f"{API}{slug}/difficulty/", query)
     assert answer.status_code == 200, answer.content
-    found: dict[str, Any] = answer.json()
-    return found
+    payload: dict[str, Any] = answer.json()
+    return payload
 
 
 def ids(answer: dict[str, Any]) -> list[str]:
@@ -57,11 +57,11 @@ def test_the_numbers_of_a_topic_are_those_of_its_runs(
     assert (answer["measure"], answer["runs"], answer["count"], answer["qrels"]) == ("AP", 4, 4, 1)
     for topic, row in enumerate(answer["results"]):
         values = [value for value in VALUES[:, topic] if not math.isnan(value)]
-        told = row["numbers"]
-        assert told["runs"] == len(values)
-        assert told["mean"] == pytest.approx(statistics.fmean(values))
-        assert told["spread"] == pytest.approx(statistics.stdev(values))
-        assert (told["best"], told["worst"]) == (max(values), min(values))
+        numbers = row["numbers"]
+        assert numbers["runs"] == len(values)
+        assert numbers["mean"] == pytest.approx(statistics.fmean(values))
+        assert numbers["spread"] == pytest.approx(statistics.stdev(values))
+        assert (numbers["best"], numbers["worst"]) == (max(values), min(values))
     # Ranked are r0, r3 and r2: r1 has a value on fewer topics.
     assert [row["numbers"]["disagreement"] for row in answer["results"]] == [0, 2 / 3, 1 / 3, None]
 
@@ -87,11 +87,14 @@ def test_topics_are_sorted(
 
 def test_lower_is_better_turns_what_is_difficult(alice: User) -> None:
     board = make_board(alice.personal_team, {"ASL": np.array([[1.0, 9.0], [3.0, 5.0]])})
-    found = read_topic_values(collection=board, measure=parse_measure("ASL"))
-    assert found.order("difficulty") == [1, 0]
-    assert (found.table.best.tolist(), found.table.worst.tolist()) == ([1.0, 5.0], [3.0, 9.0])
-    assert [(run.tag, run.rank, run.mean) for run in found.runs] == [("r1", 1, 4.0), ("r0", 2, 5.0)]
-    assert (found.ranks_on(0), found.ranks_on(1)) == ([2, 1], [1, 2])
+    topics = read_topic_values(collection=board, measure=parse_measure("ASL"))
+    assert topics.order("difficulty") == [1, 0]
+    assert (topics.table.best.tolist(), topics.table.worst.tolist()) == ([1.0, 5.0], [3.0, 9.0])
+    assert [(run.tag, run.rank, run.mean) for run in topics.runs] == [
+        ("r1", 1, 4.0),
+        ("r0", 2, 5.0),
+    ]
+    assert (topics.ranks_on(0), topics.ranks_on(1)) == ([2, 1], [1, 2])
 
 
 def test_pages_of_topics_lead_on(anonymous: APIClient, board: Collection) -> None:
@@ -161,8 +164,8 @@ def test_one_topic_has_its_text_its_judgements_and_every_run(
     Topic.objects.create(
         collection=topic.collection, topic_id="unjudged", position=9, title="alone"
     )
-    told = anonymous.get(f"{API}small/topic/", {"topic": "unjudged"}).json()
-    assert (told["listed"], told["numbers"], told["results"]) == (True, None, [])
+    details = anonymous.get(f"{API}small/topic/", {"topic": "unjudged"}).json()
+    assert (details["listed"], details["numbers"], details["results"]) == (True, None, [])
     assert (
         "no active judgements"
         in Client().get("/collections/small/topics/unjudged/").content.decode()
@@ -229,12 +232,12 @@ def test_the_page_sorts_and_leads_to_every_topic(board: Collection) -> None:
 
 
 def test_a_page_of_a_thousand_runs_asks_as_often_as_one_of_ten(alice: User) -> None:
-    asked = []
+    counts = []
     for runs in (10, 60):
         make_scored(f"of-{runs}", alice.personal_team, simulated(runs, 20))
         for path in ("topics/", "topics/7/"):
             with CaptureQueriesContext(connection) as queries:
                 assert Client().get(f"/collections/of-{runs}/{path}").status_code in (200, 500)
-            asked.append(len(queries))
-    assert asked[:2] == asked[2:]
-    assert max(asked) <= 13
+            counts.append(len(queries))
+    assert counts[:2] == counts[2:]
+    assert max(counts) <= 13

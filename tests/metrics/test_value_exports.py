@@ -37,11 +37,11 @@ def rows_of(answer: Any) -> list[dict[str, str]]:
 def test_all_runs_in_one_answer_have_the_values_of_each(
     anonymous: APIClient, runs: list[Run]
 ) -> None:
-    asked = {"measures": "nDCG@10,AP,ASL"}
-    answer = anonymous.get(VALUES, asked).json()
+    query = {"measures": "nDCG@10,AP,ASL"}
+    answer = anonymous.get(VALUES, query).json()
     assert [run["tag"] for run in answer["runs"]] == ["good", "poor"]
     for row, run in enumerate(runs):
-        alone = anonymous.get(f"/api/v1/runs/{run.pk}/values/", asked).json()["topics"]
+        alone = anonymous.get(f"/api/v1/runs/{run.pk}/values/", query).json()["topics"]
         assert answer["topics"] == [topic["topic_id"] for topic in alone]
         for name, values in answer["values"].items():
             assert values[row] == [topic["values"][name] for topic in alone]
@@ -55,7 +55,7 @@ def test_a_long_table_has_a_row_for_each_run_and_topic(
     rows = rows_of(anonymous.get(f"{VALUES}export/csv/", {"measures": "AP,ASL"}))
     assert list(rows[0]) == ["run", "team", "tag", "topic", "AP", "ASL"]
     answer = anonymous.get(VALUES, {"measures": "AP,ASL"}).json()
-    told = [(row["run"], row["tag"], row["topic"], row["AP"], row["ASL"]) for row in rows]
+    table = [(row["run"], row["tag"], row["topic"], row["AP"], row["ASL"]) for row in rows]
     expected = [
         (run["id"], run["tag"], topic, *("" if value is None else repr(value) for value in values))
         for run, *columns in zip(
@@ -63,7 +63,7 @@ def test_a_long_table_has_a_row_for_each_run_and_topic(
         )
         for topic, *values in zip(answer["topics"], *columns, strict=True)
     ]
-    assert told == expected
+    assert table == expected
 
 
 def test_a_wide_table_has_a_column_for_each_run(
@@ -86,11 +86,11 @@ def test_parquet_has_the_same_columns(anonymous: APIClient, runs: list[Run]) -> 
     table = parquet.read_table(io.BytesIO(answer.content))
     rows = rows_of(anonymous.get(f"{VALUES}export/csv/", {"measures": "AP,ASL"}))
     assert table.column_names == list(rows[0])
-    told = [
+    values = [
         {name: "" if value is None else str(value) for name, value in row.items()}
         for row in table.to_pylist()
     ]
-    assert told == rows
+    assert values == rows
     assert table.schema.field("ASL").type == "double"
 
 
@@ -127,10 +127,10 @@ def test_a_run_in_trec_evals_lines_is_what_the_command_prints(
             text=True,
             check=True,
         ).stdout
-        told = {
+        lines = {
             line for line in answer.content.decode().splitlines() if not line.startswith("runid")
         }
-        assert told == set(printed.replace("num_rel_ret", "NumRelRet  ").splitlines())
+        assert lines == set(printed.replace("num_rel_ret", "NumRelRet  ").splitlines())
 
 
 def test_too_much_at_once_is_refused_with_what_to_do(

@@ -30,8 +30,8 @@ SIMULTANEOUS = [name for name, test in TESTS.items() if test.simultaneous]
 def ask(client: APIClient, path: str, status: int = 200, **query: Any) -> dict[str, Any]:
     answer = client.get(path, {name: str(value) for name, value in query.items()})
     assert answer.status_code == status, answer.content
-    found: dict[str, Any] = answer.json()
-    return found
+    payload: dict[str, Any] = answer.json()
+    return payload
 
 
 def codes(part: dict[str, Any]) -> list[str]:
@@ -115,12 +115,12 @@ def test_a_stored_comparison_says_what_one_made_at_once_says(
     )
     query = {"tests": "paired_t,sign,wilcoxon,conover,nemenyi,bootstrap", "resamples": 2000}
     at_once = ask(api, COMPARISON, **query)
-    found = {
+    reasons = {
         test["withheld"]
         for pair in at_once["measures"][0]["pairs"]
         for test in pair["tests"].values()
     }
-    assert found >= {"no_spread", "other_direction", None}
+    assert reasons >= {"no_spread", "other_direction", None}
     monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
     assert compare(comparison_id=ask(api, COMPARISON, 202, **query)["comparison"]["id"])
     stored = ask(api, COMPARISON, **query)
@@ -145,22 +145,22 @@ def test_what_older_tests_left_is_asked_for_again(
 
 @pytest.mark.parametrize(("rows", "cells"), [(PAIRED[:9], 3), (UNPAIRED, 3)])
 def test_few_sessions_have_no_verdict(compare_sessions: Any, rows: Any, cells: int) -> None:  # noqa: F811
-    found = compare_sessions(rows, alpha="0.99", correction="none")
+    answer = compare_sessions(rows, alpha="0.99", correction="none")
     assert {
-        (pair["significant"], pair["verdict"], pair["withheld"]) for pair in found["pairs"]
+        (pair["significant"], pair["verdict"], pair["withheld"]) for pair in answer["pairs"]
     } == {(False, None, "too_few_topics")}
     (message,) = [
-        caution["message"] for caution in found["cautions"] if caution["code"] == "no_verdict"
+        caution["message"] for caution in answer["cautions"] if caution["code"] == "no_verdict"
     ]
     assert message.startswith(f"no verdicts: {cells} ")
     assert "topics" not in message.replace("pairs of topic and searcher", "")
 
 
 def test_enough_sessions_have_their_verdict(compare_sessions: Any) -> None:  # noqa: F811
-    found = compare_sessions(PAIRED, alpha="0.99", correction="none")
-    assert found["measure"] == MEASURE
-    for pair in found["pairs"]:
+    answer = compare_sessions(PAIRED, alpha="0.99", correction="none")
+    assert answer["measure"] == MEASURE
+    for pair in answer["pairs"]:
         assert pair["verdict"] == (
             None if not pair["significant"] else "better" if pair["difference"] > 0 else "worse"
         )
-    assert any(pair["significant"] for pair in found["pairs"])
+    assert any(pair["significant"] for pair in answer["pairs"])

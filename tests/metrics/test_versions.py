@@ -95,17 +95,20 @@ def test_the_latest_version_of_each_system(anonymous: APIClient, board: list[str
 
 def test_the_latest_versions_are_an_ordinary_board(anonymous: APIClient, board: list[str]) -> None:
     """Its statistics are those of a collection that has these runs alone."""
-    asked = {"versions": "latest", "statistics": "all", "baseline": board[6]}
-    found = anonymous.get(BOARD, asked).json()
+    query = {"versions": "latest", "statistics": "all", "baseline": board[6]}
+    newest = anonymous.get(BOARD, query).json()
     Run.objects.filter(tag__in=("r0", "r1", "r3")).update(deleted_at="2026-01-01T00:00Z")
-    alone = anonymous.get(BOARD, {**asked, "versions": "all"}).json()
+    alone = anonymous.get(BOARD, {**query, "versions": "all"}).json()
     # All that ever came, whichever are shown.
-    assert [one["statistics"].pop("received")["withdrawn"] for one in (found, alone)] == [0, 3]
-    assert found["statistics"] == alone["statistics"]
-    assert [row["statistics"] for row in found["results"]] == [
+    assert [answer["statistics"].pop("received")["withdrawn"] for answer in (newest, alone)] == [
+        0,
+        3,
+    ]
+    assert newest["statistics"] == alone["statistics"]
+    assert [row["statistics"] for row in newest["results"]] == [
         row["statistics"] for row in alone["results"]
     ]
-    assert found["results"][1]["values"]["AP"]["low"] is not None
+    assert newest["results"][1]["values"]["AP"]["low"] is not None
 
 
 def test_the_best_version_of_each_system(anonymous: APIClient, board: list[str]) -> None:
@@ -128,9 +131,9 @@ def test_the_best_version_of_each_system(anonymous: APIClient, board: list[str])
 def test_best_versions_have_the_p_of_all_pairs_and_no_intervals(
     anonymous: APIClient, board: list[str]
 ) -> None:
-    asked = {"statistics": "all", "baseline": board[5]}
+    query = {"statistics": "all", "baseline": board[5]}
     whole, best = (
-        anonymous.get(BOARD, {**asked, "versions": which}).json() for which in ("all", "best")
+        anonymous.get(BOARD, {**query, "versions": which}).json() for which in ("all", "best")
     )
     # Neither expected means nor rank sets: the runs were chosen by the means from which these would
     # come.
@@ -173,7 +176,7 @@ def test_what_is_remembered_follows_the_versions(anonymous: APIClient, board: li
     second = anonymous.get(BOARD)
     api.patch(SYSTEM, {"remove": board[:2]}, format="json")
     api.patch(SYSTEM, {"add": board[:2]}, format="json")
-    assert len({one["ETag"] for one in (first, second, anonymous.get(BOARD))}) == 3
+    assert len({answer["ETag"] for answer in (first, second, anonymous.get(BOARD))}) == 3
 
 
 def test_files_say_which_versions_they_hold(anonymous: APIClient, board: list[str]) -> None:
@@ -315,14 +318,14 @@ def test_forms_describe_a_system_and_choose_its_versions(
         "r0", "r1", "r2", "r5", "r6",
     ]  # fmt: skip
     assert browser.post(path, {"action": "remove", "runs": board[6]}).status_code == 303
-    for form, said in (
+    for form, message in (
         ({"action": "add"}, "Select the runs first"), ({"action": "x"}, "Press one of the buttons"),
         ({"action": "add", "runs": "x"}, "Must be a valid UUID"),
         ({"action": "add", "others": "board/r3 elsewhere/r4"}, "ne of these runs is called &#x27;elsewhere/r4&#x27;"),
         ({"action": "describe", "name": "a\nb"}, "invisible character"),
     ):  # fmt: skip
         answer = browser.post(path, form)
-        assert (answer.status_code, said in answer.content.decode()) == (400, True), (
+        assert (answer.status_code, message in answer.content.decode()) == (400, True), (
             answer.content.decode()
         )
     assert Run.objects.get(tag="r6").version is None

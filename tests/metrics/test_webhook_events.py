@@ -62,27 +62,27 @@ def test_a_collection_is_told_of_all_that_happens_to_it(
     evaluate_all()
     stored = queue_comparison(collection=small, query=query)
     assert compare(comparison_id=str(stored.pk))
-    told = written(webhook)
-    assert [one["type"] for one in told] == [
+    events = written(webhook)
+    assert [event["type"] for event in events] == [
         "run.submitted", "run.evaluated", "evaluations.done", "qrels.activated", "run.evaluated",
         "session_set.evaluated", "evaluations.done", "run.submitted", "run.evaluated", "comparison.compared",
     ]  # fmt: skip
     identity = {"run": run, "collection": "small", "team": "alice", "tag": "good"}
     link = {"url": f"https://eval.example.org/api/v1/runs/{run}/"}
-    assert told[0]["data"] == {**identity, "state": "received", **link}
-    assert told[1]["data"] == {**identity, "state": "evaluated", "qrels": 1, **link}
-    assert told[2]["data"] == {
+    assert events[0]["data"] == {**identity, "state": "received", **link}
+    assert events[1]["data"] == {**identity, "state": "evaluated", "qrels": 1, **link}
+    assert events[2]["data"] == {
         "collection": "small", "qrels": 1, "url": "https://eval.example.org/api/v1/collections/small/qrels/1/",
     }  # fmt: skip
-    assert told[4]["data"]["qrels"] == 2
-    assert told[5]["data"]["session_set"]
-    assert told[9]["data"]["comparison"] == str(stored.pk)
+    assert events[4]["data"]["qrels"] == 2
+    assert events[5]["data"]["session_set"]
+    assert events[9]["data"]["comparison"] == str(stored.pk)
     # Every link leads to its object, and no body has a number but a version.
-    for one in told:
-        path = one["data"].pop("url").removeprefix("https://eval.example.org")
+    for event in events:
+        path = event["data"].pop("url").removeprefix("https://eval.example.org")
         assert api.get(path).status_code == 200, path
-        assert {type(value) for name, value in one["data"].items() if name != "qrels"} == {str}
-    sizes = [len(one.body) for one in webhook.deliveries.all()]
+        assert {type(value) for name, value in event["data"].items() if name != "qrels"} == {str}
+    sizes = [len(delivery.body) for delivery in webhook.deliveries.all()]
     assert max(sizes) < 1000
 
 

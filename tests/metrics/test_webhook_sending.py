@@ -193,12 +193,12 @@ def test_a_webhook_gets_one_delivery_at_a_time_from_whoever_sends(
 ) -> None:
     upload(api, RUNS, POOR, tag="b")
     first, second = Delivery.objects.order_by("created_at")
-    one = claim(first.pk)
+    delivery = claim(first.pk)
     # Another dispatcher has read the same rows before: the database refuses what the query would
     # not have found.
-    assert one
+    assert delivery
     assert (claim(first.pk), claim(second.pk), claim_next()) == (None, None, None)
-    settle(one, OK)
+    settle(delivery, OK)
     assert claim(second.pk)
 
 
@@ -209,14 +209,14 @@ def test_few_are_sent_at_once_and_fewer_of_one_owner(
     of_collection = [make_webhook("run.submitted", collection=small) for _ in range(AT_ONCE)]
     upload(api, RUNS, GOOD)
     assert Delivery.objects.count() == len(of_team) + len(of_collection)
-    held: list[Any] = []
-    sender = Sender(Receiver(), lambda run, claimed: held.append(lambda: run(claimed)))
+    taken: list[Any] = []
+    sender = Sender(Receiver(), lambda run, claimed: taken.append(lambda: run(claimed)))
     assert sender.send_due() == 2 * AT_ONCE_PER_OWNER
     assert sender.send_due() == 0
-    held.pop()()
+    taken.pop()()
     assert sender.send_due() == 1
-    while held:
-        held.pop()()
+    while taken:
+        taken.pop()()
         sender.send_due()
     assert set(Delivery.objects.values_list("state", flat=True)) == {"delivered"}
 
@@ -259,10 +259,10 @@ def test_faults_of_webhooks_are_found_and_repaired(due: Delivery, webhook: Webho
         created_at=timezone.now() - timedelta(days=32),
     )
     Webhook.objects.update(events=["run.eaten"])
-    found = {finding.code: finding for finding in find_faults()}
-    assert set(found) == {"delivery_held", "webhook_events", "old_deliveries"}
+    by_code = {finding.code: finding for finding in find_faults()}
+    assert set(by_code) == {"delivery_held", "webhook_events", "old_deliveries"}
     for code in ("delivery_held", "old_deliveries"):
-        repair = found[code].repair
+        repair = by_code[code].repair
         assert repair
         repair()
     assert not Delivery.objects.exists()
@@ -270,8 +270,8 @@ def test_faults_of_webhooks_are_found_and_repaired(due: Delivery, webhook: Webho
 
 def test_figures_tell_what_is_not_sent(due: Delivery, webhook: Webhook) -> None:
     def figures() -> tuple[int, int]:
-        found = read_figures()
-        return found.deliveries_overdue, found.webhooks_disabled
+        figures = read_figures()
+        return figures.deliveries_overdue, figures.webhooks_disabled
 
     assert figures() == (0, 0)
     Delivery.objects.update(next_at=timezone.now() - timedelta(minutes=2))

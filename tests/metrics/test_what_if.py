@@ -352,9 +352,9 @@ def test_by_default_only_what_has_values_of_topics_is_tested(
     ratio = "nDCG(norm='average')@3"
     api.patch("/api/v1/collections/small/", {"measures": [ratio, "AP", "P@1"]}, "json")
     compared = api.get("/api/v1/collections/small/comparison/").json()
-    assert [one["measure"] for one in compared["measures"]] == ["AP"]
+    assert [measure["measure"] for measure in compared["measures"]] == ["AP"]
     assert [
-        one["measure"] for one in api.get("/api/v1/collections/small/orders/").json()["orders"]
+        order["measure"] for order in api.get("/api/v1/collections/small/orders/").json()["orders"]
     ] == ["AP", "P@1"]
     for page in ("comparison", "orders", "design"):
         assert api.get(f"/collections/small/{page}/").status_code == 200

@@ -56,9 +56,9 @@ def taken(key: str, places: int) -> Iterator[None]:
     """All places of a key are somebody else's."""
     with ExitStack() as stack:
         for _ in range(places):
-            held = SLOTS.take_one(key, places)
-            assert held is not None
-            stack.enter_context(held)
+            slot = SLOTS.take_one(key, places)
+            assert slot is not None
+            stack.enter_context(slot)
         yield
 
 
@@ -180,13 +180,13 @@ def test_readers_without_an_account_and_addresses_too(
 def test_a_process_computes_for_few_at_once(
     anonymous: APIClient, runs: list[Run], all_is_dear: None
 ) -> None:
-    held = [SLOTS.take({}, 2)[0] for _ in range(2)]
+    slots = [SLOTS.take({}, 2)[0] for _ in range(2)]
     answer = anonymous.get(BOARD, {"measures": ODD})
     assert problem(answer) == (503, "server_busy")
     assert int(answer["Retry-After"]) >= 1
-    for one in held:
-        assert one is not None
-        one.close()
+    for slot in slots:
+        assert slot is not None
+        slot.close()
     assert anonymous.get(BOARD, {"measures": ODD}).status_code == 200
 
 
@@ -222,10 +222,10 @@ def test_a_curve_that_changes_at_every_rank_counts_all_of_them(
     anonymous: APIClient, runs: list[Run], settings: Any
 ) -> None:
     settings.EVALHUB_WORK_SECONDS = 0.003
-    asked = {"depth": "1000"}
+    query = {"depth": "1000"}
     for name, code in (("nDCG", "nDCG"), ("F", "too_much_work"), ("nDCG,E", "too_much_work")):
         answer = anonymous.get(
-            f"/api/v1/runs/{runs[0].pk}/curve/", {"measures": name, **asked}
+            f"/api/v1/runs/{runs[0].pk}/curve/", {"measures": name, **query}
         ).json()
         assert code in (answer.get("code"), answer.get("curves", [{}])[0].get("measure")), name
 
@@ -256,9 +256,9 @@ def test_a_killed_process_lets_go_of_its_places(settings: Any, tmp_path: Path) -
         assert process.stdout.readline() == "taken\n"
         assert SLOTS.take_one("user:1", 1) is None
         process.kill()
-    held = Slots().take_one("user:1", 1)
-    assert held is not None
-    held.close()
+    slot = Slots().take_one("user:1", 1)
+    assert slot is not None
+    slot.close()
     assert not any((tmp_path / "slots").iterdir())
 
 
@@ -270,15 +270,15 @@ def test_a_disk_that_takes_no_file_refuses_nobody(settings: Any, tmp_path: Path)
 
 
 def test_work_ends_when_its_client_has_left(anonymous: APIClient, runs: list[Run]) -> None:
-    asked = []
+    calls = []
 
-    def left() -> bool:
-        asked.append(None)
-        return len(asked) > 3
+    def has_left() -> bool:
+        calls.append(None)
+        return len(calls) > 3
 
-    answer = anonymous.get(BOARD, {"measures": ODD}, **{GONE: left})
+    answer = anonymous.get(BOARD, {"measures": ODD}, **{GONE: has_left})
     assert problem(answer) == (408, "client_left")
-    assert len(asked) == 4
+    assert len(calls) == 4
     assert anonymous.get(BOARD, {"measures": ODD}, **{GONE: lambda: False}).status_code == 200
 
 

@@ -40,7 +40,7 @@ def expire(job: Comparison) -> None:
     Comparison.objects.filter(pk=job.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
-def made(queued: Comparison) -> Comparison:
+def compute_now(queued: Comparison) -> Comparison:
     assert compare(comparison_id=str(queued.pk))
     queued.refresh_from_db()
     return queued

@@ -16,17 +16,17 @@ OK, BUSY = Reply(204), Reply(503, "refused", retry_after=1000.0)
 
 
 def make_webhook(*events: str, **fields: Any) -> Webhook:
-    made = Webhook(
+    webhook = Webhook(
         url="https://ci.example.org/hook", events=list(events or Webhook.Event.values), **fields
     )
-    made.secret_sealed = seal(SECRET, made.pk)
-    made.save()
-    return made
+    webhook.secret_sealed = seal(SECRET, webhook.pk)
+    webhook.save()
+    return webhook
 
 
 def written(webhook: Webhook) -> list[dict[str, Any]]:
     """The bodies written for a webhook, in the order of the events."""
-    return [json.loads(one.body) for one in webhook.deliveries.order_by("created_at")]
+    return [json.loads(delivery.body) for delivery in webhook.deliveries.order_by("created_at")]
 
 
 def events(webhook: Webhook) -> list[str]:
