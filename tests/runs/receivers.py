@@ -62,7 +62,7 @@ def answering(status: str = "204 No Content", headers: str = "", body: bytes = b
 def make_certificate(folder: Path, name: str = NAME) -> tuple[Path, Path]:
     """The files of a certificate for a name and 127.0.0.1, which is its own authority, and of its key."""
     key, certificate = folder / f"{name}.key", folder / f"{name}.pem"
-    asked = [
+    options = [
         "-x509",
         "-newkey",
         "ec",
@@ -73,7 +73,7 @@ def make_certificate(folder: Path, name: str = NAME) -> tuple[Path, Path]:
         "2",
     ]
     named = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name},IP:127.0.0.1"]
-    command = [str(OPENSSL), "req", *asked, *named, "-keyout", str(key), "-out", str(certificate)]
+    command = [str(OPENSSL), "req", *options, *named, "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(command, check=True, capture_output=True)
     return certificate, key
 
@@ -85,14 +85,16 @@ def receiving(folder: Path) -> Iterator[Receiver]:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(certificate, key)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        found = Receiver(listening.getsockname()[1], ssl.create_default_context(cafile=certificate))
+        receiver = Receiver(
+            listening.getsockname()[1], ssl.create_default_context(cafile=certificate)
+        )
 
         def serve(plain: socket.socket) -> None:
             with (
                 contextlib.suppress(OSError),
                 server.wrap_socket(plain, server_side=True) as connection,
             ):
-                found.handle(connection)
+                receiver.handle(connection)
 
         def accept() -> None:
             with contextlib.suppress(OSError):
@@ -102,7 +104,7 @@ def receiving(folder: Path) -> Iterator[Receiver]:
                     ).start()
 
         threading.Thread(target=accept, daemon=True).start()
-        yield found
-        found.over.set()
+        yield receiver
+        receiver.over.set()
         # Wakes the thread that accepts.
         listening.shutdown(socket.SHUT_RDWR)

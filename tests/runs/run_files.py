@@ -26,15 +26,15 @@ def rows_of(content: str | bytes, limits: Limits = LIMITS) -> Rows:
     """The rankings of a sound run, read as an evaluation reads them."""
     summary = check(content, limits)
     summary.report.check()
-    found: Rows = {}
+    rows: Rows = {}
     opener = lambda: in_memory(to_bytes(content), limits)  # noqa: E731
     for block in read_run(opener, grouped=summary.grouped, limits=limits):
         text, starts = block.data.tobytes(), block.topic_starts.tolist()
         names = [text[a:b].decode() for a, b in zip(block.doc_starts, block.doc_ends, strict=True)]
         for index, topic in enumerate(block.topic_ids):
             part = slice(starts[index], starts[index + 1])
-            found[topic.decode()] = list(zip(names[part], block.scores[part].tolist(), strict=True))
-    return found
+            rows[topic.decode()] = list(zip(names[part], block.scores[part].tolist(), strict=True))
+    return rows
 
 
 def problems(

@@ -57,7 +57,7 @@ def read(content: str | bytes, limits: Limits = LIMITS, format: str | None = Non
 
 def contents(blocks: list[SessionBlock]) -> Flat:
     """Every session with the documents and ranks of its queries."""
-    found: Flat = []
+    contents: Flat = []
     for block in blocks:
         text = block.data.tobytes()
         for index, session in enumerate(block.sessions):
@@ -66,8 +66,8 @@ def contents(blocks: list[SessionBlock]) -> Flat:
                 rows = range(*block.document_starts[query : query + 2].tolist())
                 docs = [text[block.doc_starts[row] : block.doc_ends[row]].decode() for row in rows]
                 queries.append((docs, [int(block.ranks[row]) for row in rows]))
-            found.append((session, queries))
-    return found
+            contents.append((session, queries))
+    return contents
 
 
 def found_in(content: str | bytes, **more: Any) -> Flat:

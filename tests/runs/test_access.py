@@ -136,14 +136,14 @@ def test_unusable_tokens_get_one_answer(alice: User, anonymous: APIClient) -> No
 
 @pytest.mark.queries
 def test_a_token_is_shown_once_and_stored_hashed(api: APIClient, alice: User) -> None:
-    made = api.post("/api/v1/tokens/", {"name": "pipeline", "scopes": ["read", "manage"]}).json()
-    assert made["token"].startswith("evh_")
-    secret = made["token"].split("_", 2)[2]
+    issued = api.post("/api/v1/tokens/", {"name": "pipeline", "scopes": ["read", "manage"]}).json()
+    assert issued["token"].startswith("evh_")
+    secret = issued["token"].split("_", 2)[2]
     assert all(secret not in token.digest for token in ApiToken.objects.all())
     assert all("token" not in row for row in api.get("/api/v1/tokens/").json()["results"])
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {made['token']}")
-    assert client.delete(f"/api/v1/tokens/{made['key']}/").status_code == 204
+    client.credentials(HTTP_AUTHORIZATION=f"Token {issued['token']}")
+    assert client.delete(f"/api/v1/tokens/{issued['key']}/").status_code == 204
     assert client.get("/api/v1/teams/").status_code == 401
 
 
@@ -244,18 +244,18 @@ def test_runs_are_filtered(api: APIClient, submit: Callable[..., Run]) -> None:
     submit(GOOD, tag="bm25-a")
     upload(api, "collections/small/runs/", GOOD, tag="waiting")
 
-    def found(**query: str) -> list[str]:
+    def tags_of(**query: str) -> list[str]:
         return [
             run["tag"]
             for run in api.get("/api/v1/collections/small/runs/", query).json()["results"]
         ]
 
-    assert found() == ["waiting", "bm25-a"]
-    assert found(status="evaluated") == ["bm25-a"]
-    assert found(status="queued") == ["waiting"]
-    assert found(tag="BM25") == ["bm25-a"]
-    assert found(team="nobody") == []
-    assert found(submitted_before="2001-01-01T00:00:00Z") == []
+    assert tags_of() == ["waiting", "bm25-a"]
+    assert tags_of(status="evaluated") == ["bm25-a"]
+    assert tags_of(status="queued") == ["waiting"]
+    assert tags_of(tag="BM25") == ["bm25-a"]
+    assert tags_of(team="nobody") == []
+    assert tags_of(submitted_before="2001-01-01T00:00:00Z") == []
     assert api.get("/api/v1/collections/small/runs/", {"status": "done"}).status_code == 400
 
 

@@ -80,26 +80,26 @@ def test_what_is_attached_comes_back_as_it_was(
     api: APIClient, anonymous: APIClient, run: Run, tmp_path: Path
 ) -> None:
     for name, content in SENT.items():
-        made = send(api, run, content, name)
-        assert (made.status_code, made.json()["name"], made.json()["size"]) == (
+        response = send(api, run, content, name)
+        assert (response.status_code, response.json()["name"], response.json()["size"]) == (
             201,
             name,
             len(content),
         )
-        assert made["Location"] == made.json()["url"]
+        assert response["Location"] == response.json()["url"]
         assert send(api, run, content, name).status_code == 200
-        answer = anonymous.get(made.json()["url"])
+        answer = anonymous.get(response.json()["url"])
         assert body_of(answer) == content
         assert answer["Content-Type"] == "application/octet-stream"
         assert answer["Content-Disposition"].startswith("attachment; filename")
         assert answer["X-Content-Type-Options"] == "nosniff"
         assert answer["Content-Security-Policy"].startswith("sandbox")
     listed = anonymous.get(f"/api/v1/runs/{run.pk}/artifacts/").json()["results"]
-    assert sorted(one["name"] for one in listed) == sorted(SENT)
+    assert sorted(artifact["name"] for artifact in listed) == sorted(SENT)
     assert list(find_faults()) == []
     write_backup(tmp_path / "b.tar")
     backup = Backup(tmp_path / "b.tar")
-    assert {one["sha256"] for one in listed} <= set(backup.files)
+    assert {artifact["sha256"] for artifact in listed} <= set(backup.files)
     assert list(backup.faults()) == []
     backup.close()
 

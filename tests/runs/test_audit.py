@@ -446,7 +446,7 @@ def test_the_trail_and_the_log_keep_secrets(
         caplog.at_level(logging.DEBUG, "django.request"),
         caplog.at_level(logging.DEBUG, "evalhub"),
     ):
-        made = api.post("/api/v1/tokens/", {"name": "x"}).json()["token"]
+        token = api.post("/api/v1/tokens/", {"name": "x"}).json()["token"]
         upload(api, "collections/small/qrels/", "1 0 topsecretdoc 1\n1 0 topsecretdoc 2\n")
         upload(api, "collections/small/qrels/", "1 0 topsecretdoc 1\n")
         api.get("/api/v1/collections/nothing/")
@@ -458,8 +458,8 @@ def test_the_trail_and_the_log_keep_secrets(
     trail = str([str(row) for row in AuditEvent.objects.values()])
     for secret in (
         text,
-        made,
-        made.split("_", 2)[2],
+        token,
+        token.split("_", 2)[2],
         "topsecretdoc",
         "topsecretword",
         QRELS.splitlines()[0],

@@ -51,24 +51,29 @@ def group(client: APIClient, url: str, **fields: Any) -> Any:
     return client.post(f"{url}runs/", fields, format="json")
 
 
-def shown(client: APIClient, text: str) -> list[str]:
+def tags_of(client: APIClient, text: str) -> list[str]:
     answer = client.get(f"{BOARD}leaderboard/", {"filter": text})
     return sorted(row["run"]["tag"] for row in answer.json()["results"])
 
 
 def test_an_experiment_is_made_filled_changed_and_deleted(api: APIClient, runs: list[str]) -> None:
-    made = make(api, name="A study", goal="Which k1?", runs=runs[:2]).json()
-    assert (made["name"], made["visibility"], made["count"], made["baseline"]) == (
+    experiment = make(api, name="A study", goal="Which k1?", runs=runs[:2]).json()
+    assert (
+        experiment["name"],
+        experiment["visibility"],
+        experiment["count"],
+        experiment["baseline"],
+    ) == (
         "A study",
         "team",
         2,
         None,
     )
-    assert [run["tag"] for run in made["runs"]] == ["r0", "r1"]
-    changed = group(api, made["url"], add=[runs[2], runs[1]], remove=[runs[0]]).json()
+    assert [run["tag"] for run in experiment["runs"]] == ["r0", "r1"]
+    changed = group(api, experiment["url"], add=[runs[2], runs[1]], remove=[runs[0]]).json()
     assert [run["tag"] for run in changed["runs"]] == ["r1", "r2"]
     patched = api.patch(
-        made["url"], {"baseline": runs[1], "goal": "Which b?"}, format="json"
+        experiment["url"], {"baseline": runs[1], "goal": "Which b?"}, format="json"
     ).json()
     assert (patched["baseline"], patched["goal"], patched["name"]) == (
         runs[1],
@@ -76,13 +81,13 @@ def test_an_experiment_is_made_filled_changed_and_deleted(api: APIClient, runs: 
         "A study",
     )
     assert [
-        one["slug"]
-        for one in api.get(EXPERIMENTS, {"run": runs[2], "collection": "board"}).json()["results"]
+        row["slug"]
+        for row in api.get(EXPERIMENTS, {"run": runs[2], "collection": "board"}).json()["results"]
     ] == ["study"]
     assert api.get(EXPERIMENTS, {"run": runs[0]}).json()["count"] == 0
     # The baseline leaves with its run.
-    assert group(api, made["url"], remove=[runs[1]]).json()["baseline"] is None
-    assert api.delete(made["url"]).status_code == 204
+    assert group(api, experiment["url"], remove=[runs[1]]).json()["baseline"] is None
+    assert api.delete(experiment["url"]).status_code == 204
     assert (Experiment.objects.count(), ExperimentRun.objects.count(), Run.objects.count()) == (
         0,
         0,
@@ -103,20 +108,21 @@ def test_an_experiment_is_made_filled_changed_and_deleted(api: APIClient, runs: 
         ("", {"slug": "b", "runs": [NOBODY]}, 400, "unknown_run"), ("", {"slug": "b", "goal": "a\x07"}, 400, "invalid"),
         ("{id}/runs/", {"add": [NOBODY]}, 400, "unknown_run"), ("{id}/runs/", {"add": "all"}, 400, "not_a_list"),
         ("{id}/runs/", {"runs": []}, 400, "unknown_field"),
-        ("{id}/runs/", {"add": [str(UUID(int=one)) for one in range(1001)]}, 400, "max_length"),
+        ("{id}/runs/", {"add": [str(UUID(int=number)) for number in range(1001)]}, 400, "max_length"),
     ],
 )  # fmt: skip
 def test_a_refused_change_changes_nothing(
     api: APIClient, runs: list[str], path: str, fields: dict[str, Any], status: int, code: str
 ) -> None:
-    made = make(api, runs=runs[:1]).json()
+    experiment = make(api, runs=runs[:1]).json()
     answer = api.post(
-        EXPERIMENTS + path.format(id=made["id"]), {"team": "lab", **fields} if not path else fields
+        EXPERIMENTS + path.format(id=experiment["id"]),
+        {"team": "lab", **fields} if not path else fields,
     )
-    found = answer.json()
-    assert (answer.status_code, found["errors"][0]["code"]) == (status, code), found
+    payload = answer.json()
+    assert (answer.status_code, payload["errors"][0]["code"]) == (status, code), payload
     assert (Experiment.objects.count(), ExperimentRun.objects.count()) == (1, 1)
-    assert api.patch(made["url"], {"baseline": runs[1]}).json()["code"] == "unknown_run"
+    assert api.patch(experiment["url"], {"baseline": runs[1]}).json()["code"] == "unknown_run"
 
 
 def test_an_experiment_has_a_largest_size(
@@ -124,25 +130,25 @@ def test_an_experiment_has_a_largest_size(
 ) -> None:
     monkeypatch.setattr("runs.services.tracking.experiments.MAX_RUNS", 2)
     monkeypatch.setattr("runs.services.tracking.experiments.MAX_EXPERIMENTS", 1)
-    made = make(api, runs=runs[:2]).json()
-    refused = group(api, made["url"], add=[runs[2]])
+    experiment = make(api, runs=runs[:2]).json()
+    refused = group(api, experiment["url"], add=[runs[2]])
     assert (refused.status_code, refused.json()["code"]) == (400, "too_many_runs")
     # A withdrawn run leaves its place; restored, it is there again.
     assert api.delete(f"/api/v1/runs/{runs[0]}/").status_code == 204
-    assert group(api, made["url"], add=[runs[2]]).json()["count"] == 2
+    assert group(api, experiment["url"], add=[runs[2]]).json()["count"] == 2
     Run.objects.update(deleted_at=None)
-    assert api.get(made["url"]).json()["count"] == 3
+    assert api.get(experiment["url"]).json()["count"] == 3
     assert make(api, "another").json()["code"] == "too_many_experiments"
 
 
 def test_a_filter_names_experiments(api: APIClient, runs: list[str]) -> None:
     make(api, runs=runs[:2])
     make(api, "other", runs=runs[2:])
-    assert shown(api, "experiment:study") == shown(api, "experiment:lab/study") == ["r0", "r1"]
-    assert shown(api, "experiment:study,other -tag:r0") == ["r1", "r2", "r3"]
-    assert shown(api, "-experiment:study") == ["r2", "r3"]
+    assert tags_of(api, "experiment:study") == tags_of(api, "experiment:lab/study") == ["r0", "r1"]
+    assert tags_of(api, "experiment:study,other -tag:r0") == ["r1", "r2", "r3"]
+    assert tags_of(api, "-experiment:study") == ["r2", "r3"]
     # Whoever does not see it, and whoever names one that is not there, filters by an empty set.
-    assert shown(client_of(None), "experiment:study") == shown(api, "experiment:none") == []
+    assert tags_of(client_of(None), "experiment:study") == tags_of(api, "experiment:none") == []
     assert (
         api.get(f"{BOARD}leaderboard/", {"filter": "experiment:A"}).json()["code"] == "bad_filter"
     )
@@ -164,25 +170,30 @@ def test_an_experiment_may_be_anywhere_in_a_filter(
 def test_who_sees_and_who_changes(api: APIClient, runs: list[str], bob: User) -> None:
     """The team; a shared one everyone who sees all of its runs, and only organisers change it."""
     member, outsider = client_of(bob), client_of(User.objects.create_user("carol"))
-    made = make(member, runs=runs[:2]).json()
+    experiment = make(member, runs=runs[:2]).json()
     assert (
-        outsider.get(made["url"]).status_code == client_of(None).get(made["url"]).status_code == 404
+        outsider.get(experiment["url"]).status_code
+        == client_of(None).get(experiment["url"]).status_code
+        == 404
     )
-    assert group(client_of(bob, ["read"]), made["url"], add=runs).json()["code"] == "missing_scope"
-    assert member.patch(made["url"], {"visibility": "collection"}).status_code == 403
-    assert api.patch(made["url"], {"visibility": "collection"}).status_code == 200
+    assert (
+        group(client_of(bob, ["read"]), experiment["url"], add=runs).json()["code"]
+        == "missing_scope"
+    )
+    assert member.patch(experiment["url"], {"visibility": "collection"}).status_code == 403
+    assert api.patch(experiment["url"], {"visibility": "collection"}).status_code == 200
     assert (
         outsider.get(EXPERIMENTS).json()["count"]
         == client_of(None).get(EXPERIMENTS).json()["count"]
         == 1
     )
-    assert outsider.patch(made["url"], {"goal": "mine"}).status_code == 403
-    assert group(member, made["url"], add=[runs[2]]).status_code == 403
-    assert member.delete(made["url"]).status_code == 403
-    assert shown(outsider, "experiment:study") == ["r0", "r1"]
+    assert outsider.patch(experiment["url"], {"goal": "mine"}).status_code == 403
+    assert group(member, experiment["url"], add=[runs[2]]).status_code == 403
+    assert member.delete(experiment["url"]).status_code == 403
+    assert tags_of(outsider, "experiment:study") == ["r0", "r1"]
     # A member takes the sharing back.
-    assert member.patch(made["url"], {"visibility": "team"}).status_code == 200
-    assert outsider.get(made["url"]).status_code == 404
+    assert member.patch(experiment["url"], {"visibility": "team"}).status_code == 200
+    assert outsider.get(experiment["url"]).status_code == 404
 
 
 def test_runs_that_a_reader_does_not_see_leave_no_trace(
@@ -195,18 +206,18 @@ def test_runs_that_a_reader_does_not_see_leave_no_trace(
     Membership.objects.create(team=guests, user=carol)
     blind = make_scored("blind", guests, simulated(1, 5))
     Collection.objects.filter(slug="blind").update(team=Team.objects.get(slug="lab"))
-    made = make(api, runs=[runs[0], *blind], visibility="collection").json()
-    api.patch(made["url"], {"baseline": blind[0]})
+    experiment = make(api, runs=[runs[0], *blind], visibility="collection").json()
+    api.patch(experiment["url"], {"baseline": blind[0]})
     anonymous, member = client_of(None), client_of(bob)
-    assert anonymous.get(made["url"]).json()["count"] == 2
+    assert anonymous.get(experiment["url"]).json()["count"] == 2
     Collection.objects.filter(slug="blind").update(blind=True)
-    assert anonymous.get(made["url"]).status_code == 404
-    assert (anonymous.get(EXPERIMENTS).json()["count"], shown(anonymous, "experiment:study")) == (
+    assert anonymous.get(experiment["url"]).status_code == 404
+    assert (anonymous.get(EXPERIMENTS).json()["count"], tags_of(anonymous, "experiment:study")) == (
         0,
         [],
     )
     # Bob is in the lab and no organiser: he sees the experiment, and of the blind run nothing.
-    seen = member.get(made["url"]).json()
+    seen = member.get(experiment["url"]).json()
     assert (seen["count"], [run["tag"] for run in seen["runs"]], seen["baseline"]) == (
         1,
         ["r0"],
@@ -215,11 +226,12 @@ def test_runs_that_a_reader_does_not_see_leave_no_trace(
     assert member.get(EXPERIMENTS, {"run": blind[0]}).json()["count"] == 0
     assert member.get(EXPERIMENTS, {"collection": "blind"}).json()["count"] == 0
     assert (
-        client_of(bob).post(f"{made['url']}runs/", {"add": blind}).json()["code"] == "unknown_run"
+        client_of(bob).post(f"{experiment['url']}runs/", {"add": blind}).json()["code"]
+        == "unknown_run"
     )
     # Carol's own run is among them, and the other one is public.
-    assert client_of(carol).get(made["url"]).json()["count"] == 2
-    assert api.get(made["url"]).json()["count"] == 2
+    assert client_of(carol).get(experiment["url"]).json()["count"] == 2
+    assert api.get(experiment["url"]).json()["count"] == 2
 
 
 def test_a_run_is_submitted_into_an_experiment(api: APIClient, runs: list[str]) -> None:

@@ -153,8 +153,8 @@ def test_what_may_not_be_changed_is_not(api: APIClient, refuse: Refuse) -> None:
         refuse(400, "read_only_field", "PATCH", f"runs/{run['id']}/", change, attempt=name)
     assert send(api, "GET", f"runs/{run['id']}/").json()["description"] == ""
     for name, value in {"runs": 7, "active_qrels": 3, "created_at": "2026-01-01T00:00:00Z"}.items():
-        made = {"slug": "n", "name": "n", name: value}
-        refuse(400, "read_only_field", "POST", "collections/", made, attempt=name)
+        fields = {"slug": "n", "name": "n", name: value}
+        refuse(400, "read_only_field", "POST", "collections/", fields, attempt=name)
     refuse(400, "unknown_field", "POST", "collections/", {"slug": "n", "name": "n", "id": 1})
     assert not Collection.objects.filter(slug="n").exists()
 
@@ -332,6 +332,6 @@ def test_other_methods_are_refused(refuse: Refuse, method: str) -> None:
 
 def test_other_formats_and_hosts_are_refused(refuse: Refuse) -> None:
     refuse(406, "not_acceptable", "GET", "collections/", HTTP_ACCEPT="application/xml")
-    told = refuse(400, "bad_request", "GET", "collections/", HTTP_HOST="evil.example")
-    assert "EVALHUB_ALLOWED_HOSTS" in told["detail"]
+    answer = refuse(400, "bad_request", "GET", "collections/", HTTP_HOST="evil.example")
+    assert "EVALHUB_ALLOWED_HOSTS" in answer["detail"]
     refuse(400, "bad_request", "GET", "collections/", HTTP_HOST="a b\0")

@@ -112,24 +112,24 @@ def test_who_may_no_longer_do_it_is_answered_as_without_a_key(
     Membership.objects.create(**membership)
     guest, new = client_of(bob), {"slug": "new", "name": "N", "team": "lab"}
     Collection.objects.update(team=lab)
-    asked = (
-        lambda **kept: send(guest, RUNS, GOOD, team="lab", **kept),
-        lambda **kept: send(guest, QRELS_PATH, QRELS + "9 0 a 1\n", **{"key": "two", **kept}),
+    requests = (
+        lambda **key: send(guest, RUNS, GOOD, team="lab", **key),
+        lambda **key: send(guest, QRELS_PATH, QRELS + "9 0 a 1\n", **{"key": "two", **key}),
         lambda key="three": guest.post(
             COLLECTIONS, new, headers={"Idempotency-Key": key} if key else {}
         ),
     )
-    first = [ask() for ask in asked]
+    first = [ask() for ask in requests]
     assert [answer.status_code for answer in first] == [202, 201, 201]
     for visibility, codes in (("public", [400, 403, 400]), ("team", [404, 404, 400])):
         Membership.objects.filter(team=lab).delete()
         Collection.objects.update(visibility=visibility)
-        again, without = [ask() for ask in asked], [ask(key=None) for ask in asked]
+        again, without = [ask() for ask in requests], [ask(key=None) for ask in requests]
         assert [answer.status_code for answer in again] == codes
         assert [answer.json() for answer in again] == [answer.json() for answer in without]
         # Back in the team: as if nothing had been.
         Membership.objects.create(**membership)
-        assert [ask().json() for ask in asked] == [answer.json() for answer in first]
+        assert [ask().json() for ask in requests] == [answer.json() for answer in first]
     assert (Run.objects.count(), Qrels.objects.count(), Collection.objects.count()) == (1, 2, 2)
 
 
@@ -158,14 +158,14 @@ def test_judgements_and_collections_are_made_once(api: APIClient, collection: st
     first = send(api, QRELS_PATH, qrels, activate="false")
     again = send(api, QRELS_PATH, qrels, activate="false")
     assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
-    made = [
+    answers = [
         api.post(
             "/api/v1/collections/", {"slug": "new", "name": "N"}, headers={"Idempotency-Key": "c"}
         )
         for _ in range(2)
     ]
-    assert [answer.status_code for answer in made] == [201, 201]
-    assert made[0].json() == made[1].json()
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[0].json() == answers[1].json()
     assert (Qrels.objects.count(), Collection.objects.count()) == (2, 2)
 
 

@@ -96,16 +96,16 @@ def test_values_are_fit_for_json(line: str, expected: dict[str, object]) -> None
     ],
 )
 def test_an_unusable_header_gives_a_warning(lines: list[bytes], why: str) -> None:
-    found, warning = read_ir_metadata(lines)
-    assert found is None
+    metadata, warning = read_ir_metadata(lines)
+    assert metadata is None
     assert warning is not None
     with pytest.raises(ValueError, match=why):
         raise ValueError(warning)
 
 
 def test_nesting_of_twenty_is_accepted() -> None:
-    found, warning = read_ir_metadata(header("a: " + "[" * 18 + "b" + "]" * 18))
-    assert found is not None
+    metadata, warning = read_ir_metadata(header("a: " + "[" * 18 + "b" + "]" * 18))
+    assert metadata is not None
     assert warning is None
 
 
@@ -120,6 +120,6 @@ def test_any_header_is_read_or_ignored_and_never_raises(lines: list[str | bytes]
     body = b"\n".join(encoded).split(b"\n")
     for prefix in (b"# ", b"#"):
         comments = [b"# ir_metadata.start", *(prefix + line for line in body), b"# ir_metadata.end"]
-        found, warning = read_ir_metadata(comments)
-        assert (found is None) != (warning is None)
-        json.dumps(found, allow_nan=False).encode()
+        metadata, warning = read_ir_metadata(comments)
+        assert (metadata is None) != (warning is None)
+        json.dumps(metadata, allow_nan=False).encode()

@@ -143,6 +143,6 @@ def test_the_number_of_a_query_is_no_iteration(api: APIClient, web: str) -> None
 
 def test_every_measure_of_subtopics_is_known_as_one() -> None:
     module = "metrics.engine.measures.subtopics"
-    assert {name for name, one in MEASURES.items() if one.compute.__module__ == module} == set(
-        OF_SUBTOPICS
-    )
+    assert {
+        name for name, measure in MEASURES.items() if measure.compute.__module__ == module
+    } == set(OF_SUBTOPICS)

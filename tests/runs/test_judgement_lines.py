@@ -28,7 +28,7 @@ USUAL = "".join(
 read = judgement_lines.judgement_reader(seed=97)
 
 
-def told(content: bytes, limits: Limits, iteration: str | None) -> object:
+def outcome_of(content: bytes, limits: Limits, iteration: str | None) -> object:
     """What a reading says and gives, or its error."""
     try:
         summary = read_qrels(
@@ -40,20 +40,20 @@ def told(content: bytes, limits: Limits, iteration: str | None) -> object:
     text = judgements.data.tobytes()
     spans = zip(judgements.doc_starts.tolist(), judgements.doc_ends.tolist(), strict=True)
     arrays = judgements.topics, judgements.levels, judgements.doc_hashes, judgements.topic_starts
-    found = (
+    outcome = (
         [text[start:end] for start, end in spans],
         judgements.topic_ids,
         [each.tolist() for each in arrays],
     )
     subtopics = judgements.subtopics and judgements.subtopics.level.tolist()
-    return replace(summary, judgements=None), found, subtopics  # type: ignore[type-var]
+    return replace(summary, judgements=None), outcome, subtopics  # type: ignore[type-var]
 
 
 def assert_same(content: bytes, limits: Limits = LIMITS, iteration: str | None = None) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trec_qrels, "judgements_beside", lambda _: lambda *_: None)
-        by_columns = told(content, limits, iteration)
-    assert told(content, limits, iteration) == by_columns
+        by_columns = outcome_of(content, limits, iteration)
+    assert outcome_of(content, limits, iteration) == by_columns
 
 
 TOPIC, ITERATION = (
@@ -129,10 +129,10 @@ def test_usual_lines_are_read_in_one_pass(
     monkeypatch.setattr(kernel, "_LARGE", large)
     content = USUAL.replace(*change).encode() if change[0] else USUAL.encode()
     with few_threads(3):
-        found = read(content.removesuffix(b"\n") + scan.PADDING, len(content) - 1, 1, LIMITS)
-    assert found is not None
-    assert found.topic_ids == [b"1", b"2", b"10"]
-    assert found.topics.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+        result = read(content.removesuffix(b"\n") + scan.PADDING, len(content) - 1, 1, LIMITS)
+    assert result is not None
+    assert result.topic_ids == [b"1", b"2", b"10"]
+    assert result.topics.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert_same(content)
 
 

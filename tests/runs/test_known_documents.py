@@ -44,15 +44,15 @@ def found_in(content: str | bytes) -> Found:
     """Documents by topic, and the expected numbers."""
     summary = read(content)
     summary.report.check()
-    block, found, text = (
+    block, documents, text = (
         summary.known.documents,
         dict[str, list[str]](),
         summary.known.documents.data.tobytes(),
     )
     topics = block.topics_of(np.arange(summary.count))
     for topic, start, end in zip(topics, block.doc_starts, block.doc_ends, strict=True):
-        found.setdefault(block.topic_ids[topic].decode(), []).append(text[start:end].decode())
-    return found, {topic.decode(): number for topic, number in summary.known.expected.items()}
+        documents.setdefault(block.topic_ids[topic].decode(), []).append(text[start:end].decode())
+    return documents, {topic.decode(): number for topic, number in summary.known.expected.items()}
 
 
 def problems(content: str | bytes, limits: Limits = LIMITS) -> list[tuple[int, str]]:

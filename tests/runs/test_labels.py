@@ -54,14 +54,14 @@ def put(client: APIClient, run: str, name: str = "main", **fields: Any) -> Any:
 
 def labels(client: APIClient, **query: str) -> list[tuple[str, str, str]]:
     answer = client.get(f"{BOARD}labels/", query)
-    return [(one["team"], one["name"], one["tag"]) for one in answer.json()["results"]]
+    return [(row["team"], row["name"], row["tag"]) for row in answer.json()["results"]]
 
 
 def test_a_label_is_made_moved_and_deleted_and_its_past_stays(
     api: APIClient, runs: list[str]
 ) -> None:
-    made = put(api, runs[0], note="first")
-    assert (made.status_code, made.json()["tag"], made.json()["team"]) == (201, "r0", "lab")
+    answer = put(api, runs[0], note="first")
+    assert (answer.status_code, answer.json()["tag"], answer.json()["team"]) == (201, "r0", "lab")
     assert put(api, runs[0]).status_code == 200
     moved = put(api, runs[1], expected=runs[0])
     assert (moved.status_code, moved.json()["tag"]) == (200, "r1")
@@ -199,14 +199,14 @@ def test_labels_name_runs_everywhere(api: APIClient, runs: list[str]) -> None:
     assert {row["run"]["tag"]: row["labels"] for row in board["results"]} == {
         "r0": ["main"], "r1": ["next"], "r2": [], "r3": [],
     }  # fmt: skip
-    shown = {
+    tags = {
         text: sorted(
             row["run"]["tag"]
             for row in api.get(f"{BOARD}leaderboard/", {"filter": text}).json()["results"]
         )
         for text in ("label:main", "label:lab/main,next", "-label:main", "label:alice/main")
     }
-    assert shown == {
+    assert tags == {
         "label:main": ["r0"], "label:lab/main,next": ["r0", "r1"], "-label:main": ["r1", "r2", "r3"],
         "label:alice/main": [],
     }  # fmt: skip
@@ -264,10 +264,10 @@ def test_backups_know_labels_and_fsck_finds_wrong_ones(api: APIClient, runs: lis
         "label_not_moved"
     ]
     Run.objects.filter(pk=runs[1]).update(deleted_at="2026-01-01T00:00Z")
-    (found,) = (fault for fault in find_faults(fast=True) if "label" in fault.code)
-    assert (found.code, bool(found.repair)) == ("label_of_withdrawn_run", True)
-    assert found.repair is not None
-    found.repair()
+    (wrong,) = (fault for fault in find_faults(fast=True) if "label" in fault.code)
+    assert (wrong.code, bool(wrong.repair)) == ("label_of_withdrawn_run", True)
+    assert wrong.repair is not None
+    wrong.repair()
     assert not Label.objects.exists()
 
 

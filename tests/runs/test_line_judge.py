@@ -34,7 +34,7 @@ QRELS = {
 IDS = ["a", "b", "c", "d2", "d10", "é", "abcdefgh", "abcdefghi", "abcdefgh1", LONG]
 
 
-def told(read: object) -> object:
+def outcome_of(read: object) -> object:
     """What a reading says and gives: its report and view, or its error."""
     try:
         summary, view = read()  # type: ignore[operator]
@@ -60,13 +60,14 @@ def assert_same(
         patch.setattr(trec_run, "judge_beside", lambda *_: None)
         by_columns = checked(content, limits)
     assert checked(content, limits) == by_columns
-    plainly = told(
+    plainly = outcome_of(
         lambda: use_run(
             opener, lambda blocks: judge(blocks, judgements, scores), limits=limits, seed=97
         )
     )
     assert (
-        told(lambda: check_and_judge(opener, judgements, scores, limits=limits, seed=97)) == plainly
+        outcome_of(lambda: check_and_judge(opener, judgements, scores, limits=limits, seed=97))
+        == plainly
     )
     if (
         not isinstance(plainly, tuple)
@@ -76,7 +77,7 @@ def assert_same(
         return
     grouped = plainly[0].grouped
     view = judge_run(opener, judgements, scores, grouped=grouped, limits=limits, seed=97)
-    assert told(lambda: (plainly[0], view)) == plainly
+    assert outcome_of(lambda: (plainly[0], view)) == plainly
 
 
 @pytest.mark.slow
@@ -155,18 +156,16 @@ CHANGES = [
 def test_usual_lines_are_judged_in_one_pass(change: tuple[str, str]) -> None:
     content = USUAL.replace(*change).encode() if change[0] else USUAL.encode()
     judged = line_judge.line_judge(judgements_of(QRELS), "float64", checked=False)
-    found = judged(content + scan.PADDING, len(content), 1, LIMITS)
-    assert found is not None
-    assert (found.lines, found.tied, found.block.judged.tolist()) == (30, 27, [5, 2, 2])
+    result = judged(content + scan.PADDING, len(content), 1, LIMITS)
+    assert result is not None
+    assert (result.lines, result.tied, result.block.judged.tolist()) == (30, 27, [5, 2, 2])
 
 
 def test_an_upload_of_usual_lines_is_not_scanned_into_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scanned: list[int] = []
-    monkeypatch.setattr(
-        pieces, "scan", lambda *given: scanned.append(given[1]) or scan.scan(*given)
-    )
+    monkeypatch.setattr(pieces, "scan", lambda *args: scanned.append(args[1]) or scan.scan(*args))
     assert check_run(lambda: in_memory(USUAL.encode(), LIMITS)).documents == 30
     assert not scanned
     odd = f"{USUAL}# a comment\n".encode()
@@ -210,8 +209,8 @@ def test_documents_that_share_a_hash_are_told_apart() -> None:
     judgements = replace(
         judgements, doc_hashes=np.full_like(judgements.doc_hashes, judgements.doc_hashes[last])
     )
-    found = judge_run(lambda: in_memory(USUAL.encode(), LIMITS), judgements, seed=97)
-    assert found.judgement.tolist() == [last]
+    result = judge_run(lambda: in_memory(USUAL.encode(), LIMITS), judgements, seed=97)
+    assert result.judgement.tolist() == [last]
 
 
 @pytest.mark.slow

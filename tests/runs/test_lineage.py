@@ -45,7 +45,7 @@ def runs(alice: User) -> list[str]:
 
 
 def put(client: APIClient, run: str, *parents: Any, **fields: Any) -> Any:
-    named = [{"run": one, **fields} if isinstance(one, str) else one for one in parents]
+    named = [{"run": parent, **fields} if isinstance(parent, str) else parent for parent in parents]
     return client.put(f"/api/v1/runs/{run}/parents/", {"parents": named}, format="json")
 
 
@@ -140,10 +140,10 @@ def test_a_tree_ends_after_twenty_levels_and_five_hundred_runs(api: APIClient, a
     RunParent.objects.bulk_create(
         RunParent(child_id=child, parent_id=parent, parent_name="x") for child, parent in edges
     )
-    levels, found, left_out = tree(api, chain[0])
-    assert (min(levels.values()), len(found), left_out) == (-20, 20, 1)
-    levels, found, left_out = tree(api, wide[0])
-    assert (len(levels), len(found), left_out) == (500, 499, 21)
+    levels, nodes, left_out = tree(api, chain[0])
+    assert (min(levels.values()), len(nodes), left_out) == (-20, 20, 1)
+    levels, nodes, left_out = tree(api, wide[0])
+    assert (len(levels), len(nodes), left_out) == (500, 499, 21)
     page = Client().get(f"/runs/{wide[0]}/parameters/").content.decode()
     assert page.count(">alice/r") == 200
     # Of the 520 children 499 are in the tree, and 200 have room.
@@ -169,14 +169,14 @@ def test_an_edge_to_an_unseen_run_leaves_no_trace(
     assert (levels, left_out) == ({"r3": 0, "r1": -1, "r2": -2}, 0)
     assert edges == {("r3", "lab/r1", "derived"), ("r1", "alice/r2", "fused")}
     assert [
-        one["name"] for one in api.get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]
+        parent["name"] for parent in api.get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]
     ] == ["alice/r2"]
     assert "lab/r0" not in Client().get(f"/runs/{runs[1]}/parameters/").content.decode()
-    found = {
+    tags = {
         text: sorted(row["run"]["tag"] for row in client.get(BOARD, {"filter": text}).json()["results"])
         for client in (api,) for text in ("has:parents", f"parent:{hidden}", "parent:r2", "parent:lab/r1")
     }  # fmt: skip
-    assert found == {
+    assert tags == {
         "has:parents": ["r1", "r3"],
         f"parent:{hidden}": [],
         "parent:r2": ["r1"],
@@ -197,7 +197,7 @@ def test_names_outlive_runs(api: APIClient, runs: list[str]) -> None:
     put(api, runs[1], runs[0], runs[2])
     assert api.delete(f"/api/v1/runs/{runs[0]}/").status_code == 204
     parents = api.get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]
-    assert [(one["run"], one["name"]) for one in parents] == [
+    assert [(parent["run"], parent["name"]) for parent in parents] == [
         (None, "alice/r0"),
         (runs[2], "alice/r2"),
     ]
@@ -207,8 +207,8 @@ def test_names_outlive_runs(api: APIClient, runs: list[str]) -> None:
     # One that is gone for good: its name is for the team that knew it.
     RunParent.objects.filter(parent=runs[0]).update(parent=None)
     assert [
-        one["name"]
-        for one in client_of(None).get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]
+        parent["name"]
+        for parent in client_of(None).get(f"/api/v1/runs/{runs[1]}/parents/").json()["parents"]
     ] == ["alice/r2"]
     assert len(put(api, runs[1], runs[3]).json()["parents"]) == 2
 
@@ -244,12 +244,12 @@ def test_links_are_replaced(api: APIClient, runs: list[str]) -> None:
         'href="https://example.org/?a=1&amp;b=2" rel="nofollow noopener noreferrer">&lt;b&gt;</a>'
         in page
     )
-    for given, pointer in (
+    for links, pointer in (
         ([{**link, "url": "javascript:x"}], "/links/0/url"), ([{**link, "commit": "a b"}], "/links/0/commit"),
         ([{**link, "title": "x" * 201}], "/links/0/title"),
         ([{"kind": "code", "url": f"https://a.de/{n}"} for n in range(21)], "/links"),
     ):  # fmt: skip
-        refused = api.put(path, {"links": given}, format="json")
+        refused = api.put(path, {"links": links}, format="json")
         assert (refused.status_code, refused.json()["code"], refused.json()["errors"][0]["pointer"]) == (
             422, "bad_link", pointer,
         )  # fmt: skip
@@ -266,18 +266,18 @@ def test_a_submission_brings_its_lineage(api: APIClient, collection: str, runs: 
         return api.post("/api/v1/collections/small/runs/", form, format="multipart")
 
     parents = json.dumps([{"run": runs[0], "relation": "reranked"}])
-    made = send(
+    run = send(
         HEADER + GOOD,
         parents=parents,
         links='[{"kind": "code", "url": "https://example.org/mine"}]',
     ).json()
-    assert tree(api, made["id"])[1] == {("good", "alice/r0", "reranked")}
-    links = api.get(f"/api/v1/runs/{made['id']}/links/").json()["links"]
+    assert tree(api, run["id"])[1] == {("good", "alice/r0", "reranked")}
+    links = api.get(f"/api/v1/runs/{run['id']}/links/").json()["links"]
     assert [(link["kind"], link["url"], link["commit"]) for link in links] == [
         ("code", "https://example.org/mine", ""), ("paper", "https://doi.org/10.1145/1234.5678", ""),
         ("paper", "https://arxiv.org/abs/2104.05740", ""),
     ]  # fmt: skip
-    assert made["warnings"]["counts"] == {"header_overridden": 1, "bad_ir_metadata": 1}
+    assert run["warnings"]["counts"] == {"header_overridden": 1, "bad_ir_metadata": 1}
     alone = send(HEADER + GOOD, tag="alone").json()
     code = api.get(f"/api/v1/runs/{alone['id']}/links/").json()["links"][0]
     assert (code["kind"], code["url"], code["commit"]) == (
@@ -304,11 +304,11 @@ def test_lines_of_a_form_say_what_a_run_was_made_from(
     browser = Client()
     browser.force_login(alice)
     path = f"/runs/{runs[0]}/lineage/"
-    given = {
+    fields = {
         "parents": f"fused r1 0.4\n\nfused alice/r2\nderived {runs[3]}",
         "links": "code https://a.de/x commit=3f My code",
     }
-    assert browser.post(path, given).status_code == 303
+    assert browser.post(path, fields).status_code == 303
     edges = RunParent.objects.order_by("position").values_list("parent__tag", "relation", "weight")
     assert list(edges) == [("r1", "fused", 0.4), ("r2", "fused", None), ("r3", "derived", None)]
     link = RunLink.objects.get()
@@ -321,16 +321,16 @@ def test_lines_of_a_form_say_what_a_run_was_made_from(
     page = browser.get(path).content.decode()
     assert "fused alice/r1 0.4\nfused alice/r2\nderived alice/r3\n" in page
     assert "code https://a.de/x commit=3f My code\n" in page
-    for text, said in (
+    for text, message in (
         ("fused", "Line 1"), ("made r1", "Line 1: write one of reranked"),
         ("\nfused nobody", "Line 2: there is no run"),
         ("fused r1 x", "Line 1: &#x27;x&#x27; is not a number"), ("fused r0", "made from itself"),
     ):  # fmt: skip
-        answer = browser.post(path, {**given, "parents": text})
-        assert (answer.status_code in (400, 409), said in answer.content.decode()) == (
+        answer = browser.post(path, {**fields, "parents": text})
+        assert (answer.status_code in (400, 409), message in answer.content.decode()) == (
             True,
             True,
-        ), said
+        ), message
         assert text.strip() in answer.content.decode()
     assert (
         "line 1: write one of code" in browser.post(path, {"links": "x"}).content.decode().lower()

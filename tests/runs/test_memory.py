@@ -53,16 +53,16 @@ cli.main()
 
 def _mappings(smaps: str) -> list[tuple[range, set[str]]]:
     """Return the places of every mapping, and its flags."""
-    found: list[tuple[range, set[str]]] = []
+    mappings: list[tuple[range, set[str]]] = []
     places = range(0)
     for line in smaps.strip().splitlines():
         first, *rest = line.split()
         if first == "VmFlags:":
-            found.append((places, set(rest)))
+            mappings.append((places, set(rest)))
         elif "-" in first and not first.endswith(":"):
             start, end = first.split("-")
             places = range(int(start, 16), int(end, 16))
-    return found
+    return mappings
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the pages of Linux")
@@ -92,8 +92,8 @@ def test_a_server_uses_what_it_has_freed(arrays: int, most: float) -> None:
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*given: object) -> None:
-        raise AssertionError(given)
+    def fail(*args: object) -> None:
+        raise AssertionError(args)
 
     monkeypatch.setattr(
         ctypes,

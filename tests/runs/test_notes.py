@@ -39,29 +39,33 @@ def test_a_note_is_written_changed_and_deleted_by_its_author(
     api: APIClient, runs: list[str], bob: User
 ) -> None:
     path = f"runs/{runs[0]}/"
-    made = write(api, path, "the index was broken")
-    assert (made.status_code, made.json()["author"], made.json()["own"]) == (201, "alice", True)
+    answer = write(api, path, "the index was broken")
+    assert (answer.status_code, answer.json()["author"], answer.json()["own"]) == (
+        201,
+        "alice",
+        True,
+    )
     member = client_of(bob)
     sent = write(member, path, "it was not")
     assert sent.status_code == 201
     member_note = sent.json()["id"]
-    note = f"{API}notes/{made.json()['id']}/"
+    note = f"{API}notes/{answer.json()['id']}/"
     for refused in (member.patch(note, {"text": "x"}), member.delete(note)):
         assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
     changed = api.patch(note, {"text": "the index was old"}).json()
     assert (changed["text"], changed["edited_at"] is None) == ("the index was old", False)
     listed = member.get(f"{API}{path}notes/").json()["results"]
-    assert [(one["text"], one["own"]) for one in listed] == [
+    assert [(note["text"], note["own"]) for note in listed] == [
         ("it was not", True),
         ("the index was old", False),
     ]
     # Who wrote it is told to the team.
     anonymous = client_of(None).get(f"{API}{path}notes/").json()["results"]
-    assert {(one["author"], one["own"]) for one in anonymous} == {(None, False)}
-    shown = api.get("/api/v1/collections/board/leaderboard/", {"filter": "has:notes"}).json()[
+    assert {(note["author"], note["own"]) for note in anonymous} == {(None, False)}
+    rows = api.get("/api/v1/collections/board/leaderboard/", {"filter": "has:notes"}).json()[
         "results"
     ]
-    assert [row["run"]["tag"] for row in shown] == ["r0"]
+    assert [row["run"]["tag"] for row in rows] == ["r0"]
     # Staff delete what should not be there, and write nothing in another's name.
     other = f"{API}notes/{member_note}/"
     User.objects.create_user("stan", is_staff=True)

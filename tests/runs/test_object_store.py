@@ -170,18 +170,18 @@ def test_a_marker_of_another_install_is_noticed_by_a_running_service(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"key": "other"}, "does not know the access key.*EVALHUB_FILES_KEY"),
         ({"bucket": "no-bucket"}, "no such bucket"),
     ],
 )
 def test_commands_say_what_is_wrong_with_the_store(
-    db: None, served: Objects, settings: Any, change: dict[str, str], said: str
+    db: None, served: Objects, settings: Any, change: dict[str, str], message: str
 ) -> None:
     settings.EVALHUB_FILES = parse_location(served.url(**change), "", "")
     for command in (["check", "--services"], ["sweep"], ["fsck"], ["adopt"]):
-        with pytest.raises(CommandError, match=said):
+        with pytest.raises(CommandError, match=message):
             call_command(*command)
     settings.EVALHUB_FILES = parse_location(served.url(), "", "")
     served.refuses = 0, ""
@@ -211,7 +211,7 @@ def test_no_request_is_made_where_files_are_in_the_folder(
 ) -> None:
     settings.EVALHUB_FILES = None
     assert read(keep(b"content")) == b"content"
-    assert served.asked == []
+    assert served.requests == []
 
 
 def test_a_row_is_not_acknowledged_where_its_lock_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +247,7 @@ def test_addresses_of_stores(url: str, expected: Location | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("https://s3.example.org/runs", "names no bucket"),
         ("s3://", "names no bucket"),
@@ -259,8 +259,8 @@ def test_addresses_of_stores(url: str, expected: Location | None) -> None:
         ("s3://runs?x", "it is such as"),
     ],
 )
-def test_what_is_no_address_of_a_store(url: str, said: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=f"EVALHUB_FILES_URL: .*{said}"):
+def test_what_is_no_address_of_a_store(url: str, message: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"EVALHUB_FILES_URL: .*{message}"):
         files_location(url, "a-key", "a-secret")
 
 

@@ -46,9 +46,9 @@ FLAT: dict[str, tuple[Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("metadata", "values"), FLAT.values(), ids=list(FLAT))
 def test_metadata_is_flattened(metadata: Any, values: dict[str, Any]) -> None:
-    found = {leaf.name: leaf.value for leaf in flatten(metadata).leaves}
-    assert found == values
-    assert [type(value) for value in found.values()] == [type(value) for value in values.values()]
+    leaves = {leaf.name: leaf.value for leaf in flatten(metadata).leaves}
+    assert leaves == values
+    assert [type(value) for value in leaves.values()] == [type(value) for value in values.values()]
 
 
 def test_what_is_left_out_is_named() -> None:
@@ -74,7 +74,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(
-    ("code", "metadata"), [(code, one) for code, all_ in REFUSED.items() for one in all_]
+    ("code", "metadata"), [(code, value) for code, all_ in REFUSED.items() for value in all_]
 )
 def test_what_cannot_be_kept_is_refused_with_its_key(code: str, metadata: Any) -> None:
     with pytest.raises(Unprocessable) as refused:
@@ -127,17 +127,19 @@ documents = st.dictionaries(
 @given(documents)
 def test_nesting_is_settled_at_once(document: dict[str, Any]) -> None:
     try:
-        made = nested(document)
+        nested_document = nested(document)
     except Unprocessable:
         return
-    assert nested(made) == made
-    assert flatten(made).leaves == flatten(json.loads(json.dumps(made))).leaves
-    for leaf in flatten(made).leaves:
+    assert nested(nested_document) == nested_document
+    assert (
+        flatten(nested_document).leaves == flatten(json.loads(json.dumps(nested_document))).leaves
+    )
+    for leaf in flatten(nested_document).leaves:
         assert join_name(split_name(leaf.name)) == leaf.name
-        found: Any = made
+        value: Any = nested_document
         for step in leaf.path:
-            found = found[step]
-        assert found is not None
+            value = value[step]
+        assert value is not None
 
 
 @settings(max_examples=60)
@@ -188,11 +190,11 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize(("line", "said"), LINES.items(), ids=list(LINES))
-def test_a_bad_line_is_named(line: str, said: str) -> None:
+@pytest.mark.parametrize(("line", "message"), LINES.items(), ids=list(LINES))
+def test_a_bad_line_is_named(line: str, message: str) -> None:
     with pytest.raises(Unprocessable, match="parameters, ") as refused:
         read_lines(f"b = 1\n{line}\n", "parameters")
-    assert said in refused.value.message
+    assert message in refused.value.message
 
 
 def test_lines_change_values_where_they_stand() -> None:
@@ -262,8 +264,8 @@ def test_a_header_says_parameters_and_costs() -> None:
         "energy_ram_j": 0.5,
         "energy_j": 12.5,
     }
-    said = [(warning.code, warning.message) for warning in report.warnings]
-    assert said == [
+    warnings = [(warning.code, warning.message) for warning in report.warnings]
+    assert warnings == [
         ("not_finite", "method.gap of the header is not a finite number and left out"),
         (
             "header_overridden",

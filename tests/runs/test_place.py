@@ -68,8 +68,8 @@ def test_a_store_of_another_install_is_refused(submit: Callable[..., Run]) -> No
     for look in (judge, settle, require_place):
         with pytest.raises(WrongPlace, match=r"belongs to another install.*evalhub adopt"):
             look()
-    install, there, named = adopt()
-    assert (install, there, named, judge()) == (read_marker(), 2, 2, "ours")
+    install, existing, named = adopt()
+    assert (install, existing, named, judge()) == (read_marker(), 2, 2, "ours")
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -214,6 +214,6 @@ def test_a_command_makes_a_data_folder_for_its_user_alone(tmp_path: Path) -> Non
     data = tmp_path / "parent" / "data"
     command = [sys.executable, "-m", "evalhub", "migrate", "--verbosity", "0"]
     subprocess.run(command, env=clean_environment(data), cwd=ROOT, umask=0o022, check=True)
-    found = modes(data)
-    assert "evalhub.sqlite3" in found
-    assert {mode[-2:] for mode in found.values()} == {"00"}
+    file_modes = modes(data)
+    assert "evalhub.sqlite3" in file_modes
+    assert {mode[-2:] for mode in file_modes.values()} == {"00"}

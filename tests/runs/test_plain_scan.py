@@ -54,9 +54,11 @@ def assert_equal(
 
 
 def assert_same_duplicates(columns: Columns, topic_starts: Ints) -> None:
-    found, expected = (code.find_duplicates(columns, topic_starts) for code in (plain_scan, kernel))
-    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
-    assert [part.dtype for part in found] == [part.dtype for part in expected]
+    duplicates, expected = (
+        code.find_duplicates(columns, topic_starts) for code in (plain_scan, kernel)
+    )
+    assert [part.tolist() for part in duplicates] == [part.tolist() for part in expected]
+    assert [part.dtype for part in duplicates] == [part.dtype for part in expected]
 
 
 ODD_NUMBERS = [
@@ -166,7 +168,7 @@ def scanners(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         monkeypatch.setattr(
             code,
             "scan",
-            lambda *given, name=code.__name__, real=original: used.append(name) or real(*given),
+            lambda *args, name=code.__name__, real=original: used.append(name) or real(*args),
         )
     return used
 

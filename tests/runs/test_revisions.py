@@ -80,12 +80,12 @@ def test_a_restored_database_has_no_revision_of_before(collection: int) -> None:
 def test_no_change_waits_for_another_and_none_is_lost() -> None:
     team = Team.objects.create(slug="lab", name="Lab")
     pk = Collection.objects.create(slug="one", name="One", team=team).pk
-    held, go_on = threading.Event(), threading.Event()
+    waiting, go_on = threading.Event(), threading.Event()
 
     def hold() -> None:
         with transaction.atomic():
             raise_revision(pk)
-            held.set()
+            waiting.set()
             assert go_on.wait(20)
         connection.close()
 
@@ -93,7 +93,7 @@ def test_no_change_waits_for_another_and_none_is_lost() -> None:
     first = read_revision(pk)
     thread = threading.Thread(target=hold)
     thread.start()
-    assert held.wait(20)
+    assert waiting.wait(20)
     raised(pk)
     second = read_revision(pk)
     go_on.set()

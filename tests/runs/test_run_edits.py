@@ -33,11 +33,11 @@ def send(api: APIClient, tag: str = "good", content: str = GOOD, **fields: Any) 
 
 def rows() -> dict[str, Any]:
     """What is searched, by run and name."""
-    found: dict[str, Any] = {}
+    rows: dict[str, Any] = {}
     for row in Parameter.objects.select_related("owner__run", "key"):
-        value = next(one for one in (row.number, row.folded, row.boolean) if one is not None)
-        found.setdefault(row.owner.run.tag, {})[str(row.key)] = value
-    return found
+        value = next(value for value in (row.number, row.folded, row.boolean) if value is not None)
+        rows.setdefault(row.owner.run.tag, {})[str(row.key)] = value
+    return rows
 
 
 @pytest.fixture
@@ -268,10 +268,10 @@ def test_a_change_says_which_runs_and_what(
 @pytest.mark.queries
 def test_a_collection_has_room_for_so_many_names(api: APIClient, three: dict[str, str]) -> None:
     small = Collection.objects.get()
-    there = ParameterKey.objects.count()
+    count = ParameterKey.objects.count()
     ParameterKey.objects.bulk_create(
         ParameterKey(collection=small, space="param", name=f"n{number}")
-        for number in range(MAX_KEYS - there - 1)
+        for number in range(MAX_KEYS - count - 1)
     )
     body = send(api, "four", metadata={"k": 4, "y1": 1, "y2": 1}).json()
     assert "parameters_left_out" in body["warnings"]["counts"]
@@ -285,7 +285,7 @@ def test_fsck_finds_and_writes_rows_that_differ(api: APIClient, three: dict[str,
     before = rows()
     Parameter.objects.filter(key__name="k", owner__run__tag="one").update(number=5)
     Parameter.objects.filter(owner__run__tag="two").delete()
-    (finding,) = [one for one in find_faults() if not one.note]
+    (finding,) = [finding for finding in find_faults() if not finding.note]
     assert finding.code == "parameters_differ"
     assert "2 runs of collection small" in finding.message
     assert finding.repair

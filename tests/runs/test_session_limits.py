@@ -47,12 +47,12 @@ class Endless:
     """A log that repeats a line; how much of it was read."""
 
     def __init__(self, start: bytes, line: bytes) -> None:
-        self.parts, self.given = [start, line * (1_000_000 // len(line))], 0
+        self.parts, self.reads = [start, line * (1_000_000 // len(line))], 0
 
     def read(self, size: int = -1, /) -> bytes:
-        self.given += 1
-        assert self.given < 30, "reading goes on"
-        return self.parts[0] if self.given == 1 and self.parts[0] else self.parts[1]
+        self.reads += 1
+        assert self.reads < 30, "reading goes on"
+        return self.parts[0] if self.reads == 1 and self.parts[0] else self.parts[1]
 
 
 @pytest.mark.parametrize(

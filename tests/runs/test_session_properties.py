@@ -99,8 +99,8 @@ def test_every_format_says_the_same(sessions: dict[str, list[list[str]]], random
     random.shuffle(columns)
     plain = {session.session_id: queries for session, queries in found_in("\n".join(lines))}
     assert {session.session_id: queries for session, queries in found_in("".join(columns))} == plain
-    found = found_in(f"<log>{''.join(element(*one) for one in sessions.items())}</log>")
-    assert {session.session_id: queries for session, queries in found} == plain
+    result = found_in(f"<log>{''.join(element(*item) for item in sessions.items())}</log>")
+    assert {session.session_id: queries for session, queries in result} == plain
 
 
 @given(st.binary(max_size=300), st.sampled_from([*FORMATS, None]))

@@ -134,7 +134,7 @@ def test_what_passes_by_itself_is_to_be_tried_again(
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "no space is left on the disk"),
         (OperationalError("no such table: runs_run"), "Run evalhub migrate first"),
@@ -152,14 +152,14 @@ def test_what_passes_by_itself_is_to_be_tried_again(
     ],
 )
 def test_a_command_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+    monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
 ) -> None:
     def fail(arguments: list[str]) -> None:
         raise error
 
     monkeypatch.setattr(sys, "argv", ["evalhub", "fsck"])
     monkeypatch.setattr("django.core.management.execute_from_command_line", fail)
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit, match=message):
         main()
 
 

@@ -62,8 +62,8 @@ from tests.reliability.rigs import WEED, own_objects
 def object_store() -> Iterator[Callable[[str], str]]:
     """The URL of a prefix of the object store."""
     pytest.importorskip("botocore")
-    if given := os.environ.get("EVALHUB_TEST_FILES_URL"):
-        yield lambda prefix: given.replace("PREFIX", prefix)
+    if url := os.environ.get("EVALHUB_TEST_FILES_URL"):
+        yield lambda prefix: url.replace("PREFIX", prefix)
     elif WEED:
         with own_objects() as server:
             yield server.url
@@ -132,11 +132,11 @@ def test_a_file_is_stored_once_and_read_by_its_name(db: None, store: Any) -> Non
 
 
 def test_of_two_that_store_the_same_file_one_makes_it(db: None, store: Any) -> None:
-    made, content = [], gzip.compress(b"same" * 10_000)
+    results, content = [], gzip.compress(b"same" * 10_000)
     paths = [uploaded(content) for _ in range(8)]
     threads = [
         threading.Thread(
-            target=lambda path=path: made.append(store.add(path, name_of(b"same" * 10_000)))
+            target=lambda path=path: results.append(store.add(path, name_of(b"same" * 10_000)))
         )
         for path in paths
     ]
@@ -144,7 +144,7 @@ def test_of_two_that_store_the_same_file_one_makes_it(db: None, store: Any) -> N
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(made) == [False] * 7 + [True]
+    assert sorted(results) == [False] * 7 + [True]
 
 
 def test_a_damaged_file_is_detected_and_replaced(db: None, store: Any) -> None:
@@ -398,10 +398,10 @@ def test_runs_are_evaluated_checked_backed_up_and_restored(
     run = Run.objects.get()
     assert b"".join(api.get(f"/api/v1/runs/{run.pk}/file/")) == GOOD.encode()
     settle()
-    assert [found for found in find_faults() if not found.note] == []
+    assert [finding for finding in find_faults() if not finding.note] == []
     call_command("backup", str(tmp_path / "backup.tar"))
     lose(store, run.sha256)
-    assert [found.code for fast in (True, False) for found in find_faults(fast=fast)].count(
+    assert [finding.code for fast in (True, False) for finding in find_faults(fast=fast)].count(
         "file_missing"
     ) == 2
     assert upload(api, "collections/small/runs/", GOOD).status_code == 200
@@ -409,7 +409,7 @@ def test_runs_are_evaluated_checked_backed_up_and_restored(
     if settings.EVALHUB_FILES:
         settings.EVALHUB_FILES = parse_location(object_store(f"t{secrets.token_hex(6)}"), "", "")
     assert "restored" in restore(tmp_path / "backup.tar")
-    assert [found for found in find_faults() if not found.note] == []
+    assert [finding for finding in find_faults() if not finding.note] == []
     assert {entry.sha256 for entry in the_store().entries()} >= {run.sha256}
 
 
@@ -446,19 +446,19 @@ def test_what_is_accepted_is_stored_whatever_is_swept_meanwhile(
     monkeypatch.setattr(sweeping, "AGE", timedelta(seconds=-60))
     monkeypatch.setattr(sweeping, "delete_old_uploads", int)
     # Until one was swept: two threads may leave no moment without a row for long.
-    enough, ends, told, swept = 1, time.monotonic() + 300, [], []
+    enough, ends, stored, swept = 1, time.monotonic() + 300, [], []
 
     def goes_on() -> bool:
-        return sum(swept) < enough and time.monotonic() < ends and not told
+        return sum(swept) < enough and time.monotonic() < ends and not stored
 
     def submit_and_withdraw(number: int) -> None:
         client = client_of(alice)
         while goes_on():
             answer = upload(client, "collections/small/runs/", GOOD, tag=f"run{number}")
             if answer.status_code != 202:
-                told.append(f"{answer.status_code} {answer.content!r}")
+                stored.append(f"{answer.status_code} {answer.content!r}")
             elif examine_stored(Run.objects.get(pk=answer.json()["id"]).sha256).state != "sound":
-                told.append("accepted, and not stored")
+                stored.append("accepted, and not stored")
             client.delete(answer.json()["url"])
         connection.close()
 
@@ -473,5 +473,5 @@ def test_what_is_accepted_is_stored_whatever_is_swept_meanwhile(
         thread.start()
     for thread in threads:
         thread.join()
-    assert told == []
+    assert stored == []
     assert sum(swept) >= enough

@@ -57,19 +57,19 @@ def test_files_that_rows_name_stay(api: APIClient, submit: Callable[..., Run]) -
 def test_a_file_goes_with_the_last_run_that_names_it(
     api: APIClient, submit: Callable[..., Run]
 ) -> None:
-    one, two = submit(GOOD), submit(GOOD, tag="copy")
-    assert one.sha256 == two.sha256
-    api.delete(f"/api/v1/runs/{one.pk}/")
+    first, two = submit(GOOD), submit(GOOD, tag="copy")
+    assert first.sha256 == two.sha256
+    api.delete(f"/api/v1/runs/{first.pk}/")
     age_all()
-    assert (sweep().files, stored_path(one.sha256).exists()) == (0, True)
+    assert (sweep().files, stored_path(first.sha256).exists()) == (0, True)
     api.delete(f"/api/v1/runs/{two.pk}/")
     # For a day its team can restore it.
-    assert (sweep().files, stored_path(one.sha256).exists()) == (0, True)
+    assert (sweep().files, stored_path(first.sha256).exists()) == (0, True)
     age_all()
-    assert (sweep().files, stored_path(one.sha256).exists()) == (1, False)
+    assert (sweep().files, stored_path(first.sha256).exists()) == (1, False)
     assert Run.objects.exclude(deleted_at=None).count() == 2
     again = submit(GOOD)
-    assert (again.sha256, stored_path(one.sha256).exists()) == (one.sha256, True)
+    assert (again.sha256, stored_path(first.sha256).exists()) == (first.sha256, True)
 
 
 def test_known_documents_stay_with_their_run(
@@ -170,20 +170,20 @@ def test_a_sweep_that_would_take_too_much_takes_nothing(
     db: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     settle()
-    made = [orphan(number) for number in range(LEAST_MOST + 1)]
+    orphans = [orphan(number) for number in range(LEAST_MOST + 1)]
     assert (sweep().files, sweep().spared) == (0, LEAST_MOST + 1)
     _sweep()
     assert "too many to be deleted unasked" in caplog.text
     with pytest.raises(CommandError, match=f"evalhub sweep --most {LEAST_MOST + 1}"):
         call_command("sweep", most=LEAST_MOST)
-    assert all(path.exists() for path in made)
+    assert all(path.exists() for path in orphans)
     (note,) = find_faults()
     assert (note.code, note.repair, f"--most {LEAST_MOST + 1}" in note.message) == (
         "orphan_file",
         None,
         True,
     )
-    made.pop().unlink()
+    orphans.pop().unlink()
     assert sweep().files == LEAST_MOST
     for number in range(LEAST_MOST + 1):
         orphan(number)

@@ -28,7 +28,7 @@ def send(client: APIClient, content: str = GOOD, slug: str = "small", **fields: 
 
 
 def versions(client: APIClient, path: str = SYSTEM, **query: str) -> list[tuple[int, str]]:
-    return [(one["version"], one["tag"]) for one in client.get(path, query).json()["results"]]
+    return [(row["version"], row["tag"]) for row in client.get(path, query).json()["results"]]
 
 
 def test_a_run_without_a_tag_is_called_after_its_version(api: APIClient, collection: str) -> None:
@@ -55,7 +55,7 @@ def test_a_run_without_a_tag_is_called_after_its_version(api: APIClient, collect
         2,
         [{"collection": "small", "versions": 2, "last": 2}],
     )
-    assert [one["changed"] for one in answer["results"]] == [
+    assert [row["changed"] for row in answer["results"]] == [
         [], [{"space": "param", "name": "k1", "before": 0.9, "after": 1.2}],
     ]  # fmt: skip
     events = AuditEvent.objects.filter(action__in=("run.submitted", "system.created")).order_by(
@@ -73,7 +73,7 @@ def test_a_taken_tag_makes_the_next_version(api: APIClient, collection: str) -> 
     assert send(api, POOR, tag="bm25", system="bm25").json()["code"] == "tag_taken"
     second = send(api, POOR, tag="bm25", if_taken="version").json()
     third = send(api, OTHER, tag="bm25-v2", if_taken="version").json()
-    assert [(one["tag"], one["system"], one["version"]) for one in (second, third)] == [
+    assert [(answer["tag"], answer["system"], answer["version"]) for answer in (second, third)] == [
         ("bm25-v2", "bm25", 2), ("bm25-v3", "bm25", 3),
     ]  # fmt: skip
     assert versions(api, "/api/v1/systems/alice/bm25/") == [
@@ -129,12 +129,16 @@ def runs(alice: User) -> list[str]:
 
 
 def test_runs_become_versions_later_and_are_taken_out(api: APIClient, runs: list[str]) -> None:
-    made = api.post("/api/v1/systems/", {"slug": "splade", "name": "SPLADE"}, format="json")
-    assert (made.status_code, made.json()["team"], made.json()["versions"]) == (201, "alice", 0)
+    response = api.post("/api/v1/systems/", {"slug": "splade", "name": "SPLADE"}, format="json")
+    assert (response.status_code, response.json()["team"], response.json()["versions"]) == (
+        201,
+        "alice",
+        0,
+    )
     again = api.post("/api/v1/systems/", {"slug": "splade"}, format="json")
     assert (again.status_code, again.json()["code"]) == (409, "slug_taken")
-    for given in ([runs[1], runs[0]], [runs[0], runs[2]]):
-        answer = api.patch(SYSTEM, {"add": given, "description": "sparse"}, format="json")
+    for runs_added in ([runs[1], runs[0]], [runs[0], runs[2]]):
+        answer = api.patch(SYSTEM, {"add": runs_added, "description": "sparse"}, format="json")
         assert (answer.status_code, answer.json()["description"]) == (200, "sparse")
     assert versions(api) == [(1, "r0"), (2, "r1"), (3, "r2")]
     api.post("/api/v1/systems/", {"slug": "other"}, format="json")
@@ -179,7 +183,7 @@ def test_who_sees_and_changes_a_system(api: APIClient, runs: list[str], bob: Use
     api.patch(SYSTEM, {"add": second}, format="json")
     Collection.objects.filter(slug="board").update(blind=True)
     listed = other.get("/api/v1/systems/?team=alice").json()["results"]
-    assert [(one["slug"], one["versions"]) for one in listed] == [("splade", 1)]
+    assert [(row["slug"], row["versions"]) for row in listed] == [("splade", 1)]
     assert other.get(SYSTEM).json()["collections"] == [
         {"collection": "open", "versions": 1, "last": 1}
     ]
@@ -194,12 +198,12 @@ def test_systems_and_versions_in_filters(api: APIClient, runs: list[str]) -> Non
         api.post("/api/v1/systems/", {"slug": slug}, format="json")
         api.patch(f"/api/v1/systems/alice/{slug}/", {"add": members}, format="json")
     board = "/api/v1/collections/board/leaderboard/"
-    found = {
+    tags = {
         text: sorted(row["run"]["tag"] for row in api.get(board, {"filter": text}).json()["results"])
         for text in ("system:splade", "system:splade*", "-system:splade*", "system:alice/splade", "version:latest",
                      "-version:latest", "version:2,1", "system:bob/splade")
     }  # fmt: skip
-    assert found == {
+    assert tags == {
         "system:splade": ["r0", "r1"], "system:splade*": ["r0", "r1", "r2"], "-system:splade*": ["r3"],
         "system:alice/splade": ["r0", "r1"], "version:latest": ["r1", "r2"], "-version:latest": ["r0", "r3"],
         "version:2,1": ["r0", "r1", "r2"], "system:bob/splade": [],

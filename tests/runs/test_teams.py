@@ -46,8 +46,8 @@ def join(api: APIClient, user: User) -> None:
 
 def test_owners_invite_change_and_remove_members(api: APIClient, bob: User, lab: str) -> None:
     invited = api.post(MEMBERS, {"username": "bob"})
-    told = {name: value for name, value in invited.json().items() if name != "created_at"}
-    assert (invited.status_code, told) == (201, {
+    fields = {name: value for name, value in invited.json().items() if name != "created_at"}
+    assert (invited.status_code, fields) == (201, {
         "team": "lab", "team_name": "The Lab", "username": "bob", "role": "member", "invited_by": "alice",
     })  # fmt: skip
     assert api.post(MEMBERS, {"username": "bob"}).json()["code"] == "already_invited"
@@ -71,8 +71,8 @@ def test_members_submit_but_decide_nothing(
     assert member.post(MEMBERS, {"username": "alice"}).status_code == 403
     assert member.patch(f"{MEMBERS}bob/", {"role": "owner"}).status_code == 403
     assert member.delete(f"{MEMBERS}alice/").status_code == 403
-    made = member.post("/api/v1/collections/", {"slug": "x", "name": "x", "team": "lab"})
-    assert (made.status_code, made.json()["errors"][0]["code"]) == (400, "not_owner")
+    answer = member.post("/api/v1/collections/", {"slug": "x", "name": "x", "team": "lab"})
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "not_owner")
     assert member.delete(f"{MEMBERS}bob/").status_code == 204
     assert roles(api) == {"alice": "owner"}
 
@@ -129,8 +129,8 @@ def test_an_invitation_gives_nothing_until_it_is_accepted(
     )
     assert [team["slug"] for team in guest.get("/api/v1/teams/").json()["results"]] == ["bob"]
     for client, path in ((guest, INVITATIONS), (api, INVITED)):
-        (told,) = client.get(path).json()["results"]
-        assert (told["team"], told["username"], told["role"], told["invited_by"]) == (
+        (row,) = client.get(path).json()["results"]
+        assert (row["team"], row["username"], row["role"], row["invited_by"]) == (
             "lab",
             "bob",
             "owner",

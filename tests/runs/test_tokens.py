@@ -29,8 +29,8 @@ SECRET = "evh_01234567_" + "s" * 43
 
 
 def test_a_token_reads_and_submits_unless_told_otherwise(api: APIClient, alice: User) -> None:
-    made = api.post("/api/v1/tokens/", {"name": "x"}).json()
-    assert made["scopes"] == ["read", "submit"]
+    token = api.post("/api/v1/tokens/", {"name": "x"}).json()
+    assert token["scopes"] == ["read", "submit"]
     assert api.post("/api/v1/tokens/", {"name": "x", "scopes": ["manage", "manage"]}).json()[
         "scopes"
     ] == ["manage"]
@@ -349,9 +349,9 @@ def test_a_token_says_whose_it_is_and_what_it_may_do(alice: User, anonymous: API
         ("alice", "owner"),
         ("lab", "member"),
     ]
-    made = ApiToken.objects.get(user=alice)
-    assert (body["token"]["key"], body["token"]["scopes"]) == (made.key, ["read"])
-    assert made.digest not in str(body)
+    token = ApiToken.objects.get(user=alice)
+    assert (body["token"]["key"], body["token"]["scopes"]) == (token.key, ["read"])
+    assert token.digest not in str(body)
     browser = Client()
     browser.force_login(alice)
     assert browser.get("/api/v1/me/").json()["token"] is None

@@ -122,13 +122,13 @@ def test_xml_of_the_web_track_keeps_attributes_and_subtopics() -> None:
     ],
 )
 def test_xml_variants_are_read(content: str) -> None:
-    (found,) = topics_of(content, "trec-xml")
-    assert (found.topic_id, found.title) == ("7", "a 58-year-old woman")
+    (topic,) = topics_of(content, "trec-xml")
+    assert (topic.topic_id, topic.title) == ("7", "a 58-year-old woman")
 
 
 def test_tsv_is_read_with_extra_columns() -> None:
-    found = topics_of("1\thow  many\r\n\r\n2\twhy\tnotes\t\tmore\r\n")
-    assert found == [
+    topics = topics_of("1\thow  many\r\n\r\n2\twhy\tnotes\t\tmore\r\n")
+    assert topics == [
         TopicText("1", "how many", {}),
         TopicText("2", "why", {"column_3": "notes", "column_5": "more"}),
     ]
@@ -260,31 +260,31 @@ def test_lines_are_bounded() -> None:
 def test_many_topics_are_replaced_by_few_statements(
     collection: str, tmp_path: Path, django_assert_max_num_queries: Any
 ) -> None:
-    made = Collection.objects.get(slug=collection)
+    stored = Collection.objects.get(slug=collection)
     (tmp_path / "topics.tsv").write_text("".join(f"t{n}\tquery {n}\tü {n}\n" for n in range(2_500)))
     for _ in range(2):
         with django_assert_max_num_queries(15):
-            assert import_topics(collection=made, upload=tmp_path / "topics.tsv")[:2] == (
+            assert import_topics(collection=stored, upload=tmp_path / "topics.tsv")[:2] == (
                 "tsv",
                 2_500,
             )
-    found = made.topics.order_by("position").values_list("topic_id", "position", "title", "fields")
-    assert list(found) == [(f"t{n}", n, f"query {n}", {"column_3": f"ü {n}"}) for n in range(2_500)]
+    rows = stored.topics.order_by("position").values_list("topic_id", "position", "title", "fields")
+    assert list(rows) == [(f"t{n}", n, f"query {n}", {"column_3": f"ü {n}"}) for n in range(2_500)]
 
 
 @pytest.mark.django_db
 def test_a_dry_run_reads_topics_and_leaves_those_that_are_there(
     collection: str, tmp_path: Path
 ) -> None:
-    made = Collection.objects.get(slug=collection)
+    stored = Collection.objects.get(slug=collection)
     (tmp_path / "topics.tsv").write_text("1\tcats\n2\tdogs\n")
-    import_topics(collection=made, upload=tmp_path / "topics.tsv")
+    import_topics(collection=stored, upload=tmp_path / "topics.tsv")
     (tmp_path / "topics.tsv").write_text("3\tbirds\n")
-    assert import_topics(collection=made, upload=tmp_path / "topics.tsv", dry_run=True)[:2] == (
+    assert import_topics(collection=stored, upload=tmp_path / "topics.tsv", dry_run=True)[:2] == (
         "tsv",
         1,
     )
-    assert list(made.topics.values_list("topic_id", flat=True)) == ["1", "2"]
+    assert list(stored.topics.values_list("topic_id", flat=True)) == ["1", "2"]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -340,11 +340,11 @@ PIECES = st.lists(
 @given(st.binary() | PIECES, st.sampled_from([None, *FORMATS]))
 def test_any_bytes_are_read_or_refused(content: bytes, format: str | None) -> None:
     try:
-        _, found, _ = read_topics(content, format)
+        _, topics, _ = read_topics(content, format)
     except InvalidFile as error:
         assert error.report.problems
     else:
-        assert len({topic.topic_id for topic in found}) == len(found) > 0
+        assert len({topic.topic_id for topic in topics}) == len(topics) > 0
 
 
 @pytest.mark.slow
@@ -364,10 +364,12 @@ def test_any_json_value_is_read_or_refused(value: object) -> None:
 @pytest.mark.real_data
 @pytest.mark.skipif(not REAL_DATA, reason="EVALHUB_REAL_DATA is not set")
 def test_the_250_topics_of_robust04_are_read() -> None:
-    name, found, report = read_topics(
+    name, topics, report = read_topics(
         (Path(REAL_DATA) / "robust03/topics/topics.robust04.txt").read_bytes()
     )
-    assert (name, len(found), report.warnings) == ("trec-sgml", 250, [])
-    assert all(topic.title and set(topic.fields) == {"description", "narrative"} for topic in found)
-    assert (found[0].topic_id, found[0].title) == ("301", "International Organized Crime")
-    assert found[-1].topic_id == "700"
+    assert (name, len(topics), report.warnings) == ("trec-sgml", 250, [])
+    assert all(
+        topic.title and set(topic.fields) == {"description", "narrative"} for topic in topics
+    )
+    assert (topics[0].topic_id, topics[0].title) == ("301", "International Organized Crime")
+    assert topics[-1].topic_id == "700"

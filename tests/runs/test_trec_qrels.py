@@ -34,7 +34,7 @@ def levels_of(content: str | bytes) -> dict[str, dict[str, int]]:
     """The levels of sound qrels by topic and document."""
     summary = read(content)
     summary.report.check()
-    judgements, found = summary.judgements, dict[str, dict[str, int]]()
+    judgements, levels = summary.judgements, dict[str, dict[str, int]]()
     text = judgements.data.tobytes()
     rows = zip(
         judgements.topics,
@@ -44,10 +44,10 @@ def levels_of(content: str | bytes) -> dict[str, dict[str, int]]:
         strict=True,
     )
     for topic, start, end, level in rows:
-        found.setdefault(judgements.topic_ids[topic].decode(), {})[text[start:end].decode()] = int(
+        levels.setdefault(judgements.topic_ids[topic].decode(), {})[text[start:end].decode()] = int(
             level
         )
-    return found
+    return levels
 
 
 def problems(content: str | bytes, limits: Limits = LIMITS) -> list[tuple[int, str]]:
@@ -225,11 +225,11 @@ PARTS = st.sampled_from(
 @example(b"PK\x03\x04")
 @given(st.binary(max_size=60) | st.lists(PARTS, max_size=40).map(b"".join))
 def test_any_bytes_are_read_or_refused_alike_by_both_scans(content: bytes) -> None:
-    found = problems(content)
+    result = problems(content)
     with plain_for(len(content)):
-        assert problems(content) == found
-        plain = {} if found else levels_of(content)
-    assert found or levels_of(content) == plain
+        assert problems(content) == result
+        plain = {} if result else levels_of(content)
+    assert result or levels_of(content) == plain
 
 
 def subtopics_of(content: str) -> list[tuple[str, str, int, int]]:

@@ -281,8 +281,8 @@ def test_two_ids_made_to_share_a_hash_hide_no_duplicate() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_collision_that_works_under_every_other_seed_hides_no_duplicate(seed: int) -> None:
-    made, real = "#lueweb1r-00p0tw-00-00000", "clueweb12-0000tw-00-00000"
-    content = f"1 Q0 {made} 1 3 t\n1 Q0 {real} 2 2 t\n1 Q0 {real} 3 1 t\n".encode()
+    collision, real = "#lueweb1r-00p0tw-00-00000", "clueweb12-0000tw-00-00000"
+    content = f"1 Q0 {collision} 1 3 t\n1 Q0 {real} 2 2 t\n1 Q0 {real} 3 1 t\n".encode()
     report = check_run(lambda: in_memory(content, LIMITS), seed=seed).report
     assert [(problem.line, problem.code) for problem in report.problems] == [
         (3, "duplicate_document")

@@ -67,14 +67,14 @@ class Endless:
     """A stream that never ends and remembers how much of it was read."""
 
     def __init__(self, start: bytes, repeated: bytes) -> None:
-        self.given, self.ahead, self.repeated = 0, start, repeated
+        self.read_bytes, self.ahead, self.repeated = 0, start, repeated
 
     def read(self, size: int = -1, /) -> bytes:
         assert size > 0, "an unbounded read"
         if len(self.ahead) < size:
             self.ahead += self.repeated * (size // len(self.repeated) + 1)
         content, self.ahead = self.ahead[:size], self.ahead[size:]
-        self.given += size
+        self.read_bytes += size
         return content
 
 
@@ -84,7 +84,7 @@ def test_a_line_without_end_is_refused_in_bounded_memory(repeated: bytes) -> Non
     with pytest.raises(InvalidFile) as caught:
         check_run(lambda: stream)
     assert (caught.value.report.problems[0].line, caught.value.code) == (5, "line_too_long")
-    assert stream.given <= 3 * pieces.PIECE
+    assert stream.read_bytes <= 3 * pieces.PIECE
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_files_without_end_are_refused_in_bounded_memory(
     with pytest.raises(FileTooLarge) as caught:
         check_run(opener, limits=limits)
     assert caught.value.code == code
-    assert max(stream.given for stream in streams) <= 1_200_000
+    assert max(stream.read_bytes for stream in streams) <= 1_200_000
 
 
 def test_each_limit_is_inclusive() -> None:

@@ -37,7 +37,7 @@ def naive(
     content: bytes,
 ) -> tuple[set[tuple[int, str]], dict[bytes, list[tuple[bytes, float]]], bool]:
     """The problems by line, the rankings, and whether each topic's sound lines stand together."""
-    found: set[tuple[int, str]] = set()
+    problems: set[tuple[int, str]] = set()
     topics: list[bytes] = []
     rows: dict[bytes, list[tuple[bytes, float]]] = {}
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
@@ -48,7 +48,7 @@ def naive(
             continue
         if columns[0].startswith(b"#"):
             if score is not None and columns[0] != b"#" and columns[0][1:2] != b"\r":
-                found.add((number, "ambiguous_comment"))
+                problems.add((number, "ambiguous_comment"))
             continue
         codes = set()
         if not complete:
@@ -57,26 +57,26 @@ def naive(
             codes.add("bad_score")
         if any(byte < 32 or byte == 127 for column in columns[:7] for byte in column):
             codes.add("control_character")
-        found |= {(number, code) for code in codes}
+        problems |= {(number, code) for code in codes}
         if codes or score is None:
             continue
         ranking = rows.setdefault(columns[0], [])
         if columns[2] in (document for document, _ in ranking):
-            found.add((number, "duplicate_document"))
+            problems.add((number, "duplicate_document"))
         ranking.append((columns[2], float(score)))
         topics.append(columns[0])
-    return found, rows, len(list(groupby(topics))) == len(rows)
+    return problems, rows, len(list(groupby(topics))) == len(rows)
 
 
 def outcome(content: bytes) -> tuple[set[tuple[int, str]], dict[bytes, list[tuple[bytes, float]]]]:
     """What our reader makes of the same bytes."""
     summary = check(content, tag="t")
-    found = {(problem.line, problem.code) for problem in summary.report.problems}
+    problems = {(problem.line, problem.code) for problem in summary.report.problems}
     try:
-        rows = rows_of(content) if not found else {}
+        rows = rows_of(content) if not problems else {}
     except InvalidFile:
         rows = {}
-    return found, {
+    return problems, {
         topic.encode(): [(d.encode(), s) for d, s in ranking] for topic, ranking in rows.items()
     }
 
@@ -168,12 +168,12 @@ def test_every_file_is_read_as_a_plain_reader_reads_it(
 ) -> None:
     tiny_pieces(size)
     expected, rankings, grouped = naive(content)
-    found, rows = outcome(content)
+    problems, rows = outcome(content)
     if rankings or expected:
-        assert found == expected
+        assert problems == expected
         assert rows == ({} if expected else rankings)
     else:
-        assert found == {(0, "empty_run")}
+        assert problems == {(0, "empty_run")}
     summary = check(content, tag="t")
     assert summary.lines == len(content.removeprefix(b"\xef\xbb\xbf").split(b"\n")) - (
         content.endswith(b"\n") or not content
@@ -192,8 +192,8 @@ def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
     tiny_pieces: Callable[[int], None], lines: list[bytes], size: int
 ) -> None:
     tiny_pieces(size)
-    found = problems(b"\n".join(lines), tag="t")
-    assert found or rows_of(b"\n".join(lines))
+    result = problems(b"\n".join(lines), tag="t")
+    assert result or rows_of(b"\n".join(lines))
 
 
 @of_a_reader
@@ -205,14 +205,16 @@ def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
 def test_parts_that_are_scanned_at_the_same_time_are_scanned_as_one(
     content: bytes, part: int, layout: Layout
 ) -> None:
-    given = content + PADDING, len(content), layout, 3, 7, LIMITS
-    expected = scan(*given)
+    arguments = content + PADDING, len(content), layout, 3, 7, LIMITS
+    expected = scan(*arguments)
     with pytest.MonkeyPatch.context() as patch, few_threads(3):
         patch.setattr(kernel, "_LARGE", part)
-        found = scan(*given)
-    for one in fields(Columns):
+        columns = scan(*arguments)
+    for field in fields(Columns):
         assert np.array_equal(
-            getattr(found, one.name), getattr(expected, one.name), equal_nan=one.name == "number"
+            getattr(columns, field.name),
+            getattr(expected, field.name),
+            equal_nan=field.name == "number",
         )
 
 

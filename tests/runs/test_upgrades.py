@@ -45,7 +45,7 @@ def before_newest() -> list[tuple[str, str]]:
 
 def schema() -> dict[str, Any]:
     """The tables with their columns and constraints."""
-    found = {}
+    tables = {}
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
             if connection.vendor == "sqlite":
@@ -55,17 +55,18 @@ def schema() -> dict[str, Any]:
                 written = tuple(cursor.fetchall())
                 if (table, written) not in READ:
                     READ[table, written] = described(cursor, table)
-                found[table] = READ[table, written]
+                tables[table] = READ[table, written]
             else:
-                found[table] = described(cursor, table)
-    return found
+                tables[table] = described(cursor, table)
+    return tables
 
 
 def described(cursor: Any, table: str) -> tuple[list[Any], list[Any]]:
     """The columns and the constraints of a table."""
     look = connection.introspection
     columns = [
-        (one.name, one.type_code, one.null_ok) for one in look.get_table_description(cursor, table)
+        (column.name, column.type_code, column.null_ok)
+        for column in look.get_table_description(cursor, table)
     ]
     rules = [
         (NUMBERED.sub("", name), str(rule))

@@ -30,7 +30,7 @@ def warnings_of(answer: Any) -> dict[str, dict[str, Any]]:
 def test_a_run_whose_ranks_contradict_its_scores_says_so_once(
     api: APIClient, collection: str
 ) -> None:
-    said = {
+    warning = {
         "line": 2,
         "code": "rank_contradicts_score",
         "message": "297 of 300 lines have a rank that contradicts their score; scores decide",
@@ -38,11 +38,11 @@ def test_a_run_whose_ranks_contradict_its_scores_says_so_once(
         "lines": list(range(2, 12)),
     }
     assert warnings_of(upload(api, RUNS, REVERSED, dry_run=True)) == {
-        "rank_contradicts_score": said
+        "rank_contradicts_score": warning
     }
-    assert warnings_of(upload(api, RUNS, REVERSED)) == {"rank_contradicts_score": said}
+    assert warnings_of(upload(api, RUNS, REVERSED)) == {"rank_contradicts_score": warning}
     (listed,) = api.get(f"/api/v1/{RUNS}").json()["results"]
-    assert listed["warnings"] == {"warnings": [said], "counts": {"rank_contradicts_score": 297}}
+    assert listed["warnings"] == {"warnings": [warning], "counts": {"rank_contradicts_score": 297}}
 
 
 def test_many_warnings_of_one_kind_hide_no_other() -> None:
@@ -127,12 +127,12 @@ def test_topics_without_a_document_count_nothing_unless_they_are_judged(
 
 def test_a_run_that_matches_no_listed_topic_says_so(api: APIClient, collection: str) -> None:
     upload(api, "collections/small/topics/", "QS2-1\tone\nQS2-2\ttwo\n", "put")
-    found = warnings_of(upload(api, RUNS, "qs2-1 Q0 a 1 2 t\nqs2-2 Q0 a 1 2 t\n"))
-    assert list(found) == ["no_topic_matches"]
-    assert found["no_topic_matches"]["count"] == 2
+    warnings = warnings_of(upload(api, RUNS, "qs2-1 Q0 a 1 2 t\nqs2-2 Q0 a 1 2 t\n"))
+    assert list(warnings) == ["no_topic_matches"]
+    assert warnings["no_topic_matches"]["count"] == 2
     assert (
         "'qs2-1' differs from 'QS2-1' in case or leading zeros only"
-        in found["no_topic_matches"]["message"]
+        in warnings["no_topic_matches"]["message"]
     )
 
 
@@ -147,8 +147,8 @@ def test_one_topic_written_otherwise_is_pointed_to(api: APIClient, collection: s
 def test_without_a_list_the_topics_that_are_judged_in_the_open_are_the_known_ones(
     api: APIClient, collection: str
 ) -> None:
-    found = warnings_of(upload(api, RUNS, "01 Q0 a 1 2 t\n"))
-    assert "'01' differs from '1'" in found["no_topic_matches"]["message"]
+    warnings = warnings_of(upload(api, RUNS, "01 Q0 a 1 2 t\n"))
+    assert "'01' differs from '1'" in warnings["no_topic_matches"]["message"]
     assert warnings_of(upload(api, RUNS, GOOD)) == {}
 
 

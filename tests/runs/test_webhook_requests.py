@@ -87,13 +87,13 @@ def test_an_address_that_may_not_be_called_is_refused_with_its_reason(url: str, 
 
 
 def test_the_parts_of_an_address() -> None:
-    found = parse_url("https://CI.example.org:8443/hook/x?a=b")
-    assert (found.host, found.port, found.authority) == (
+    address = parse_url("https://CI.example.org:8443/hook/x?a=b")
+    assert (address.host, address.port, address.authority) == (
         "CI.example.org",
         8443,
         "CI.example.org:8443",
     )
-    assert found.path == "/hook/x?a=b"
+    assert address.path == "/hook/x?a=b"
     assert parse_url("https://ci.example.org").path == "/"
     assert parse_url("https://ci.example.org:443?a").path == "/?a"
     assert parse_url("https://ci.example.org:443?a").authority == "ci.example.org"
@@ -101,7 +101,7 @@ def test_the_parts_of_an_address() -> None:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "addresses",
     [
         ["127.0.0.1"], ["169.254.169.254"], ["10.1.2.3"], ["192.168.1.1"], ["100.64.0.1"], ["0.0.0.0"],
         ["224.0.0.1"], ["255.255.255.255"], ["::1"], ["::"], ["fe80::1"], ["fe80::1%eth0"], ["fd00::1"], ["fec0::1"],
@@ -113,9 +113,11 @@ def test_the_parts_of_an_address() -> None:
         ["93.184.216.34", "10.0.0.1"], ["2606:4700::1111", "::ffff:192.168.0.1"], [], ["nonsense"],
     ],
 )  # fmt: skip
-def test_nothing_is_sent_where_a_name_has_an_address_that_is_not_public(found: list[str]) -> None:
+def test_nothing_is_sent_where_a_name_has_an_address_that_is_not_public(
+    addresses: list[str],
+) -> None:
     with pytest.raises(NotAllowedAddress):
-        permitted_addresses(parse_url("https://ci.example.org/"), lambda host, port: found)
+        permitted_addresses(parse_url("https://ci.example.org/"), lambda host, port: addresses)
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "0177.0.0.1", "localhost"])
@@ -129,27 +131,29 @@ def test_public_addresses_and_those_of_the_operators_networks_are_permitted(sett
     target = parse_url("https://ci.example.org/")
     # As this Python writes them: newer ones write mapped addresses with dots.
     public = [
-        str(ipaddress.ip_address(one))
-        for one in ("93.184.216.34", "2606:4700::1111", "::ffff:5db8:d822")
+        str(ipaddress.ip_address(address))
+        for address in ("93.184.216.34", "2606:4700::1111", "::ffff:5db8:d822")
     ]
     assert permitted_addresses(target, lambda host, port: public) == public
     settings.EVALHUB_WEBHOOK_ALLOW = (
         ipaddress.ip_network("10.0.0.0/8"),
         ipaddress.ip_network("::1/128"),
     )
-    inside = [str(ipaddress.ip_address(one)) for one in ("10.1.2.3", "::ffff:a01:203", "::1")]
+    inside = [
+        str(ipaddress.ip_address(address)) for address in ("10.1.2.3", "::ffff:a01:203", "::1")
+    ]
     assert permitted_addresses(target, lambda host, port: inside) == inside
     for outside in ("127.0.0.1", "192.168.0.1", "169.254.169.254", "2002:7f00:1::1"):
         with pytest.raises(NotAllowedAddress):
-            permitted_addresses(target, lambda host, port, one=outside: ["10.1.2.3", one])  # type: ignore[misc]
+            permitted_addresses(target, lambda host, port, address=outside: ["10.1.2.3", address])  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")
 def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
     if OPENSSL is None:
         pytest.skip("needs openssl")
-    with receiving(tmp_path_factory.mktemp("receiver")) as found:
-        yield found
+    with receiving(tmp_path_factory.mktemp("receiver")) as receiver:
+        yield receiver
 
 
 @pytest.fixture
@@ -162,13 +166,13 @@ def near(settings: Any, receiver: Receiver) -> Receiver:
 
 def call(receiver: Receiver, behave: Behave, seconds: float = 5.0, **options: Any) -> Reply:
     receiver.behave = behave
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "resolve": lambda host, port: ["127.0.0.1"],
         "context": receiver.context,
         **options,
     }
     return transport.post(
-        receiver.url(), b'{"type":"x"}', {"webhook-id": "7"}, seconds=seconds, **given
+        receiver.url(), b'{"type":"x"}', {"webhook-id": "7"}, seconds=seconds, **arguments
     )
 
 
@@ -177,15 +181,15 @@ def test_a_request_has_the_name_of_its_receiver_and_nothing_of_the_environment(
 ) -> None:
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    asked: list[tuple[str, int]] = []
+    requests: list[tuple[str, int]] = []
 
     def resolve(host: str, port: int) -> list[str]:
-        asked.append((host, port))
+        requests.append((host, port))
         return ["127.0.0.1"]
 
     reply = call(near, answering("200 OK", body=b"thanks"), resolve=resolve)
     assert (reply.delivered, reply.status, reply.error) == (True, 200, "")
-    assert asked == [(NAME, near.port)]
+    assert requests == [(NAME, near.port)]
     headers, body = near.last
     assert (headers["request"], headers["host"]) == ("POST /hook HTTP/1.1", f"{NAME}:{near.port}")
     assert (headers["webhook-id"], body) == ("7", b'{"type":"x"}')
