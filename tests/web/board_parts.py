@@ -43,8 +43,8 @@ def rows_of(html: str) -> list[list[str]]:
 
 def links_of(html: str, text: str) -> list[str]:
     """Where the links of a text lead."""
-    found = re.findall(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', html, re.DOTALL)
-    return [address.replace("&amp;", "&") for address, inner in found if text in text_of(inner)]
+    links = re.findall(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', html, re.DOTALL)
+    return [address.replace("&amp;", "&") for address, inner in links if text in text_of(inner)]
 
 
 def statistics_of(browser: Client, **query: str) -> Any:

@@ -31,11 +31,11 @@ def pair(submit: Submit) -> tuple[Run, Run]:
 @pytest.fixture
 def many(api: Any) -> list[Run]:
     """Six simulated runs on twelve topics, in a collection of their own; the worst was submitted first."""
-    made = simulate_collection(topics=12, pool=60, judged=40, depth=30)
+    simulated = simulate_collection(topics=12, pool=60, judged=40, depth=30)
     fields = {"slug": "many", "name": "Many", "measures": ["nDCG@10", "AP"]}
     assert api.post("/api/v1/collections/", fields).status_code == 201
-    assert upload(api, "collections/many/qrels/", made.qrels).status_code == 201
-    for content in list(made.runs.values())[::2]:
+    assert upload(api, "collections/many/qrels/", simulated.qrels).status_code == 201
+    for content in list(simulated.runs.values())[::2]:
         assert upload(api, "collections/many/runs/", content).status_code == 202
     evaluate_all()
     return list(Run.objects.filter(collection__slug="many").order_by("created_at"))
@@ -51,8 +51,8 @@ def ids(*runs: Run) -> list[str]:
     return [str(run.pk) for run in runs]
 
 
-def asked(browser: Client, path: str, **query: Any) -> dict[str, Any]:
+def answer_of(browser: Client, path: str, **query: Any) -> dict[str, Any]:
     answer = browser.get(path, query)
     assert answer.status_code == 200, answer.content
-    found: dict[str, Any] = answer.json()
-    return found
+    payload: dict[str, Any] = answer.json()
+    return payload

@@ -14,16 +14,16 @@ TOKEN = re.compile(
 )
 
 
-def describe_runs(collection: Collection, said: Sequence[str]) -> None:
+def describe_runs(collection: Collection, texts: Sequence[str]) -> None:
     """Each of `said` is `name: values`, a value for each run, or `cost name: values`."""
     number = Run.objects.filter(collection=collection).count()
     metadata: list[dict[str, Any]] = [{} for _ in range(number)]
     costs: list[dict[str, Any]] = [{} for _ in range(number)]
-    for line in said:
+    for line in texts:
         name, _, text = line.strip().partition(": ")
-        found = list(values_of(text))
-        assert len(found) == number, f"{line}: {len(found)} values for {number} runs"
-        for place, value in enumerate(found):
+        parameters = list(values_of(text))
+        assert len(parameters) == number, f"{line}: {len(parameters)} values for {number} runs"
+        for place, value in enumerate(parameters):
             if value is None:
                 continue
             if name.startswith("cost "):

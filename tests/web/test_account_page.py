@@ -38,13 +38,13 @@ def logged_in(browser: Client) -> bool:
 def test_a_new_password_ends_the_other_sessions_and_no_token(
     alice: User, browsers: tuple[Client, Client]
 ) -> None:
-    here, there = browsers
+    here, other = browsers
     api = client_of(alice)
     assert "1 token will keep working" in " ".join(page(here, "/account/").split())
     answer = send(here, action="password", old_password=OLD, new_password1=NEW, new_password2=NEW)
     assert "Password changed" in answer.content.decode()
     assert answer["Cache-Control"] == "no-store"
-    assert (logged_in(here), logged_in(there)) == (True, False)
+    assert (logged_in(here), logged_in(other)) == (True, False)
     assert api.get("/api/v1/teams/").status_code == 200
     assert (Client().login(username="alice", password=OLD), Client().login(username="alice", password=NEW)) == (
         False, True,
@@ -84,23 +84,23 @@ def test_a_password_that_does_not_fit_is_refused(
 
 
 def test_other_sessions_are_ended(browsers: tuple[Client, Client]) -> None:
-    here, there = browsers
+    here, other = browsers
     assert "ended" in send(here, action="sessions").content.decode()
-    assert (logged_in(here), logged_in(there)) == (True, False)
-    assert there.login(username="alice", password=OLD)
-    assert logged_in(there)
+    assert (logged_in(here), logged_in(other)) == (True, False)
+    assert other.login(username="alice", password=OLD)
+    assert logged_in(other)
 
 
 @pytest.mark.parametrize("times", [0, 1], ids=["never ended", "ended once"])
 def test_sessions_go_on_under_an_earlier_secret_key(
     alice: User, browsers: tuple[Client, Client], settings: Any, times: int
 ) -> None:
-    here, there = browsers
+    here, other = browsers
     if times:
         send(here, action="sessions")
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another-one-another-one-another-one-another-one"
-    assert (logged_in(here), logged_in(there)) == (True, not times)
+    assert (logged_in(here), logged_in(other)) == (True, not times)
 
 
 def test_an_account_that_is_enabled_again_has_none_of_its_old_sessions(
@@ -174,14 +174,14 @@ def test_an_address_counts_when_it_is_confirmed(
         "https://eval.example.org",
     )
     assert ask("nonsense").json()["errors"][0]["pointer"] == "/email"
-    asked = ask("al@example.org")
-    assert (asked.status_code, asked.json()["email"]) == (202, "")
+    answer = ask("al@example.org")
+    assert (answer.status_code, answer.json()["email"]) == (202, "")
     mail = Mail.objects.get()
     assert message_of(mail).to == ["al@example.org"]
     token = mail.text.partition("confirm=")[2].split()[0]
     other = client_of(User.objects.create_user("other"), ["manage"])
-    for client, given in ((other, token), (api, f"{token}x"), (api, "x")):
-        refused = client.patch(me, {"confirmation": given}, format="json")
+    for client, value in ((other, token), (api, f"{token}x"), (api, "x")):
+        refused = client.patch(me, {"confirmation": value}, format="json")
         assert refused.json()["errors"][0]["pointer"] == "/confirmation"
     assert "Confirm al@example.org" in page(here, f"/account/?confirm={token}")
     assert (

@@ -122,9 +122,9 @@ def test_an_action_asks_acts_and_leaves_one_event(people: People, name: str) -> 
     target, browser = case.target(people), people.browsers["staff"]
     known = set(AuditEvent.objects.values_list("pk", flat=True))
     if case.asks:
-        asked = act(browser, action, target, confirmed=False)
-        assert "Are you sure?" in asked
-        assert str(target) in asked
+        answer = act(browser, action, target, confirmed=False)
+        assert "Are you sure?" in answer
+        assert str(target) in answer
         assert not case.holds()
     act(browser, action, target)
     assert case.holds()

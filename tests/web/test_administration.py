@@ -169,8 +169,8 @@ def test_every_page_opens_and_has_no_script_or_style_of_its_own(filled: None, ro
         answer = root.get(address)
         assert answer.status_code == 200, (address, answer.status_code, answer.get("Location"))
         assert "script-src" not in answer["Content-Security-Policy"]
-        found = SCRIPT_OR_STYLE.findall(answer.content)
-        assert not found, (address, found)
+        matches = SCRIPT_OR_STYLE.findall(answer.content)
+        assert not matches, (address, matches)
     # As on every other page, the day first.
     assert re.search(r"\b\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d\b", page(root, list_of(Collection)))
 
@@ -260,9 +260,9 @@ def test_no_address_changes_anything(people: People, filled: None, mighty: bool)
     events = AuditEvent.objects.count()
     for model, row in rows.items():
         assert row, model
-        shown = page(browser, form_of(row))
-        assert 'name="_save"' not in shown, model
-        assert 'type="password"' not in shown, model
+        html = page(browser, form_of(row))
+        assert 'name="_save"' not in html, model
+        assert 'type="password"' not in html, model
         field = {field.name: "x" for field in model._meta.concrete_fields}
         for address in (
             f"{list_of(model)}add/",

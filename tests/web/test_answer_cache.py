@@ -39,7 +39,7 @@ def client_for(people: People, path: str, role: str = "participant") -> Any:
     return people.api[role] if path.startswith("/api/") else people.browsers[role]
 
 
-def shown(answer: Any) -> bytes:
+def content_of(answer: Any) -> bytes:
     """Without what a form carries, which differs each time."""
     return re.sub(rb'csrfmiddlewaretoken" value="\w+', b"", answer.content)
 
@@ -71,7 +71,7 @@ def test_what_is_unchanged_is_not_sent_again(
                 assert (again.status_code, again.content) == (304, b"")
                 assert (again["ETag"], again["Cache-Control"]) == (tag, "private, no-cache")
 
-            assert shown(ask(people, path, known='W/"other"')) == shown(first)
+            assert content_of(ask(people, path, known='W/"other"')) == content_of(first)
 
 
 @pytest.mark.slow
@@ -83,7 +83,7 @@ def test_what_is_remembered_is_what_is_made(
     def read(path: str, known: str) -> tuple[int, bytes, dict[str, str]]:
         answer = ask(people, path, known=known)
         headers = {name: value for name, value in answer.items() if name != "X-Request-ID"}
-        return answer.status_code, shown(answer), headers
+        return answer.status_code, content_of(answer), headers
 
     for path in PATHS:
         # A page with a form sets a cookie with it, on which its tag depends.
@@ -171,19 +171,22 @@ def test_a_board_has_another_tag_exactly_when_its_body_changes(people: People, r
             conditional = ask(people, path, known=earlier["ETag"])
             answer = ask(people, path)
             same = (name, path) in NOT_IN_BODY
-            assert (shown(answer) == shown(earlier)) == same, (name, path)
+            assert (content_of(answer) == content_of(earlier)) == same, (name, path)
             assert (answer["ETag"] == earlier["ETag"]) == same, (name, path)
             assert conditional.status_code == (304 if same else 200), (name, path)
             latest[path] = answer
         forget_all()
         for path, answer in latest.items():
             again = ask(people, path)
-            assert (shown(again), again["ETag"]) == (shown(answer), answer["ETag"]), (name, path)
+            assert (content_of(again), again["ETag"]) == (content_of(answer), answer["ETag"]), (
+                name,
+                path,
+            )
 
 
 def test_every_change_of_parameters_changes_the_tag_of_their_list(people: People, run: str) -> None:
-    def patch(role: str, path: str, **told: Any) -> None:
-        assert people.api[role].patch(f"/api/v1/{path}", told, format="json").status_code == 200
+    def patch(role: str, path: str, **changes: Any) -> None:
+        assert people.api[role].patch(f"/api/v1/{path}", changes, format="json").status_code == 200
 
     known = ask(people, PARAMETERS)
     assert known.json()["runs"] == 2

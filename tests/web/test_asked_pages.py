@@ -110,25 +110,27 @@ def test_lists_add_up_on_pages_too(browser: Client, two_runs: list[Run]) -> None
 def known(path: str, method: str = "GET") -> set[str] | None:
     """The parameters that an address of ours reads, None where it is none of ours."""
     try:
-        found = resolve(path)
+        match = resolve(path)
     except Resolver404:
         return None
-    if found.namespace == "admin":
+    if match.namespace == "admin":
         return None
-    view = getattr(found.func, "cls", None)
-    names = set(getattr(found.func, "reads", ()))
+    view = getattr(match.func, "cls", None)
+    names = set(getattr(match.func, "reads", ()))
     if view is not None:
-        made = view()
-        made.request, made.args, made.kwargs = None, (), {}
-        names |= set(parameters_read(made, method))
+        instance = view()
+        instance.request, instance.args, instance.kwargs = None, (), {}
+        names |= set(parameters_read(instance, method))
     reads = {
         "run-chart": RUN_CHART_READS,
         "collection-chart": COLLECTION_CHART_READS,
         "session-chart": SESSION_CHART_READS,
-    }.get(str(found.url_name))
+    }.get(str(match.url_name))
     if reads:
-        others = {name for read in reads.values() for name in (one.name for one in read)}
-        names -= others - {one.name for one in reads[found.kwargs["chart"]]}
+        others = {
+            name for read in reads.values() for name in (parameter.name for parameter in read)
+        }
+        names -= others - {parameter.name for parameter in reads[match.kwargs["chart"]]}
         names |= {"scores"} & others
     return names
 
@@ -140,31 +142,31 @@ FIELD = re.compile(r'<(?:input|select|textarea|button)[^>]* name="([^"]*)"')
 
 def unread(page: str, html: str, looked_at: set[str]) -> list[str]:
     """What the links, the pictures and the forms of a page ask for that is not read there."""
-    found = []
-    asked = [(urljoin(page, unescape(link)), ()) for link in LINKS.findall(html)]
+    problems = []
+    addresses = [(urljoin(page, unescape(link)), ()) for link in LINKS.findall(html)]
     for attributes, inside in FORMS.findall(html):
         if 'method="post"' not in attributes:
             target = re.search(r'action="([^"]*)"', attributes)
-            asked.append(
+            addresses.append(
                 (
                     urljoin(page.partition("?")[0], unescape(target[1] if target else "")),
                     FIELD.findall(inside),
                 )
             )
-    for where, fields in asked:
+    for where, fields in addresses:
         parts = urlsplit(where)
         names = known(parts.path) if parts.path.startswith("/") and not parts.netloc else None
         if names is None:
             continue
         looked_at.add(where)
         query = QueryDict(parts.query)
-        twice = {name for name, given in query.lists() if len(given) > 1 and name not in LISTS}
-        found += [
+        twice = {name for name, values in query.lists() if len(values) > 1 and name not in LISTS}
+        problems += [
             f"{page}: {where}: {name}"
             for name in {*query, *fields} - names | twice
             if not re.match(r"g\d", name)
         ]
-    return found
+    return problems
 
 
 def test_no_link_no_picture_and_no_form_asks_for_what_is_not_read(
@@ -205,9 +207,9 @@ def test_no_link_no_picture_and_no_form_asks_for_what_is_not_read(
 
 @pytest.fixture
 def browser(alice: User) -> Client:
-    made = Client()
-    made.force_login(alice)
-    return made
+    client = Client()
+    client.force_login(alice)
+    return client
 
 
 @pytest.fixture
@@ -231,7 +233,7 @@ def test_the_board_stays_where_its_filter_cannot_be_read(
 
 
 @pytest.mark.parametrize(
-    ("query", "told", "field"),
+    ("query", "message", "field"),
     [
         (
             {"measures": "nDGC@10,AP"},
@@ -248,12 +250,12 @@ def test_the_board_stays_where_its_filter_cannot_be_read(
     ],
 )
 def test_the_board_stays_where_a_measure_is_unknown(
-    browser: Client, two_runs: list[Run], query: dict[str, str], told: str, field: str
+    browser: Client, two_runs: list[Run], query: dict[str, str], message: str, field: str
 ) -> None:
     answer = browser.get("/collections/small/", query)
     html = unescape(answer.content.decode())
     assert answer.status_code == 400
-    assert told in html
+    assert message in html
     assert re.search(r'<a href="/measures/">All measures</a></p>', html)
     assert "/api/v1/measures/" not in html
     assert [run.tag for run in two_runs if f">{run.tag}<" in html] == ["good", "poor"]
@@ -269,13 +271,13 @@ def test_several_wrong_parameters_are_each_told(browser: Client, two_runs: list[
     answer = browser.get("/collections/small/", wrong)
     html = unescape(answer.content.decode())
     assert answer.status_code == 400
-    for told in (
+    for message in (
         "there is no field k1:",
         "'foo'",
         "order='up': order is one of desc, asc",
         "limit=0: limit is a whole",
     ):
-        assert told in html, told
+        assert message in html, message
     assert ">good<" in html
 
 

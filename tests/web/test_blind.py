@@ -35,7 +35,7 @@ def blind(people: People) -> str:
     return "world-a"
 
 
-def told(people: People, make: Callable[[People], None]) -> dict[str, Any]:
+def deliveries_of(people: People, make: Callable[[People], None]) -> dict[str, Any]:
     """What webhooks are told while a world is made: by team, what was written for it and how its owner reads it."""
     teams = {
         slug: make_webhook(team=Team.objects.get(slug=slug)) for slug in ("guests", "others", "lab")
@@ -43,14 +43,14 @@ def told(people: People, make: Callable[[People], None]) -> dict[str, Any]:
     make(people)
     announce_done()
     Webhook.objects.update(enabled=False)
-    found: dict[str, Any] = {}
+    deliveries: dict[str, Any] = {}
     for slug, webhook in teams.items():
         written = webhook.deliveries.order_by("created_at").values_list(
             "event", "body", "state", "attempts"
         )
-        found[slug] = [tuple(masked(str(part)) for part in row) for row in written]
+        deliveries[slug] = [tuple(masked(str(part)) for part in row) for row in written]
     read = people.api["other"].get(f"/api/v1/webhooks/{teams['others'].pk}/deliveries/")
-    return {**found, "read": seen(read)}
+    return {**deliveries, "read": seen(read)}
 
 
 def test_deliveries_of_worlds_with_different_judgements_are_the_same(
@@ -59,7 +59,7 @@ def test_deliveries_of_worlds_with_different_judgements_are_the_same(
     """A3: the same number, order and bytes. The organisers' own webhook sees that much happened."""
     settings.EVALHUB_WEBHOOKS = True
     makers = (run_world_a, run_world_b, run_world_c)
-    first, *others = [told(people, make) for make in makers]
+    first, *others = [deliveries_of(people, make) for make in makers]
     assert others == [first, first]
     for slug in ("guests", "others", "lab"):
         assert [row[0] for row in first[slug]] == ["run.submitted"] * 3
@@ -191,8 +191,8 @@ def test_endpoints_of_values_find_their_objects_where_blindness_is_checked() -> 
     Parameters and configurations were given by those who submitted: readers of a blind collection
     see them too, each of the runs that they see. Both leave out the means by themselves.
     """
-    given = {"metrics.api.tracking.configurations", "metrics.api.tracking.parameters"}
-    for module in {name for name in modules() if name.startswith("metrics.api")} - given:
+    checked = {"metrics.api.tracking.configurations", "metrics.api.tracking.parameters"}
+    for module in {name for name in modules() if name.startswith("metrics.api")} - checked:
         for node, _ in imports(modules()[module]):
             names = {alias.name for alias in node.names}  # type: ignore[attr-defined]
             assert not names & {"visible_collection", "visible_run", "counted_collection"}, module

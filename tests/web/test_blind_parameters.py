@@ -50,15 +50,15 @@ def views(people: People, slug: str) -> dict[str, Any]:
     """Every answer about parameters, and what comes of edits, to a participant and to nobody."""
     only(slug)
     own, other = run_ids(slug)
-    found = {}
+    views = {}
     for role in ("participant", "anonymous"):
         for query in QUERIES:
             api = people.api[role].get(f"{reverse('parameters', args=[slug])}?{query}")
             page = people.browsers[role].get(f"{reverse('parameters-page', args=[slug])}?{query}")
-            found[role, query] = seen(api), seen(page)
+            views[role, query] = seen(api), seen(page)
         for run in (own, other):
             for name in ("run-history", "run"):
-                found[role, name, run == own] = seen(
+                views[role, name, run == own] = seen(
                     people.api[role].get(reverse(name, args=[run]))
                 )
     guest, many = people.api["participant"], reverse("runs-metadata", args=[slug])
@@ -68,11 +68,11 @@ def views(people: People, slug: str) -> dict[str, Any]:
         {"runs": [own, other], "metadata": {"kk": 1}},
         {"filter": "has:parameters", "rename": {"k": "kind"}, "metadata": {"kk": 1}},
     ):
-        found[json.dumps(body).replace(own, "own").replace(other, "other")] = seen(
+        views[json.dumps(body).replace(own, "own").replace(other, "other")] = seen(
             guest.patch(many, body)
         )
-    found["after"] = seen(guest.get(reverse("parameters", args=[slug])))
-    return found
+    views["after"] = seen(guest.get(reverse("parameters", args=[slug])))
+    return views
 
 
 def test_worlds_with_different_parameters_of_others_look_the_same(

@@ -90,8 +90,8 @@ def test_forms_keep_the_rest_of_the_view(browser: Client, submit: Submit) -> Non
 def test_a_filter_chooses_rows_and_keeps_ranks(browser: Client, board: Collection) -> None:
     ranks = {row["run"]["tag"]: row["rank"] for row in statistics_of(browser)["results"]}
     html = page(browser, BOARD, filter="r3 OR tag:r7")
-    shown = {cells[1].split()[0]: int(cells[0].split()[0]) for cells in rows_of(html)}
-    assert shown == {tag: ranks[tag] for tag in ("r3", "r7")}
+    shown_ranks = {cells[1].split()[0]: int(cells[0].split()[0]) for cells in rows_of(html)}
+    assert shown_ranks == {tag: ranks[tag] for tag in ("r3", "r7")}
     assert "2 rows match the filter r3 OR tag:r7 ; ranks are among all 12 runs" in text_of(html)
     assert 'value="r3 OR tag:r7"' in html
 

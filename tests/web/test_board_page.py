@@ -36,8 +36,8 @@ __all__ = ["board", "browser"]
 
 
 def test_each_row_says_how_sure_its_place_is(browser: Client, board: Collection) -> None:
-    found, html = statistics_of(browser), page(browser, BOARD, statistics="all")
-    for row, cells in zip(found["results"], rows_of(html), strict=True):
+    statistics, html = statistics_of(browser), page(browser, BOARD, statistics="all")
+    for row, cells in zip(statistics["results"], rows_of(html), strict=True):
         ranks, value = row["statistics"]["rank"], row["values"]["AP"]
         spread = (
             f"{ranks['low']}–{ranks['high']}"
@@ -127,9 +127,9 @@ def test_any_row_may_be_the_baseline(browser: Client, board: Collection) -> None
     run = Run.objects.get(tag="r3")
     assert f"baseline={run.pk}" in pin
     assert "measures=AP" in pin
-    found = statistics_of(browser, baseline=str(run.pk), measures="AP")
+    statistics = statistics_of(browser, baseline=str(run.pk), measures="AP")
     assert 'class="ranked pinned' in pinned
-    for row, cells in zip(found["results"], rows_of(pinned), strict=True):
+    for row, cells in zip(statistics["results"], rows_of(pinned), strict=True):
         against = row["statistics"]["baseline"]
         if against is None:
             assert (cells[3], "baseline" in cells[1]) == ("baseline", True)
@@ -143,9 +143,11 @@ def test_any_row_may_be_the_baseline(browser: Client, board: Collection) -> None
     assert "corrected p" in pinned
     assert links_of(pinned, "remove the baseline") == ["?measures=AP&offset=0#leaderboard"]
     # It stays in sight in the header, too, without a box.
-    (held,) = re.findall(r'<tr class="[^"]*held">.*?</tr>', pinned.split("</thead>")[0], re.DOTALL)
-    assert "r3" in text_of(held)
-    assert "checkbox" not in held
+    (pinned_row,) = re.findall(
+        r'<tr class="[^"]*held">.*?</tr>', pinned.split("</thead>")[0], re.DOTALL
+    )
+    assert "r3" in text_of(pinned_row)
+    assert "checkbox" not in pinned_row
 
 
 @pytest.mark.queries
@@ -154,12 +156,12 @@ def test_the_baseline_of_another_page_has_its_name(browser: Client, board: Colle
     html = page(browser, BOARD, baseline=last["id"], limit="3")
     assert f"Δ vs {last['tag']}" in html
     assert len(rows_of(html)) == 3
-    held = html.split("</thead>")[0].split('held">')[1]
-    assert text_of(held).split()[0] == "12"
-    assert "95% interval" in held
+    pinned = html.split("</thead>")[0].split('held">')[1]
+    assert text_of(pinned).split()[0] == "12"
+    assert "95% interval" in pinned
     assert 'held">' in page(browser, BOARD, baseline=last["id"], filter="r1 OR r2")
     # Its run has no other row here: it is chosen in this one, and no hidden field names it, too.
-    (short,) = re.findall(r'name="select" value="(\w+)"', held)
+    (short,) = re.findall(r'name="select" value="(\w+)"', pinned)
     chosen = form_of(page(browser, BOARD, baseline=last["id"], limit="3", select=short))
     assert [field for field in chosen if field[0] == "select"] == [("select", short)]
 
@@ -177,7 +179,7 @@ def test_the_notes_tell_how_the_order_was_tested(browser: Client, board: Collect
         .partition("baseline=")[2]
         .partition("#")[0]
     )
-    for test, told, families, head in (
+    for test, sentence, families, head in (
         ("paired_t", "paired t test, Holm's correction over {}, alpha = 0.05", ("66 pairs", "11 pairs"), "p (Holm)"),
         ("t_and_tukey", "alpha = 0.05", ("66 pairs", "11 pairs"), "corrected p"),
         ("randomised_tukey_hsd", "randomised Tukey HSD test, accounting for all {} at once, alpha = 0.05",
@@ -190,7 +192,7 @@ def test_the_notes_tell_how_the_order_was_tested(browser: Client, board: Collect
         notes = text.split("How reliable")[1]
         assert notes.count("alpha = 0.05") == 2
         assert {
-            family for family in ("66 pairs", "11 pairs") if told.format(family) in notes
+            family for family in ("66 pairs", "11 pairs") if sentence.format(family) in notes
         } == set(families)
 
 
@@ -226,9 +228,9 @@ def test_a_board_of_too_many_runs_keeps_its_intervals(
     html = page(browser, BOARD)
     assert "at most 11 runs" in text_of(html)
     assert "95% interval" in rows_of(html)[0][3]
-    asked = page(browser, BOARD, statistics="tiers")
-    assert "at most 11 runs" in text_of(asked)
-    assert len(rows_of(asked)) == 12
+    text = page(browser, BOARD, statistics="tiers")
+    assert "at most 11 runs" in text_of(text)
+    assert len(rows_of(text)) == 12
 
 
 def test_own_runs_are_named(browser: Client, board: Collection, alice: User, bob: User) -> None:
@@ -289,8 +291,8 @@ def test_few_judged_documents_are_named(browser: Client, submit: Submit) -> None
     assert [cells[-1] for cells in rows_of(html)] == ["100%", "3% ⚠"]
     assert "97% of the top ten documents are unjudged and count as not relevant" in html
     # Where Judged@10 is one of the measures, the share stands there.
-    shown = page(browser, SMALL, measures="AP,Judged@10")
-    assert [cells[4].split()[-1] for cells in rows_of(shown)] == ["1.0000", "⚠"]
+    text = page(browser, SMALL, measures="AP,Judged@10")
+    assert [cells[4].split()[-1] for cells in rows_of(text)] == ["1.0000", "⚠"]
 
 
 def test_one_run_has_nothing_to_be_compared_with(browser: Client, submit: Submit) -> None:
@@ -372,14 +374,18 @@ def test_every_form_of_the_board_has_its_whole_view(
     assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(
         links, 200
     )
-    found = answers["JSON"].json()
-    assert (found["sort"], found["count"], len(found["results"])) == ("P@5", 4, 1)
+    answer_board = answers["JSON"].json()
+    assert (answer_board["sort"], answer_board["count"], len(answer_board["results"])) == (
+        "P@5",
+        4,
+        1,
+    )
     parts = {
         "": ["intervals", "tiers", "ranks", "expected", "baseline"],
         "none": ["baseline"],
         "intervals": ["intervals", "baseline"],
     }
-    assert found["statistics"]["parts"] == parts[statistics]
+    assert answer_board["statistics"]["parts"] == parts[statistics]
     assert len(answers["CSV"].content.decode().strip().splitlines()) >= 4
     assert all(
         "attachment" in answer["Content-Disposition"]

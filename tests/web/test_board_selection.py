@@ -53,10 +53,10 @@ def boxes_of(html: str) -> list[str]:
 
 
 def send(browser: Client, fields: list[tuple[str, str]], **more: str) -> str:
-    given: dict[str, list[str]] = {}
+    data: dict[str, list[str]] = {}
     for name, value in [*fields, *more.items()]:
-        given.setdefault(name, []).append(value)
-    return page(browser, BOARD, **given)  # type: ignore[arg-type]
+        data.setdefault(name, []).append(value)
+    return page(browser, BOARD, **data)  # type: ignore[arg-type]
 
 
 def test_ticks_go_along_from_page_to_page(browser: Client, board: Collection) -> None:
@@ -78,9 +78,9 @@ def test_ticks_go_along_from_page_to_page(browser: Client, board: Collection) ->
                                  "sort": "P@5", "compare": "selected"})  # fmt: skip
     assert answer.status_code == 302
     address = urlsplit(answer["Location"])
-    asked = parse_qs(address.query)
-    assert (address.path, asked["measure"]) == (f"{BOARD}comparison/", ["P@5"])
-    assert {uuid.UUID(run).hex[:8] for run in asked["runs"][0].split(",")} == set(chosen)
+    query = parse_qs(address.query)
+    assert (address.path, query["measure"]) == (f"{BOARD}comparison/", ["P@5"])
+    assert {uuid.UUID(run).hex[:8] for run in query["runs"][0].split(",")} == set(chosen)
 
 
 def test_links_of_the_board_keep_the_ticks(browser: Client, board: Collection) -> None:
@@ -138,9 +138,9 @@ def test_the_runs_of_a_filter_are_compared(browser: Client, board: Collection) -
     names = {"filter": f"tag:{first.tag},{second.tag},{failed.tag}"}
     assert "Compare these 3" in text_of(page(browser, BOARD, **names))
     answer = browser.get(BOARD, {"compare": "filtered", **names})
-    asked = parse_qs(urlsplit(answer["Location"]).query)
-    assert set(asked["runs"][0].split(",")) == {str(first.pk), str(second.pk)}
-    assert asked["family"] == ["all"]
+    query = parse_qs(urlsplit(answer["Location"]).query)
+    assert set(query["runs"][0].split(",")) == {str(first.pk), str(second.pk)}
+    assert query["family"] == ["all"]
     for wrong in (f"tag:{first.tag}", "zz>1"):
         assert browser.get(BOARD, {"compare": "filtered", "filter": wrong}).status_code != 302
 
@@ -150,16 +150,16 @@ def test_the_baseline_goes_with_the_chosen_runs(browser: Client, board: Collecti
     answer = browser.get(
         BOARD, {"compare": "selected", "select": f"{first},{second}", "baseline": str(third)}
     )
-    asked = parse_qs(urlsplit(answer["Location"]).query)
-    assert (asked["baseline"], asked["family"]) == ([str(third)], ["all"])
+    query = parse_qs(urlsplit(answer["Location"]).query)
+    assert (query["baseline"], query["family"]) == ([str(third)], ["all"])
 
 
 def test_what_is_gone_is_not_ticked(browser: Client, board: Collection) -> None:
-    kept, gone, failed = Run.objects.order_by("tag")[:3]
+    remaining, gone, failed = Run.objects.order_by("tag")[:3]
     Run.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
     Evaluation.objects.filter(run=failed).update(state="failed")
-    html = page(browser, BOARD, select=f"{kept.pk},{gone.pk},{failed.pk},{uuid.uuid4()}")
-    assert [run for name, run in form_of(html) if name == "select"] == [kept.pk.hex[:8]]
+    html = page(browser, BOARD, select=f"{remaining.pk},{gone.pk},{failed.pk},{uuid.uuid4()}")
+    assert [run for name, run in form_of(html) if name == "select"] == [remaining.pk.hex[:8]]
     ticked = re.compile(r'name="select"[^>]* checked>')
     assert not ticked.search(page(browser, BOARD, select="nonsense"))
 

@@ -49,8 +49,8 @@ def test_labels_are_made_moved_and_deleted(browser: Client, submit: Any) -> None
     first, second = submit(GOOD), submit(POOR)
     path, other = f"/runs/{first.pk}/change/", f"/runs/{second.pk}/change/"
     assert "Move label" not in page(browser, path)
-    made = browser.post(path, {"action": "label", "label": "main", "note": "the first"})
-    assert (made.status_code, made["Location"]) == (303, f"{path}#labels")
+    answer = browser.post(path, {"action": "label", "label": "main", "note": "the first"})
+    assert (answer.status_code, answer["Location"]) == (303, f"{path}#labels")
     assert "Label main names good now." in text_of(page(browser, path))
     for fields, status, says in (
         ({"label": "no good"}, 400, "A label has up to 40 letters"),

@@ -12,7 +12,7 @@ from django.test import Client
 
 from runs.models import Collection, Run
 from tests.conftest import GOOD
-from tests.web.comparing import SMALL, Submit, asked, browser, ids, many, pair
+from tests.web.comparing import SMALL, Submit, answer_of, browser, ids, many, pair
 from tests.web.test_pages import HOSTILE, SCRIPT_OR_STYLE, new_qrels, page, text_of
 from tests.web.worlds import body_of
 
@@ -35,10 +35,10 @@ def test_two_runs_begin_with_who_is_better_and_by_how_much(
         (these,) = re.findall(rf'href="/collections/small/{other}/\?runs=([^"]*)"', html)
         assert unquote(these) == ",".join(ids(*pair))
     text = text_of(html)
-    (measure,) = asked(browser, API, measures="AP", runs=",".join(ids(*pair)))["measures"]
-    (found,) = measure["pairs"]
-    test = found["tests"]["paired_t"]
-    ahead = f"good is ahead of poor by {found['difference']:.4f} AP; 3 topics are too few to tell this from chance."
+    (measure,) = answer_of(browser, API, measures="AP", runs=",".join(ids(*pair)))["measures"]
+    (only_pair,) = measure["pairs"]
+    test = only_pair["tests"]["paired_t"]
+    ahead = f"good is ahead of poor by {only_pair['difference']:.4f} AP; 3 topics are too few to tell this from chance."
     assert f"{ahead} no verdict: too few topics" in text
     assert (
         f"95% interval {test['low']:+.4f} to {test['high']:+.4f}; p = {test['p_value']:.4f}" in text
@@ -61,9 +61,9 @@ def test_every_test_of_a_pair_stands_side_by_side(browser: Client, pair: tuple[R
     # The interval of one test says nothing of the p of another: the page has that of the selected
     # test, above.
     assert "CI" not in table[0]
-    tests = asked(browser, API, measures="AP", runs=",".join(ids(*pair)), tests="sign,wilcoxon")[
-        "measures"
-    ][0]["pairs"][0]
+    tests = answer_of(
+        browser, API, measures="AP", runs=",".join(ids(*pair)), tests="sign,wilcoxon"
+    )["measures"][0]["pairs"][0]
     for name, row in (
         ("sign", rows[0]),
         ("wilcoxon", next(row for row in rows if row.startswith("Wilcoxon"))),
@@ -96,20 +96,20 @@ def test_two_runs_are_told_apart_in_sizes_and_topics(
     for name in ("Relative", "Cohen&#x27;s d", "Hedges&#x27;s g", "Wins, ties, losses 3, 0, 0"):
         assert name in text, name
     topics = re.findall(r'topic=(\d+)#rankings">\d+</a>', html)
-    values = asked(
+    values = answer_of(
         browser, "/api/v1/collections/small/difference/", runs=",".join(ids(*pair)), measure="AP"
     )["topics"]
     expected = sorted(values, key=lambda topic: -abs(topic["difference"]))
     assert topics[: len(expected)] == [topic["topic_id"] for topic in expected]
     # Without a topic the means differ as those of the others do.
     for topic in expected:
-        others = [one["difference"] for one in expected if one is not topic]
+        others = [row["difference"] for row in expected if row is not topic]
         without = f"{sum(others) / len(others):+.4f}"
         assert (
             f"{topic['difference']:+.4f}</td>"
             f'<td class="number" data-head="Without it">{without}</td></tr>'
         ) in html
-        mean = sum(one["difference"] for one in expected) / len(expected)
+        mean = sum(row["difference"] for row in expected) / len(expected)
         assert topic["influence"] == pytest.approx(sum(others) / len(others) - mean)
     for run in pair:
         assert f'href="/runs/{run.pk}/ranking/?topic=1&amp;qrels=1"' in html
@@ -125,7 +125,7 @@ def test_a_point_of_each_topic_leads_to_its_rankings(
     assert address
     chart, query = address[1], markup.unescape(address[2])
     points = browser.get(f"{chart}.json?{query}").json()["layer"][1]["data"]["values"]
-    topics = asked(
+    topics = answer_of(
         browser, "/api/v1/collections/small/difference/", runs=",".join(ids(*pair)), measure="AP"
     )["topics"]
     values = {topic["topic_id"]: (topic["a"], topic["b"]) for topic in topics}
@@ -136,9 +136,9 @@ def test_a_point_of_each_topic_leads_to_its_rankings(
         of_topic = [
             link for link in links if f"topic={point['topic']}#" in link and "tests=sign" in link
         ]
-        shown = page(browser, of_topic[0])
-        assert f"<strong>Topic {point['topic']}</strong>" in shown
-        assert 'value="sign" checked' in shown
+        text = page(browser, of_topic[0])
+        assert f"<strong>Topic {point['topic']}</strong>" in text
+        assert 'value="sign" checked' in text
     lines = body_of(browser.get(f"{chart}.csv?{query}")).decode().splitlines()
     assert lines[0].startswith("Topic,good,poor,Difference")
     assert len(lines) == 1 + len(topics)
@@ -231,7 +231,7 @@ def test_runs_are_read_against_the_ideal_and_the_best_of_them(
     assert "What good has at rank 1 is never reached by poor." in text_of(html)
     address = re.search(r'href="(/api/v1/collections/small/curves/[^"]*)"', html)
     assert address
-    body = asked(browser, markup.unescape(address[1]))
+    body = answer_of(browser, markup.unescape(address[1]))
     assert [run["curves"][0]["readings"]["needed_for_best"][:2] for run in body["runs"]] == [
         [1, 2],
         [None, None],
@@ -262,7 +262,7 @@ def test_precision_over_recall_of_both_is_chosen(browser: Client, pair: tuple[Ru
     )
     address = re.search(r'href="(/api/v1/collections/small/precision-recall/[^"]*)"', html)
     assert address
-    body = asked(browser, markup.unescape(address[1]))
+    body = answer_of(browser, markup.unescape(address[1]))
     assert (body["interp"], [run["curves"][0]["rel"] for run in body["runs"]]) == (
         "interval",
         [2, 2],
@@ -352,7 +352,7 @@ def test_many_runs_have_tiers_ranks_a_heat_map_and_pairs(browser: Client, many: 
     path = "/collections/many/comparison/"
     html = page(browser, path)
     text = text_of(html)
-    answer = asked(browser, "/api/v1/collections/many/comparison/")
+    answer = answer_of(browser, "/api/v1/collections/many/comparison/")
     family = answer["measures"][0]["tests"]["t_and_tukey"]
     assert f"{family['significant']} of 15 differences are significant: nDCG@10 of 6 runs" in text
     assert "Test: paired t (Holm) and Tukey" in text
@@ -414,13 +414,13 @@ def test_several_tests_say_where_they_part(browser: Client, many: list[Run]) -> 
         "/api/v1/collections/many/comparison/",
         {"tests": "paired_t,sign", "correction": "none"},
     )
-    (measure,) = asked(browser, path, **query)["measures"]
+    (measure,) = answer_of(browser, path, **query)["measures"]
     # A level between the two p values of a pair: one of the tests finds it, the other one does not.
     tests = measure["pairs"][0]["tests"]
     level = sum(tests[name]["p_value"] for name in ("paired_t", "sign")) / 2
-    (measure,) = asked(browser, path, **query, alpha=level)["measures"]
-    shown = {**query, "tests": ["paired_t", "sign"], "alpha": level}
-    text = text_of(page(browser, "/collections/many/comparison/", **shown))
+    (measure,) = answer_of(browser, path, **query, alpha=level)["measures"]
+    fields = {**query, "tests": ["paired_t", "sign"], "alpha": level}
+    text = text_of(page(browser, "/collections/many/comparison/", **fields))
     for name in ("paired_t", "sign"):
         assert f"{measure['tests'][name]['significant']} of 15" in text
     number = measure["disagreements"]["count"]
@@ -449,9 +449,9 @@ def test_the_form_has_what_the_address_says(browser: Client, many: list[Run]) ->
     assert '<input type="hidden" name="seed" value="5">' in html
     without = re.findall(r'<a href="([^"]+)" aria-label="remove', html)
     assert len(without) == 3
-    left = page(browser, markup.unescape(without[0]))
-    assert "2 runs selected" in left
-    assert left.count('name="runs" value') - left.count('" checked> ') >= 4
+    text = page(browser, markup.unescape(without[0]))
+    assert "2 runs selected" in text
+    assert text.count('name="runs" value') - text.count('" checked> ') >= 4
 
 
 @pytest.mark.parametrize("number", [2, 6])

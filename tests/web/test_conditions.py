@@ -27,7 +27,7 @@ MALFORMED = (
 )
 
 
-def asked(client: APIClient, method: str, path: str, tag: str, body: Any = None) -> tuple[int, str]:
+def send(client: APIClient, method: str, path: str, tag: str, body: Any = None) -> tuple[int, str]:
     answer = getattr(client, method)(path, body, headers={"If-Match": tag})
     return answer.status_code, answer.json().get("code", "") if answer.content else ""
 
@@ -38,14 +38,14 @@ def test_the_later_of_two_writers_is_told(people: People, values: dict[str, Any]
     assert staff.get(COLLECTION)["ETag"] == tag
     first = owner.patch(COLLECTION, {"name": "First"}, headers={"If-Match": tag})
     assert (first.status_code, first["ETag"] != tag) == (200, True)
-    assert asked(staff, "patch", COLLECTION, tag, {"name": "Second"}) == (412, "changed_meanwhile")
+    assert send(staff, "patch", COLLECTION, tag, {"name": "Second"}) == (412, "changed_meanwhile")
     assert Collection.objects.get().name == "First"
     # Whoever has read it again, and whoever does not ask, changes it.
     assert (
-        asked(staff, "patch", COLLECTION, owner.get(COLLECTION)["ETag"], {"name": "Second"})[0]
+        send(staff, "patch", COLLECTION, owner.get(COLLECTION)["ETag"], {"name": "Second"})[0]
         == 200
     )
-    assert asked(staff, "patch", COLLECTION, "*", {"name": "Third"})[0] == 200
+    assert send(staff, "patch", COLLECTION, "*", {"name": "Third"})[0] == 200
     assert owner.patch(COLLECTION, {"name": "Fourth"}).status_code == 200
 
 
@@ -59,10 +59,10 @@ def test_runs_and_session_sets_have_tags_as_well(
     tag = guest.get(path)["ETag"]
     changed = guest.patch(path, {"metadata": {"k": 1}}, headers={"If-Match": f'"other", W/{tag}'})
     assert (changed.status_code, changed["ETag"]) == (200, guest.get(path)["ETag"])
-    assert asked(guest, "patch", path, tag, {"description": "late"}) == (412, "changed_meanwhile")
-    assert asked(guest, "delete", path, tag) == (412, "changed_meanwhile")
+    assert send(guest, "patch", path, tag, {"description": "late"}) == (412, "changed_meanwhile")
+    assert send(guest, "delete", path, tag) == (412, "changed_meanwhile")
     assert guest.get(path).json()["description"] == ""
-    assert asked(guest, "delete", path, changed["ETag"]) == (204, "")
+    assert send(guest, "delete", path, changed["ETag"]) == (204, "")
 
 
 def test_what_moves_by_itself_refuses_nobodys_change(
@@ -90,7 +90,7 @@ def test_a_condition_that_says_nothing_is_refused(
         (guest, "patch", run), (guest, "delete", run), (guest, "get", run), (owner, "patch", COLLECTION),
         (owner, "get", f"{COLLECTION}leaderboard/"), (owner, "post", "/api/v1/collections/"),
     ):  # fmt: skip
-        assert asked(client, method, path, tag, {} if method != "get" else None) == (
+        assert send(client, method, path, tag, {} if method != "get" else None) == (
             400,
             "bad_etag",
         ), path
@@ -104,11 +104,11 @@ def test_an_address_that_compares_nothing_says_so(people: People, values: dict[s
         ("put", f"{COLLECTION}topics/"),
         ("post", "/api/v1/teams/"),
     ):
-        assert asked(owner, method, path, '"any"', {"slug": "two", "name": "Two"}) == (
+        assert send(owner, method, path, '"any"', {"slug": "two", "name": "Two"}) == (
             400,
             "bad_etag",
         ), path
-    assert asked(people.api["anonymous"], "patch", COLLECTION, "nonsense", {}) == (
+    assert send(people.api["anonymous"], "patch", COLLECTION, "nonsense", {}) == (
         401,
         "not_authenticated",
     )

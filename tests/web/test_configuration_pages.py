@@ -44,7 +44,7 @@ def run_id(tag: str) -> str:
     return str(Run.objects.get(tag=tag).pk)
 
 
-def shown(client: Client, path: str, status: int = 200, **query: Any) -> str:
+def page_of(client: Client, path: str, status: int = 200, **query: Any) -> str:
     answer = client.get(path, query)
     assert answer.status_code == status, answer.content
     return str(answer.content.decode())
@@ -52,7 +52,7 @@ def shown(client: Client, path: str, status: int = 200, **query: Any) -> str:
 
 def test_changes_since_the_baseline_are_marked(client: Client, board: Collection) -> None:
     runs = ",".join(map(run_id, ("r0", "r1", "r2")))
-    page = shown(client, PAGE, runs=runs, baseline=run_id("r0"))
+    page = page_of(client, PAGE, runs=runs, baseline=run_id("r0"))
     names = re.findall(r'<a href="/runs/[^"]+">(r\d)</a>', page)
     assert names[0] == "r0"
     cells = {
@@ -76,7 +76,7 @@ def test_changes_since_the_baseline_are_marked(client: Client, board: Collection
     assert sum("aside" in kind for kind, _ in cells["k1"]) == 1
     assert "3 of 4 parameters differ among 3 runs; best AP first. Changes from the baseline" in text_of(client.get(PAGE, {
         "runs": runs, "baseline": run_id("r0")}))  # fmt: skip
-    beside = shown(client, PAGE, runs=runs, baseline=run_id("r0"), beside=run_id(names[2]))
+    beside = page_of(client, PAGE, runs=runs, baseline=run_id("r0"), beside=run_id(names[2]))
     assert re.findall(r'<th scope="col"( class="aside")?>', beside) == ["", ' class="aside"', ""]
     (changes,) = set(re.findall(rf'href="(/runs/{run_id("r2")}/parameters/\?[^"]+)"', page))
     since = text_of(client.get(html.unescape(changes.partition("#")[0])))
@@ -84,11 +84,11 @@ def test_changes_since_the_baseline_are_marked(client: Client, board: Collection
 
 
 def test_many_runs_take_pages_and_equal_ones_say_so(client: Client, board: Collection) -> None:
-    page = shown(client, PAGE)
+    page = page_of(client, PAGE)
     assert page.count("pin</a>") == 21
     assert "1–20 of 24" in " ".join(page.split())
-    assert shown(client, PAGE, offset="20").count("pin</a>") == 5
-    assert shown(client, PAGE, offset="400").count("pin</a>") == 1
+    assert page_of(client, PAGE, offset="20").count("pin</a>") == 5
+    assert page_of(client, PAGE, offset="400").count("pin</a>") == 1
     equal = text_of(client.get(PAGE, {"filter": "param:model -param:k1>1"}))
     assert "No difference in 3 parameters" in equal
     assert "They differ only in ignored ones." in equal
@@ -99,13 +99,13 @@ def test_many_runs_take_pages_and_equal_ones_say_so(client: Client, board: Colle
     assert refused.status_code == 400
     assert 'value="param:k&gt;1"' in refused.content.decode()
     bare = make_board(board.team, {"AP": simulated(2, 5)}, "bare")
-    assert "None of these runs has parameters" in shown(
+    assert "None of these runs has parameters" in page_of(
         client, f"/collections/{bare.slug}/configurations/"
     )
-    assert f'href="{PAGE}?filter=param%3Anote"' not in shown(
+    assert f'href="{PAGE}?filter=param%3Anote"' not in page_of(
         client, "/collections/board/parameters/"
     )
-    linked = shown(client, "/collections/board/parameters/", filter="param:model")
+    linked = page_of(client, "/collections/board/parameters/", filter="param:model")
     assert f'href="{PAGE}?filter=param%3Amodel"' in linked
 
 
@@ -166,14 +166,14 @@ def test_a_run_says_what_changed_since_a_label(client: Client, board: Collection
         client.get(address)
     )
     assert "Changes from" not in text_of(client.get(f"/runs/{main.pk}/parameters/"))
-    asked = text_of(client.get(address, {"baseline": run_id("r0")}))
-    assert "Changes from r0 Parameter r0 r2 k1 0.9" in asked
+    text = text_of(client.get(address, {"baseline": run_id("r0")}))
+    assert "Changes from r0 Parameter r0 r2 k1 0.9" in text
     assert (
         client.get(address, {"baseline": "00000000-0000-4000-8000-000000000000"}).status_code == 400
     )
-    pinned = shown(client, "/collections/board/", baseline=run_id("r0"))
+    pinned = page_of(client, "/collections/board/", baseline=run_id("r0"))
     assert f'href="/runs/{run_id("r2")}/?baseline={run_id("r0")}"' in pinned
-    assert f'href="/runs/{run_id("r2")}/"' in shown(client, "/collections/board/")
+    assert f'href="/runs/{run_id("r2")}/"' in page_of(client, "/collections/board/")
 
 
 def test_a_baseline_of_others_is_not_told_while_it_is_blind(bob: User, board: Collection) -> None:

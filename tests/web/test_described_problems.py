@@ -56,7 +56,9 @@ def test_every_operation_names_its_problems(paths: Any) -> None:
 
 
 def test_every_operation_has_a_summary_of_its_own(paths: Any) -> None:
-    summaries = [one["summary"] for methods in paths.values() for one in methods.values()]
+    summaries = [
+        operation["summary"] for methods in paths.values() for operation in methods.values()
+    ]
     assert len(summaries) > 200
     assert len(set(summaries)) == len(summaries)
     for summary in summaries:
@@ -99,7 +101,9 @@ def test_what_only_some_addresses_answer_is_described_there_alone(paths: Any) ->
         (method, path.removeprefix("/api/v1/"))
         for path, methods in paths.items()
         for method, operation in methods.items()
-        if any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", ()))
+        if any(
+            parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())
+        )
     }
     assert {method for method, _ in keyed} == {"post"}
     assert with_status("422") - keyed == {

@@ -40,12 +40,12 @@ def test_documents_are_linked_where_the_collection_says_so(
     assert not any("example.org" in Client().get(path).content.decode() for path in paths)
     wrong = api.patch("/api/v1/collections/small/", {"document_url": "example.org"}, format="json")
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (400, "/document_url")
-    told = api.patch(
+    answer = api.patch(
         "/api/v1/collections/small/",
         {"document_url": "https://example.org/d?id={doc_id}"},
         format="json",
     )
-    assert told.json()["document_url"] == "https://example.org/d?id={doc_id}"
+    assert answer.json()["document_url"] == "https://example.org/d?id={doc_id}"
     address = document_address(Collection.objects.get(slug="small"), "a/b?c&d")
     assert address == "https://example.org/d?id=a%2Fb%3Fc%26d"
     for path in paths:

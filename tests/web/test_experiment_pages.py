@@ -61,30 +61,30 @@ def send(client: Client, address: str, status: int = 303, **form: Any) -> str:
 
 def test_runs_are_grouped_from_a_leaderboard(browser: Client, runs: list[str]) -> None:
     chosen = ",".join(runs[:2])
-    asked = {"select": runs[:2], "group": "runs", "filter": "r"}
+    query = {"select": runs[:2], "group": "runs", "filter": "r"}
     assert (
-        browser.get("/collections/board/", asked)["Location"]
+        browser.get("/collections/board/", query)["Location"]
         == f"/experiments/?runs={'%2C'.join(runs[:2])}"
     )
     assert 'name="group"' in page(browser, "/collections/board/", group="runs")
     assert "Group 2 runs" in text_of(page(browser, "/experiments/", runs=chosen))
-    made = send(
+    address = send(
         browser, "/experiments/", action="create", name="A study of k1!", team="lab", runs=chosen
     )
     study = Experiment.objects.get()
-    assert (study.slug, study.visibility, made) == (
+    assert (study.slug, study.visibility, address) == (
         "a-study-of-k1",
         "team",
         f"/experiments/{study.pk}/",
     )
-    shown = text_of(page(browser, made))
-    assert "Experiment A study of k1! created" in shown
-    assert [f"r{number}" in shown for number in range(3)] == [True, True, False]
+    html = text_of(page(browser, address))
+    assert "Experiment A study of k1! created" in html
+    assert [f"r{number}" in html for number in range(3)] == [True, True, False]
     # A second time they are added to one that is there.
     more = ",".join(runs[1:3])
     assert "A study of k1! (lab, 2 runs)" in text_of(page(browser, "/experiments/", runs=more))
     send(browser, "/experiments/", action="add", experiment=str(study.pk), runs=more)
-    assert "1 run added; 1 was in it already." in text_of(page(browser, made))
+    assert "1 run added; 1 was in it already." in text_of(page(browser, address))
     for form, words in (
         (
             {"action": "create", "name": "A study of k1!", "team": "lab"},
@@ -126,9 +126,9 @@ def test_an_experiment_is_changed_on_its_page(
         goal="see https://example.org/x",
         visibility="collection",
     )
-    shown = page(Client(), address)
-    assert '<a href="https://example.org/x" rel="nofollow">' in shown
-    assert 'name="action"' not in shown
+    html = page(Client(), address)
+    assert '<a href="https://example.org/x" rel="nofollow">' in html
+    assert 'name="action"' not in html
     for form, status, words in (
         ({"action": "add", "collection": "board", "filter": ""}, 400, "Write which runs to add"),
         ({"action": "add", "collection": "board", "filter": "zz>1"}, 400, "has a parameter zz"),
@@ -174,10 +174,10 @@ def test_an_experiment_of_a_blind_collection_has_no_values(
     Collection.objects.update(blind=True)
     member = Client()
     member.force_login(bob)
-    shown = text_of(page(member, f"/experiments/{study.pk}/"))
-    assert "Without values: the judgements are blind." in shown
-    assert "received" in shown
-    assert "0." not in shown.partition("Without values")[2].partition("Add runs")[0]
+    html = text_of(page(member, f"/experiments/{study.pk}/"))
+    assert "Without values: the judgements are blind." in html
+    assert "received" in html
+    assert "0." not in html.partition("Without values")[2].partition("Add runs")[0]
     assert "Ranks are among all 4 runs" in text_of(page(browser, f"/experiments/{study.pk}/"))
 
 
@@ -268,10 +268,10 @@ def test_notes_are_written_on_their_pages_and_shown_where_they_belong(
     text = "<b>broken</b> see https://example.org/log"
     assert send(browser, f"{run}notes/", action="write", text=text) == f"{run}notes/"
     files = f"{run}files/"
-    shown = page(Client(), files)
-    assert "&lt;b&gt;broken&lt;/b&gt;" in shown
-    assert '<a href="https://example.org/log" rel="nofollow">' in shown
-    assert ("by alice" in shown, "Write a note" in shown) == (False, False)
+    html = page(Client(), files)
+    assert "&lt;b&gt;broken&lt;/b&gt;" in html
+    assert '<a href="https://example.org/log" rel="nofollow">' in html
+    assert ("by alice" in html, "Write a note" in html) == (False, False)
     note = Note.objects.get()
     assert f"{run}notes/?edit={note.pk}" in page(browser, files)
     assert "broken" in page(browser, f"{run}notes/", edit=str(note.pk)).partition("</textarea>")[0]

@@ -21,9 +21,9 @@ def test_the_first_account_needs_the_code_of_the_server(db: None, own_data_folde
     browser = Client()
     assert "evalhub create_admin NAME" in page(browser, "/")
     earlier, code = offer_code(), offer_code()
-    (kept,) = own_data_folder.glob("first-account.code")
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    assert code.replace("-", "") not in kept.read_text()
+    (file,) = own_data_folder.glob("first-account.code")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert code.replace("-", "") not in file.read_text()
     assert "Create the administrator" in page(browser, "/")
     for fields, field, says in (
         ({"code": earlier}, "code", "This is not the code"),
@@ -49,7 +49,7 @@ def test_the_first_account_needs_the_code_of_the_server(db: None, own_data_folde
     ada = User.objects.get()
     assert (ada.is_superuser, ada.personal_team.slug) == (True, "ada")
     assert AuditEvent.objects.filter(action="user.created").count() == 1
-    assert not kept.exists()
+    assert not file.exists()
 
 
 def test_there_is_one_first_account(alice: User, own_data_folder: Path) -> None:

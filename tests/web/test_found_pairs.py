@@ -45,8 +45,8 @@ def alike(api: Any) -> list[str]:
         places = {topic: enumerate(rng.permutation(5).tolist()) for topic in topics}
         lines = (
             f"{t} Q0 d{doc} 0 {9 - place} r{number}\n"
-            for t, found in places.items()
-            for place, doc in found
+            for t, documents in places.items()
+            for place, doc in documents
         )
         assert upload(api, "collections/alike/runs/", "".join(lines)).status_code == 202
     evaluate_all()

@@ -254,7 +254,7 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
     assert second.status_code == 201
     fuzzer = Fuzzer(world)
     for path, query in WHOLE_ANSWERS:
-        asked = {name: text.format(**names) for name, text in query.items()}
-        fuzzer.ask(f"/api/v1/{path.format(**names)}", asked, "staff")
+        parameters = {name: text.format(**names) for name, text in query.items()}
+        fuzzer.ask(f"/api/v1/{path.format(**names)}", parameters, "staff")
     assert not fuzzer.tally.faults, "\n".join(fuzzer.tally.faults)
     assert fuzzer.tally.answers == {200: len(WHOLE_ANSWERS)}

@@ -25,11 +25,11 @@ def test_head_has_the_headers_of_get_and_no_body(submit: Callable[..., Run], pat
     handler, factory = WSGIHandler(), RequestFactory()
     # What the test client itself takes from an answer to HEAD is looked at before it does.
     got: Any = handler.get_response(factory.get(path))
-    found: Any = handler.get_response(factory.head(path))
-    assert found.status_code == got.status_code
-    assert found["Content-Type"] == got["Content-Type"]
-    assert (b"".join(found.streaming_content) if found.streaming else found.content) == b""
+    answer: Any = handler.get_response(factory.head(path))
+    assert answer.status_code == got.status_code
+    assert answer["Content-Type"] == got["Content-Type"]
+    assert (b"".join(answer.streaming_content) if answer.streaming else answer.content) == b""
     if not got.streaming:
-        assert int(found["Content-Length"]) == len(got.content) > 0
-    for response in (got, found):
+        assert int(answer["Content-Length"]) == len(got.content) > 0
+    for response in (got, answer):
         response.close()

@@ -68,13 +68,13 @@ def requests_to(address: Address, turn: Iterator[int]) -> Iterator[dict[str, Any
 def test_no_header_parameter_or_body_is_a_servers_error(
     people: People, values: dict[str, Any]
 ) -> None:
-    turn, wrong, asked = itertools.count(), [], 0
+    turn, wrong, count = itertools.count(), [], 0
     for name, address in ADDRESSES.items():
         path = address.path(values)
         client: Any = (people.browsers if address.is_page else people.api)["staff"]
         client.raise_request_exception = False
         for request in requests_to(address, turn):
-            told = dict(request)
+            fields = dict(request)
             if isinstance(query := request.get("query_params"), dict):
                 # Half a surrogate pair arrives as the bytes that some clients make of it.
                 text = "&".join(f"{key}={_escaped(value)}" for key, value in query.items())
@@ -83,11 +83,11 @@ def test_no_header_parameter_or_body_is_a_servers_error(
                 answer = client.generic(request.pop("method"), path, **request)
                 body_of(answer)
                 transaction.set_rollback(True)
-            asked += 1
+            count += 1
             if answer.status_code >= 500 and answer.status_code not in EXCUSED.get(name, set()):
-                wrong.append(f"{answer.status_code} of {name}: {told}")
+                wrong.append(f"{answer.status_code} of {name}: {fields}")
     assert not wrong, "\n".join(wrong[:30])
-    assert asked > 600
+    assert count > 600
 
 
 def _escaped(value: str) -> str:

@@ -72,12 +72,12 @@ class Served:
 @pytest.fixture
 def served(settings: Any) -> Iterator[Served]:
     settings.EVALHUB_PATIENCE_SECONDS = 60
-    one = Served()
-    yield one
-    one.go_on.set()
-    one.server.stopping = True
-    one.server.pull_trigger()
-    one.thread.join()
+    server = Served()
+    yield server
+    server.go_on.set()
+    server.server.stopping = True
+    server.server.pull_trigger()
+    server.thread.join()
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -142,7 +142,10 @@ def test_a_slow_reader_is_cut_off_and_a_steady_one_is_not(served: Served, settin
         assert read > LARGE_ANSWER
         until(
             lambda: (
-                not any(one.total_outbufs_len for one in [*served.server.active_channels.values()])
+                not any(
+                    channel.total_outbufs_len
+                    for channel in [*served.server.active_channels.values()]
+                )
             )
         )
         with contextlib.suppress(ConnectionError):
@@ -156,7 +159,10 @@ def test_an_address_has_only_so_many_large_answers_waiting_for_it(
     with served.begin("/large/", room=4096), served.begin("/large/", room=4096):
         until(
             lambda: (
-                sum(one.total_outbufs_len > 0 for one in [*served.server.active_channels.values()])
+                sum(
+                    channel.total_outbufs_len > 0
+                    for channel in [*served.server.active_channels.values()]
+                )
                 == 2
             )
         )
@@ -172,8 +178,8 @@ def test_an_address_has_only_so_many_large_uploads_on_the_way(
 ) -> None:
     settings.EVALHUB_ADDRESS_TRANSFERS = 2
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\nContent-Length: 2000000\r\n\r\n"
-    with served.connect() as one, served.connect() as two, served.connect() as three:
-        one.sendall(head)
+    with served.connect() as server, served.connect() as two, served.connect() as three:
+        server.sendall(head)
         two.sendall(head)
         until(
             lambda: (
@@ -183,8 +189,8 @@ def test_an_address_has_only_so_many_large_uploads_on_the_way(
         )
         three.sendall(head)
         assert three.recv(12) == b"HTTP/1.1 429"
-        one.sendall(b"x" * 2_000_000)
-        assert one.recv(12) == b"HTTP/1.1 200"
+        server.sendall(b"x" * 2_000_000)
+        assert server.recv(12) == b"HTTP/1.1 200"
 
 
 def test_the_most_silent_connection_gives_way_to_a_new_one(served: Served, settings: Any) -> None:

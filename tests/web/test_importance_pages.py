@@ -25,24 +25,24 @@ def study(alice: User) -> Collection:
     """24 runs of a grid in which k1 = 1.2 is better; the text b is markup."""
     values, (k1, b) = grid_study(np.random.default_rng(4), 0.05)
     collection = make_board(alice.personal_team, {"AP": values})
-    said: list[dict[str, Any]] = [
+    parameters: list[dict[str, Any]] = [
         {"k1": k1.values[i][0], "b": f"<b>{b.values[j][0]}"}
         for i, j in zip(k1.codes, b.codes, strict=True)
     ]
-    describe(collection, said, [{"ms": 10 + place} for place in range(len(said))])
+    describe(collection, parameters, [{"ms": 10 + place} for place in range(len(parameters))])
     return collection
 
 
 def test_the_page_shows_both_answers(client: Client, study: Collection) -> None:
     answer = client.get(PAGE)
-    said = text_of(answer)
+    html = text_of(answer)
     page = answer.content.decode()
-    assert "Nothing else changed Pairs of runs that are equal in every other parameter" in said
-    assert re.search(r"k1 0\.9 1\.2 6 \+0\.0\d+ \+0\.0\d+ to \+0\.0\d+ [<0][\d. ]+ better", said)
-    assert re.search(r"k1 1\.2 1\.5 6 −0\.0\d+ −0\.\d+ to −0\.0\d+ [<0][\d. ]+ worse", said)
+    assert "Nothing else changed Pairs of runs that are equal in every other parameter" in html
+    assert re.search(r"k1 0\.9 1\.2 6 \+0\.0\d+ \+0\.0\d+ to \+0\.0\d+ [<0][\d. ]+ better", html)
+    assert re.search(r"k1 1\.2 1\.5 6 −0\.0\d+ −0\.\d+ to −0\.0\d+ [<0][\d. ]+ worse", html)
     assert (
         "These runs were chosen, not drawn: a value tried with a better model gets the model's credit."
-        in said
+        in html
     )
     assert "&lt;b&gt;0.1" in page
     assert "<b>0.1" not in page
@@ -71,14 +71,14 @@ def test_the_frontier_shows_statuses_and_links_what_beats_a_run(
     client: Client, study: Collection
 ) -> None:
     answer = client.get(COST)
-    said, page = text_of(answer), answer.content.decode()
-    assert "24 of 24 runs on 50 topics" in said
-    assert "on the frontier" in said
-    assert "dominated (significant)" in said
+    text, page = text_of(answer), answer.content.decode()
+    assert "24 of 24 runs on 50 topics" in text
+    assert "on the frontier" in text
+    assert "dominated (significant)" in text
     assert re.search(
         r'href="/collections/board/comparison/\?runs=[0-9a-f-]{36},[0-9a-f-]{36}"', page
     )
-    assert "the runs do not say on what hardware the cost was measured" in said.replace(
+    assert "the runs do not say on what hardware the cost was measured" in text.replace(
         "The runs", "the runs"
     )
     unknown = client.get(COST, {"x": "kg"})
@@ -91,26 +91,26 @@ def test_the_frontier_shows_statuses_and_links_what_beats_a_run(
 def test_means_of_few_runs_have_intervals(
     client: Client, study: Collection, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = "Vertical bars: 95% confidence intervals of the means."
-    assert said in text_of(client.get(COST, {"x": "ms"}))
+    sentence = "Vertical bars: 95% confidence intervals of the means."
+    assert sentence in text_of(client.get(COST, {"x": "ms"}))
     board = client.get(
         "/api/v1/collections/board/leaderboard/?statistics=intervals&limit=200"
     ).json()["results"]
-    ends = {one["run"]["tag"]: one["values"]["AP"] for one in board}
-    found = read_frontier(
+    ends = {row["run"]["tag"]: row["values"]["AP"] for row in board}
+    frontier = read_frontier(
         collection=study,
         query=FrontierQuery(
             parse_measure("AP"), "ms", across=False, chosen=TogetherQuery([]), reader=alice
         ),
     )
-    assert len(found.runs) > 1
-    for one in found.runs:
-        assert one.ends == pytest.approx(
-            (ends[one.run.tag]["low"], ends[one.run.tag]["high"]), abs=1e-9
+    assert len(frontier.runs) > 1
+    for run in frontier.runs:
+        assert run.ends == pytest.approx(
+            (ends[run.run.tag]["low"], ends[run.run.tag]["high"]), abs=1e-9
         )
     monkeypatch.setattr("metrics.charts.tracking.frontier.MOST_INTERVALS", 3)
     # Another address: the page of the first one is kept.
-    assert said not in text_of(client.get(COST, {"x": "ms", "measure": "AP"}))
+    assert sentence not in text_of(client.get(COST, {"x": "ms", "measure": "AP"}))
 
 
 def test_of_many_runs_the_frontier_and_the_cheapest_have_rows(

@@ -43,7 +43,7 @@ LABELLED = (
 
 
 @pytest.fixture
-def kept(settings: Any) -> Path:
+def answer_files(settings: Any) -> Path:
     """Answers are in files, as those of a server are."""
     folder: Path = settings.EVALHUB_DATA / "answers"
     in_files = {
@@ -72,7 +72,7 @@ def no_view(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"metrics.pages.{name}", refuse)
 
 
-def shown(content: bytes) -> bytes:
+def without_token(content: bytes) -> bytes:
     return re.sub(rb'csrfmiddlewaretoken" value="\w+', b"", content)
 
 
@@ -82,16 +82,18 @@ def test_a_page_kept_for_one_reader_is_the_page_of_the_next(
     people: People, run: str, path: str
 ) -> None:
     """Of those who share a page, the first one's is that of all others."""
-    pages = {role: shown(people.browsers[role].get(f"{ONE}{path}").content) for role in ROLES}
+    pages = {
+        role: without_token(people.browsers[role].get(f"{ONE}{path}").content) for role in ROLES
+    }
     for role in ROLES:
         forget_all()
         answer = people.browsers[role].get(f"{ONE}{path}")
-        assert shown(answer.content) == pages[role], role
+        assert without_token(answer.content) == pages[role], role
 
 
 @pytest.mark.parametrize("path", ["board/", "parameters/"])
 def test_a_page_that_names_the_host_is_kept_for_nobody(
-    people: People, kept: Path, settings: Any, path: str
+    people: People, answer_files: Path, settings: Any, path: str
 ) -> None:
     """Its commands send the reader's token there."""
     make_collection(people, "bare")
@@ -138,20 +140,20 @@ def test_names_cannot_imitate_the_places_of_reader_and_token(people: People, run
     Collection.objects.update(name=text)
     for role in ("anonymous", "owner"):
         pages = [people.browsers[role].get(f"{ONE}frontier/").content for _ in range(2)]
-        assert shown(pages[0]) == shown(pages[1])
+        assert without_token(pages[0]) == without_token(pages[1])
         assert escape(text).encode() in pages[1]
 
 
 def test_other_processes_find_what_one_has_kept(
-    people: People, run: str, kept: Path, request: pytest.FixtureRequest
+    people: People, run: str, answer_files: Path, request: pytest.FixtureRequest
 ) -> None:
     paths = [
         f"{ONE}{path}" for path in ("board/", "frontier/", "what-if/", "parameters/importance/")
     ]
-    made = [people.browsers["anonymous"].get(path).content for path in paths]
+    pages = [people.browsers["anonymous"].get(path).content for path in paths]
     board = people.api["anonymous"].get("/api/v1/collections/one/leaderboard/").content
     request.getfixturevalue("no_view")
-    assert [people.browsers["anonymous"].get(path).content for path in paths] == made
+    assert [people.browsers["anonymous"].get(path).content for path in paths] == pages
     answer = people.api["anonymous"].get("/api/v1/collections/one/leaderboard/")
     assert (answer.content, answer["Content-Type"]) == (board, "application/json")
 
@@ -174,18 +176,18 @@ def test_nothing_blind_is_kept_for_others_and_what_was_kept_is_not_shown(
             answer = people.browsers[role].get(path)
         assert not recalled, role
         if role != "owner":
-            assert shown(answer.content) != shown(public.content), role
+            assert without_token(answer.content) != without_token(public.content), role
             assert "ETag" not in answer, role
     assert warm_cache(collection_id=Collection.objects.get(slug="one").pk) == 0
 
 
 def test_an_adopted_database_has_no_answers_of_another(
-    people: People, run: str, kept: Path
+    people: People, run: str, answer_files: Path
 ) -> None:
     people.browsers["anonymous"].get(f"{ONE}frontier/")
-    assert list(kept.glob("*"))
+    assert list(answer_files.glob("*"))
     call_command("adopt", stdout=io.StringIO(), stderr=io.StringIO())
-    assert not list(kept.glob("*"))
+    assert not list(answer_files.glob("*"))
 
 
 # A worker, ahead of the first reader.
@@ -199,16 +201,16 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def settle() -> list[int]:
     """Let a dispatcher look for collections that have settled, and return what it asked for."""
-    asked: list[int] = []
-    Dispatcher(lambda pk: None, publish_warming=asked.append).round()
-    return asked
+    requests: list[int] = []
+    Dispatcher(lambda pk: None, publish_warming=requests.append).round()
+    return requests
 
 
 @pytest.mark.parametrize("visibility", ["public", "team"])
 def test_after_a_new_evaluation_the_answers_are_there_before_the_first_request(
     people: People,
     run: str,
-    kept: Path,
+    answer_files: Path,
     large: None,
     visibility: str,
     django_capture_on_commit_callbacks: Any,
@@ -235,7 +237,11 @@ def test_after_a_new_evaluation_the_answers_are_there_before_the_first_request(
 
 
 def test_a_change_that_is_no_evaluation_marks_its_collection_too(
-    people: People, run: str, kept: Path, large: None, django_capture_on_commit_callbacks: Any
+    people: People,
+    run: str,
+    answer_files: Path,
+    large: None,
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
     settle()
     with django_capture_on_commit_callbacks(execute=True):
@@ -251,7 +257,7 @@ def test_a_change_that_is_no_evaluation_marks_its_collection_too(
 
 @pytest.mark.parametrize(("visibility", "role"), [("public", "anonymous"), ("private", "owner")])
 def test_a_page_made_ahead_is_the_page_of_a_request(
-    people: People, run: str, kept: Path, large: None, visibility: str, role: str
+    people: People, run: str, answer_files: Path, large: None, visibility: str, role: str
 ) -> None:
     Collection.objects.update(visibility=visibility)
     # Of a private collection the organisers alone are readers.
@@ -259,29 +265,29 @@ def test_a_page_made_ahead_is_the_page_of_a_request(
         {"owner", role}
     )
     paths = [reverse(name, args=["one"]) for name in PAGES]
-    ahead_of_all = [shown(people.browsers[role].get(path).content) for path in paths]
+    ahead_of_all = [without_token(people.browsers[role].get(path).content) for path in paths]
     forget_all()
-    for path, made in zip(paths, ahead_of_all, strict=True):
-        assert shown(people.browsers[role].get(path).content) == made, path
+    for path, content in zip(paths, ahead_of_all, strict=True):
+        assert without_token(people.browsers[role].get(path).content) == content, path
 
 
 def test_nothing_more_is_made_ahead_of_a_collection_that_becomes_blind(
-    people: People, run: str, kept: Path, large: None, monkeypatch: pytest.MonkeyPatch
+    people: People, run: str, answer_files: Path, large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def hide(address: str, reader: Any) -> int:
         Collection.objects.update(blind=True)
-        asked.append(address)
+        requests.append(address)
         return 200
 
     monkeypatch.setattr(cache_warming, "_request", hide)
     warm_cache(collection_id=Collection.objects.get(slug="one").pk)
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_a_page_that_fails_ahead_loses_nothing(
-    people: People, run: str, kept: Path, large: None, monkeypatch: pytest.MonkeyPatch
+    people: People, run: str, answer_files: Path, large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: Any) -> int:
         raise RuntimeError("broken")
@@ -296,7 +302,7 @@ def test_a_page_that_fails_ahead_loses_nothing(
 
 
 def test_small_collections_and_those_with_evaluations_under_way_are_left_alone(
-    people: People, run: str, kept: Path, large: None, monkeypatch: pytest.MonkeyPatch
+    people: People, run: str, answer_files: Path, large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collection = Collection.objects.get(slug="one").pk
     assert (
@@ -333,16 +339,18 @@ def two_labels(people: People, run: str) -> None:
 
 @pytest.mark.parametrize("path", LABELLED)
 def test_a_label_is_that_of_the_reader_however_the_address_is_encoded(
-    people: People, run: str, kept: Path, two_labels: None, path: str
+    people: People, run: str, answer_files: Path, two_labels: None, path: str
 ) -> None:
     clients = people.browsers if path.startswith("{one}") else people.api
-    asked, made = path.format(one=ONE, api="/api/v1/collections/one/", run=run), {}
+    address, contents = path.format(one=ONE, api="/api/v1/collections/one/", run=run), {}
     for role in ("participant", "other"):
         forget_all()
-        answer = clients[role].get(asked)
+        answer = clients[role].get(address)
         assert answer.status_code == 200, answer.content
-        made[role] = shown(answer.content)
-    assert shown(clients["participant"].get(asked).content) == made["participant"]
+        contents[role] = without_token(answer.content)
+    assert without_token(clients["participant"].get(address).content) == contents["participant"]
     forget_all()
-    assert shown(clients["participant"].get(asked).content) == made["participant"]
-    assert made["participant"].replace(b"participant", b"") != made["other"].replace(b"other", b"")
+    assert without_token(clients["participant"].get(address).content) == contents["participant"]
+    assert contents["participant"].replace(b"participant", b"") != contents["other"].replace(
+        b"other", b""
+    )

@@ -75,17 +75,19 @@ def test_every_address_refuses_a_field_that_it_does_not_read(
 
 def test_what_is_read_is_what_the_description_declares() -> None:
     document = SchemaGenerator().get_schema(public=True)
-    found, declared = {}, {}
+    names, declared = {}, {}
     for address in DESCRIBED:
         for method in address.methods:
-            found[address.name, method] = set(address.reads(method))
+            names[address.name, method] = set(address.reads(method))
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             declared[path, method.upper()] = {
-                one["name"] for one in operation.get("parameters", []) if one["in"] == "query"
+                parameter["name"]
+                for parameter in operation.get("parameters", [])
+                if parameter["in"] == "query"
             }
-    assert len(declared) == len(found) > 60
-    assert sorted(map(sorted, declared.values())) == sorted(map(sorted, found.values()))
+    assert len(declared) == len(names) > 60
+    assert sorted(map(sorted, declared.values())) == sorted(map(sorted, names.values()))
 
 
 def test_a_request_has_no_other_fields_in_the_description_either() -> None:
@@ -149,12 +151,12 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize(("asked", "message"), VALUES.items(), ids=list(VALUES))
-def test_the_nearest_value_is_named(api: APIClient, submit: Any, asked: str, message: str) -> None:
+@pytest.mark.parametrize(("text", "message"), VALUES.items(), ids=list(VALUES))
+def test_the_nearest_value_is_named(api: APIClient, submit: Any, text: str, message: str) -> None:
     """Those of a query; of a change, the same text as a body."""
     submit(GOOD)
     submit(POOR)
-    method, _, rest = asked.partition(" ")
+    method, _, rest = text.partition(" ")
     path, _, query = f"/api/v1/collections/small/{rest}".partition("?")
     name, _, value = query.partition("=")
     answer = (

@@ -52,9 +52,9 @@ def test_who_may_not_see_a_page_logs_in_and_is_there(
 
 def next_of(client: Client, link: str) -> str:
     """What the form of the login page sends back."""
-    found = re.search(r'name="next" value="([^"]*)"', page(client, link))
-    assert found
-    return markup.unescape(found[1])
+    match = re.search(r'name="next" value="([^"]*)"', page(client, link))
+    assert match
+    return markup.unescape(match[1])
 
 
 def test_what_is_hidden_and_what_is_not_there_look_alike(client: Client, run: Run) -> None:

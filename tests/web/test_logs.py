@@ -83,15 +83,15 @@ def test_a_problem_of_ours_tells_the_id_to_ask_the_operator_with(
         assert (answer.status_code, answer.json()["request_id"]) == (status, "quote-me")
 
 
-@pytest.mark.parametrize("given", ["", "a b", "x" * 65, "line\nbreak", '"}{"', "\u00e9"])
-def test_an_odd_request_id_is_replaced(anonymous: APIClient, given: str, lines: Lines) -> None:
+@pytest.mark.parametrize("request_id", ["", "a b", "x" * 65, "line\nbreak", '"}{"', "\u00e9"])
+def test_an_odd_request_id_is_replaced(anonymous: APIClient, request_id: str, lines: Lines) -> None:
     answers = [
-        anonymous.get("/api/v1/measures/", headers={"X-Request-ID": given}) for _ in range(2)
+        anonymous.get("/api/v1/measures/", headers={"X-Request-ID": request_id}) for _ in range(2)
     ]
-    made = [answer["X-Request-ID"] for answer in answers]
-    assert made[0] != made[1]
-    assert all(len(one) == 32 and one.isalnum() for one in made)
-    assert access(lines)["request_id"] == made[1]
+    ids = [answer["X-Request-ID"] for answer in answers]
+    assert ids[0] != ids[1]
+    assert all(len(request_id) == 32 and request_id.isalnum() for request_id in ids)
+    assert access(lines)["request_id"] == ids[1]
 
 
 def test_every_line_of_a_request_bears_its_id(
@@ -127,21 +127,22 @@ def test_nothing_secret_is_logged(lines: Lines, stream: io.StringIO, db: None) -
         user = User.objects.create_user(name, password=f"password-of-{name}")
         Team.objects.filter(personal_of=user).update(slug=f"team-{name}", name=f"The {name}s")
         teams[name] = client_of(user)
-    one, other = teams.values()
-    one.post("/api/v1/collections/", {"slug": "mine", "name": "Mine"})
-    for client, tag in ((one, "good"), (other, "other")):
+    first, other = teams.values()
+    first.post("/api/v1/collections/", {"slug": "mine", "name": "Mine"})
+    for client, tag in ((first, "good"), (other, "other")):
         assert (
-            upload(one, "collections/mine/qrels/", QRELS + f"4 0 doc-{tag} 1\n").status_code == 201
+            upload(first, "collections/mine/qrels/", QRELS + f"4 0 doc-{tag} 1\n").status_code
+            == 201
         )
         assert upload(client, "collections/mine/runs/", GOOD, tag=tag).status_code == 202
-    upload(one, "collections/mine/qrels/", "1 0 secret-document two\n")
+    upload(first, "collections/mine/qrels/", "1 0 secret-document two\n")
     other.patch("/api/v1/collections/mine/", {"name": "Stolen"})
-    answer = one.post("/api/v1/tokens/", {"name": "another"})
-    made = answer.json()["token"]
-    one.get(f"/api/v1/collections/?token={made}")
-    one.get(f"/api/v1/collections/{made}/")
-    logging.getLogger("any").warning("odd %s", made)
-    one.post(
+    answer = first.post("/api/v1/tokens/", {"name": "another"})
+    token = answer.json()["token"]
+    first.get(f"/api/v1/collections/?token={token}")
+    first.get(f"/api/v1/collections/{token}/")
+    logging.getLogger("any").warning("odd %s", token)
+    first.post(
         "/admin/login/",
         {"username": "ursula", "password": "password-of-ursula"},
         format="multipart",
@@ -150,7 +151,7 @@ def test_nothing_secret_is_logged(lines: Lines, stream: io.StringIO, db: None) -
     text = stream.getvalue()
     assert len([line for line in lines() if line["logger"] == "evalhub.access"]) == 11
     secrets = (
-        made.split("_", 2)[2],
+        token.split("_", 2)[2],
         "password-of",
         "secret-document",
         "doc-good",
@@ -158,7 +159,7 @@ def test_nothing_secret_is_logged(lines: Lines, stream: io.StringIO, db: None) -
         "The ursulas",
     )
     assert [secret for secret in secrets if secret in text] == []
-    assert f"evh_{made.split('_')[1]}" not in text
+    assert f"evh_{token.split('_')[1]}" not in text
     assert ApiToken.objects.count() == 3
 
 

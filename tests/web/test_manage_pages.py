@@ -31,13 +31,13 @@ def send(browser: Client, section: str, content: str | None = None, **fields: An
     return browser.post(MANAGE + section, fields)
 
 
-def told(answer: Any) -> str:
+def message_of(answer: Any) -> str:
     return text_of(answer.content.decode())
 
 
 def done(browser: Client, answer: Any) -> str:
     """The sentence on the page to which a form that did something leads."""
-    assert answer.status_code == 303, told(answer)
+    assert answer.status_code == 303, message_of(answer)
     html = page(browser, answer["Location"])
     return text_of(html.partition('role="status">')[2].partition("</p>")[0])
 
@@ -53,8 +53,8 @@ def test_a_collection_is_created_for_a_team(browser: Client, alice: User) -> Non
     fields = {"name": "Größe Läb 2026", "team": "lab", "visibility": "private", "blind": "true"}
     answer = browser.post("/new-collection/", fields)
     assert "created" in done(browser, answer)
-    made = Collection.objects.get()
-    assert (made.slug, made.team, made.visibility, made.blind) == (
+    collection = Collection.objects.get()
+    assert (collection.slug, collection.team, collection.visibility, collection.blind) == (
         "groe-lab-2026",
         lab,
         "private",
@@ -120,7 +120,7 @@ def test_what_changed_meanwhile_is_not_overwritten(browser: Client, collection: 
 
 
 def test_topics_are_checked_and_uploaded(browser: Client, collection: str) -> None:
-    checked = told(send(browser, "topics/", "1\tone\n9\tnine\n", action="check"))
+    checked = message_of(send(browser, "topics/", "1\tone\n9\tnine\n", action="check"))
     assert "Topics 2 New 2 No longer listed 0" in checked
     assert "1 (one), 9 (nine)" in checked
     small = Collection.objects.get()
@@ -128,14 +128,16 @@ def test_topics_are_checked_and_uploaded(browser: Client, collection: str) -> No
     assert "2 topics uploaded" in done(
         browser, send(browser, "topics/", "1\tone\n9\tnine\n", action="upload")
     )
-    assert "New 0 No longer listed 1" in told(
+    assert "New 0 No longer listed 1" in message_of(
         send(browser, "topics/", "1\tone\n", action="check", format="tsv")
     )
     bad = send(browser, "topics/", "1\tone\n1\ttwice\n")
     assert bad.status_code == 422
-    assert "2 Topic" in told(bad)
-    assert "nothing was stored" in told(bad)
-    assert "Choose a file first" in told(browser.post(f"{MANAGE}topics/", {"action": "check"}))
+    assert "2 Topic" in message_of(bad)
+    assert "nothing was stored" in message_of(bad)
+    assert "Choose a file first" in message_of(
+        browser.post(f"{MANAGE}topics/", {"action": "check"})
+    )
     assert small.topics.count() == 2
 
 
@@ -164,15 +166,17 @@ def test_documents_get_a_link_and_titles(browser: Client, collection: str) -> No
     assert small.document_url == link
     refused = send(browser, "documents/", action="link", document_url="https://{doc_id}.org/")
     assert refused.status_code == 400
-    assert "stands the name of a server alone" in told(refused)
+    assert "stands the name of a server alone" in message_of(refused)
     assert 'value="https://{doc_id}.org/"' in refused.content.decode()
 
-    checked = told(send(browser, "documents/", f"a\tCats {HOSTILE}\nb\t\n", action="check"))
+    checked = message_of(send(browser, "documents/", f"a\tCats {HOSTILE}\nb\t\n", action="check"))
     assert "Documents 2 With a title 1" in checked
     assert not small.document_titles.exists()
     bad = send(browser, "documents/", "a\tCats\na\tDogs\n", action="upload")
-    assert (bad.status_code, "already in line 1" in told(bad)) == (422, True)
-    assert "Choose a file first" in told(browser.post(f"{MANAGE}documents/", {"action": "upload"}))
+    assert (bad.status_code, "already in line 1" in message_of(bad)) == (422, True)
+    assert "Choose a file first" in message_of(
+        browser.post(f"{MANAGE}documents/", {"action": "upload"})
+    )
 
     answer = send(browser, "documents/", f"a\tCats {HOSTILE}\nb\t\n", action="upload")
     assert done(browser, answer) == "2 documents uploaded."
@@ -187,7 +191,7 @@ def test_judgements_are_checked_uploaded_and_activated(
 ) -> None:
     run = submit(GOOD)
     small = Collection.objects.get()
-    checked = told(
+    checked = message_of(
         send(browser, "judgements/", f"{QRELS}4 0 x 2\n", action="check", activate="true")
     )
     assert "Judgements 7 active: 6 Topics 4 active: 3" in checked
@@ -207,7 +211,7 @@ def test_judgements_are_checked_uploaded_and_activated(
     assert small.active_qrels.version == 1  # type: ignore[union-attr]
     assert send(browser, "judgements/", action="activate", version="9").status_code == 404
     bad = send(browser, "judgements/", "1 0 a\n2 0 b x\n", note="kept", activate="true")
-    assert (bad.status_code, "2 problems" in told(bad)) == (422, True)
+    assert (bad.status_code, "2 problems" in message_of(bad)) == (422, True)
     assert small.qrels.count() == 2
 
 
@@ -222,7 +226,9 @@ def test_measures_are_chosen(browser: Client, collection: str) -> None:
         ("InferredX", "unknown"),
     ):
         wrong = send(browser, "measures/", add=add)
-        assert (wrong.status_code, says in told(wrong).lower()) == (400, True), told(wrong)
+        assert (wrong.status_code, says in message_of(wrong).lower()) == (400, True), message_of(
+            wrong
+        )
         assert f'value="{add}"' in wrong.content.decode()
     assert send(browser, "measures/", remove="AP").status_code == 400
     assert (
@@ -239,7 +245,7 @@ def test_measures_are_chosen(browser: Client, collection: str) -> None:
 
 
 def test_blind_scores_are_released_by_typing_the_name(browser: Client, collection: str) -> None:
-    assert "cannot become blind" in told(browser.get(f"{MANAGE}access/"))
+    assert "cannot become blind" in message_of(browser.get(f"{MANAGE}access/"))
     Collection.objects.update(blind=True)
     html = page(browser, f"{MANAGE}access/")
     assert "version 1 of the judgements" in text_of(html)
@@ -254,7 +260,7 @@ def test_blind_scores_are_released_by_typing_the_name(browser: Client, collectio
 def test_an_empty_collection_becomes_blind(browser: Client, api: Any) -> None:
     api.post("/api/v1/collections/", {"slug": "small", "name": "Small"})
     assert "is blind now" in done(browser, send(browser, "access/", action="blind"))
-    assert "when there are active judgements" in told(browser.get(f"{MANAGE}access/"))
+    assert "when there are active judgements" in message_of(browser.get(f"{MANAGE}access/"))
 
 
 def test_the_quota_is_set_and_its_use_is_shown(
@@ -262,7 +268,7 @@ def test_the_quota_is_set_and_its_use_is_shown(
 ) -> None:
     assert done(browser, send(browser, "quota/", daily_submissions="2")) == "Changes saved."
     submit(GOOD)
-    assert "alice 1" in told(browser.get(f"{MANAGE}quota/"))
+    assert "alice 1" in message_of(browser.get(f"{MANAGE}quota/"))
     assert send(browser, "quota/", daily_submissions="0").status_code == 400
     assert done(browser, send(browser, "quota/", daily_submissions="")) == "Changes saved."
     assert Collection.objects.get().daily_submissions is None
@@ -271,7 +277,7 @@ def test_the_quota_is_set_and_its_use_is_shown(
 def test_what_was_withdrawn_is_restored_by_its_team_alone(
     browser: Client, collection: str, submit: Any, bob: User, api: Any
 ) -> None:
-    assert "Nothing has been withdrawn" in told(browser.get(f"{MANAGE}withdrawn/"))
+    assert "Nothing has been withdrawn" in message_of(browser.get(f"{MANAGE}withdrawn/"))
     run = submit(GOOD)
     assert api.delete(f"/api/v1/runs/{run.pk}/").status_code == 204
     assert "Restore good" in page(browser, f"{MANAGE}withdrawn/")
@@ -294,7 +300,7 @@ def test_what_was_withdrawn_is_restored_by_its_team_alone(
 
 def test_the_audit_trail_has_no_addresses(browser: Client, collection: str) -> None:
     send(browser, "quota/", daily_submissions="2")
-    text = told(browser.get(f"{MANAGE}audit/"))
+    text = message_of(browser.get(f"{MANAGE}audit/"))
     assert (
         "collection.changed small alice before: daily_submissions not set after: daily_submissions 2"
         in text

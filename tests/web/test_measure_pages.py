@@ -42,7 +42,7 @@ def test_every_measure_is_listed_and_has_a_page(browser: Client, db: None) -> No
 def test_what_has_a_curve_says_so(anonymous: APIClient) -> None:
     """Measures of runs over ranks, those of sessions over the places of the session's vector."""
     listed = anonymous.get("/api/v1/measures/").json()
-    assert {one["name"] for one in listed if one["curve"]} == {*CURVES, *VECTORS}
+    assert {measure["name"] for measure in listed if measure["curve"]} == {*CURVES, *VECTORS}
     html = page(anonymous, "/measures/sDCG/")
     assert '<span class="label">curve</span>' in html
     for name in VECTORS:
@@ -75,17 +75,20 @@ def test_a_search_puts_names_before_words(text: str, first: str) -> None:
 
 
 def test_the_api_searches_as_the_page_does(browser: Client, db: None) -> None:
-    names = [one["name"] for one in browser.get("/api/v1/measures/", {"search": "session"}).json()]
-    assert names == [one.name for one in search_measures("session")]
+    names = [
+        measure["name"]
+        for measure in browser.get("/api/v1/measures/", {"search": "session"}).json()
+    ]
+    assert names == [measure.name for measure in search_measures("session")]
     assert 0 < len(names) < len(MEASURES)
     every = browser.get("/api/v1/measures/").json()
-    assert [(one["name"], one["of"]) for one in every] == [
+    assert [(measure["name"], measure["of"]) for measure in every] == [
         *((name, "runs") for name in MEASURES), *((name, "sessions") for name in SESSION_MEASURES)
     ]  # fmt: skip
     for of, known in (("runs", MEASURES), ("sessions", SESSION_MEASURES)):
-        assert [one["name"] for one in browser.get("/api/v1/measures/", {"of": of}).json()] == list(
-            known
-        )
+        assert [
+            measure["name"] for measure in browser.get("/api/v1/measures/", {"of": of}).json()
+        ] == list(known)
         html = page(browser, "/measures/", of=of)
         assert re.findall(r'<li id="([^"]+)"', html) == list(known)
     assert browser.get("/api/v1/measures/", {"of": "x"}).status_code == 400
@@ -94,7 +97,8 @@ def test_the_api_searches_as_the_page_does(browser: Client, db: None) -> None:
 
 def test_a_name_means_one_measure() -> None:
     runs, sessions = (
-        {name for one in kind.values() for name in names_of(one)} for kind in OF.values()
+        {name for definition in kind.values() for name in names_of(definition)}
+        for kind in OF.values()
     )
     assert not runs & sessions
 
@@ -115,8 +119,10 @@ def test_measures_of_sessions_are_explained_as_those_of_runs_are(browser: Client
         assert own["default_cutoff"] == definition.default_cutoff
     assert browser.get("/api/v1/measures/nsDCG(figure='best')@20/").json()["name"] == "nsDCG"
     assert browser.get("/api/v1/measures/session-dcg/").json()["name"] == "sDCG"
-    found = [one["name"] for one in browser.get("/api/v1/measures/", {"search": "sdcg"}).json()]
-    assert {"sDCG", "nsDCG", "ScaledDCG"} <= set(found)
+    names = [
+        measure["name"] for measure in browser.get("/api/v1/measures/", {"search": "sdcg"}).json()
+    ]
+    assert {"sDCG", "nsDCG", "ScaledDCG"} <= set(names)
     assert 'id="sDCG"' in page(browser, "/measures/", search="sdcg")
     assert "SDCG is ambiguous" in page(browser, "/measures/SDCG/", 404)
 
@@ -124,9 +130,9 @@ def test_measures_of_sessions_are_explained_as_those_of_runs_are(browser: Client
 def test_pages_of_sessions_lead_to_their_measures(
     browser: Client, api: APIClient, collection: str
 ) -> None:
-    made = upload(api, "collections/small/sessions/", SESSIONS)
+    session_set = upload(api, "collections/small/sessions/", SESSIONS)
     evaluate_all_sessions()
-    own = f"/session-sets/{made.json()['id']}/"
+    own = f"/session-sets/{session_set.json()['id']}/"
     for address in ("/collections/small/sessions/", own):
         assert 'href="/measures/?of=sessions"' in page(browser, address)
     for address in ("/collections/small/sessions/", f"{own}sessions/s1/"):
@@ -134,20 +140,22 @@ def test_pages_of_sessions_lead_to_their_measures(
 
 
 @pytest.mark.parametrize(
-    "definition", [*MEASURES.values(), *SESSION_MEASURES.values()], ids=lambda one: one.name
+    "definition",
+    [*MEASURES.values(), *SESSION_MEASURES.values()],
+    ids=lambda definition: definition.name,
 )
 def test_every_measure_has_examples(definition: MeasureDefinition) -> None:
     values = example_values(definition)
     assert values
-    assert all(one.value is None or math.isfinite(one.value) for one in values)
+    assert all(example.value is None or math.isfinite(example.value) for example in values)
 
 
 def test_examples_by_hand() -> None:
     """Levels 3, 0, 2, unjudged, 0, 1, 0, 2, and 3 and 1 not retrieved."""
     values = {
-        one.measure.name: one.value
+        example.measure.name: example.value
         for name in ("P", "AP", "RR", "CG")
-        for one in example_values(MEASURES[name])
+        for example in example_values(MEASURES[name])
     }
     assert values["P@3"] == pytest.approx(2 / 3)
     assert values["AP"] == pytest.approx((1 / 1 + 2 / 3 + 3 / 6 + 4 / 8) / 6)
@@ -157,7 +165,9 @@ def test_examples_by_hand() -> None:
 
 def test_examples_of_a_session_by_hand() -> None:
     """Levels 0, 2, unjudged, 1 of the first query and 3, 0, 1, 0, 2 of the second; 3 and 1 not retrieved."""
-    values = {one.measure.name: one.value for one in example_values(SESSION_MEASURES["sDCG"])}
+    values = {
+        example.measure.name: example.value for example in example_values(SESSION_MEASURES["sDCG"])
+    }
     log2 = math.log2
     first = 2 / (1 + log2(2)) + 1 / (1 + log2(4))
     second = 3 + 1 / (1 + log2(3)) + 2 / (1 + log2(5))
@@ -168,36 +178,36 @@ def test_examples_of_a_session_by_hand() -> None:
 
 
 def test_a_name_is_explained_while_it_is_typed(browser: Client, db: None) -> None:
-    def told(text: str) -> str:
+    def suggestions(text: str) -> str:
         return text_of(page(browser, "/measures/suggestions/", measures=text))
 
-    assert told("").startswith("separated by commas")
-    assert told("AP, nDCG@10").startswith("nDCG@10 Normalised discounted cumulated gain")
-    assert told("AP, recipr").startswith("RR Reciprocal rank")
-    assert told("AP, nDCG(gains=").startswith("nDCG Normalised")
-    assert "unknown measure" in told("zzzz")
+    assert suggestions("").startswith("separated by commas")
+    assert suggestions("AP, nDCG@10").startswith("nDCG@10 Normalised discounted cumulated gain")
+    assert suggestions("AP, recipr").startswith("RR Reciprocal rank")
+    assert suggestions("AP, nDCG(gains=").startswith("nDCG Normalised")
+    assert "unknown measure" in suggestions("zzzz")
     assert "<html" not in page(browser, "/measures/suggestions/", measures="AP")
 
 
 def test_a_session_measure_is_explained_where_sessions_are_asked_for(
     browser: Client, api: APIClient, collection: str
 ) -> None:
-    def told(text: str, **asked: str) -> str:
-        return text_of(page(browser, "/measures/suggestions/", measures=text, **asked))
+    def suggestions(text: str, **query: str) -> str:
+        return text_of(page(browser, "/measures/suggestions/", measures=text, **query))
 
-    assert told("nsDCG(b=10)@20", of="sessions").startswith(
+    assert suggestions("nsDCG(b=10)@20", of="sessions").startswith(
         "nsDCG(b=10,bq=4)@20 Normalised session"
     )
-    assert told("nsD", of="sessions").startswith("nsDCG ")
-    assert told("Query(of='NormRecall')", of="sessions").startswith(
+    assert suggestions("nsD", of="sessions").startswith("nsDCG ")
+    assert suggestions("Query(of='NormRecall')", of="sessions").startswith(
         "Query(of=&#x27;NormRecall&#x27;) A measure"
     )
-    assert told("", of="sessions").startswith("session measures separated by commas")
+    assert suggestions("", of="sessions").startswith("session measures separated by commas")
     assert browser.get("/measures/suggestions/", {"measures": "AP", "of": "x"}).status_code == 400
     # The collection's number of documents is taken where the measure is computed.
-    assert told("NormRecall").startswith("NormRecall Normalised recall")
-    made = upload(api, "collections/small/sessions/", SESSIONS)
+    assert suggestions("NormRecall").startswith("NormRecall Normalised recall")
+    session_set = upload(api, "collections/small/sessions/", SESSIONS)
     evaluate_all_sessions()
     assert "/measures/suggestions/?of=sessions" in page(
-        browser, f"/session-sets/{made.json()['id']}/"
+        browser, f"/session-sets/{session_set.json()['id']}/"
     )

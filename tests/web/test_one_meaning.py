@@ -64,14 +64,14 @@ def test_a_preset_is_the_same_measure_on_page_and_api(
         )
     }
     assert set(shortcuts) == set(PAGE_NAMES)
-    shown = Client().get(WHAT_IF_PAGE + escapes.unescape(shortcuts[words])).content.decode()
+    html = Client().get(WHAT_IF_PAGE + escapes.unescape(shortcuts[words])).content.decode()
     (combination,) = api.get(WHAT_IF, {"preset": preset}).json()["combinations"]
     assert (
-        escapes.unescape(re.findall(r'role="status"><code>([^<]+)</code>', shown)[0])
+        escapes.unescape(re.findall(r'role="status"><code>([^<]+)</code>', html)[0])
         == combination["measure"]
     )
     expected = [f"{place['mean']:.4f}" for place in combination["leaderboard"]]
-    assert re.findall(r"<strong>([\d.]+)</strong>", shown) == expected
+    assert re.findall(r"<strong>([\d.]+)</strong>", html) == expected
     assert combination["leaderboard"][0]["run"] == str(runs["best"].pk)
 
 
@@ -101,26 +101,24 @@ def test_gains_that_leave_levels_out_are_told_everywhere(
     api: APIClient, runs: dict[str, Run], call: Callable[..., Any], tmp_path: Path, measure: str, code: str | None,
     words: str,
 ) -> None:  # fmt: skip
-    asked, expected = {"measures": measure}, [code] if code else []
-    values, board = f"/api/v1/runs/{runs['best'].pk}/values/", api.get(BOARD, asked).json()
-    answers = [api.get(values, asked).json(), board, api.get(WHAT_IF, asked).json()]
-    compared = api.get("/api/v1/collections/small/comparison/", asked).json()["measures"]
+    query, expected = {"measures": measure}, [code] if code else []
+    values, board = f"/api/v1/runs/{runs['best'].pk}/values/", api.get(BOARD, query).json()
+    answers = [api.get(values, query).json(), board, api.get(WHAT_IF, query).json()]
+    compared = api.get("/api/v1/collections/small/comparison/", query).json()["measures"]
     for answer in [*answers, *compared]:
         assert [
-            one["code"] for one in answer["cautions"] if one["code"].startswith("gain")
+            caution["code"] for caution in answer["cautions"] if caution["code"].startswith("gain")
         ] == expected
     pages = (f"/runs/{runs['best'].pk}/", "/collections/small/", "/collections/small/comparison/")
     for path in pages:
-        assert (words in text_of(page(Client(), path, **asked))) is True
-    exported = api.get(f"{BOARD}export/md/", asked).content.decode()
+        assert (words in text_of(page(Client(), path, **query))) is True
+    exported = api.get(f"{BOARD}export/md/", query).content.decode()
     assert words in exported
     (tmp_path / "q").write_text(QRELS)
     (tmp_path / "r").write_text(BEST)
-    status, out, said = call(
-        "-c", "-m", measure, "--format", "json", tmp_path / "q", tmp_path / "r"
-    )
-    assert (status, code is None or f"warning: {code}: {measure}" in said) == (0, True)
-    assert ("gain" in said) is (code is not None)
+    status, out, err = call("-c", "-m", measure, "--format", "json", tmp_path / "q", tmp_path / "r")
+    assert (status, code is None or f"warning: {code}: {measure}" in err) == (0, True)
+    assert ("gain" in err) is (code is not None)
     assert json.loads(out)[0]["value"] == means_of(api, measure)["best"]
 
 
@@ -132,16 +130,16 @@ def test_session_measures_tell_of_gains_too(
 ) -> None:
     answer = upload(api, "collections/small/sessions/", SESSIONS, tag="log").json()
     evaluate_all()
-    asked = {"measures": f"nsDCG(gains='{gains}')@2"}
-    values = api.get(f"/api/v1/session-sets/{answer['id']}/values/", asked).json()
-    board = api.get("/api/v1/collections/small/session-leaderboard/", asked).json()
-    for found in (values, board):
-        assert [one["code"] for one in found["cautions"]] == codes
+    query = {"measures": f"nsDCG(gains='{gains}')@2"}
+    values = api.get(f"/api/v1/session-sets/{answer['id']}/values/", query).json()
+    board = api.get("/api/v1/collections/small/session-leaderboard/", query).json()
+    for payload in (values, board):
+        assert [caution["code"] for caution in payload["cautions"]] == codes
     for path, name in (
         (f"/session-sets/{answer['id']}/", "measures"),
         ("/collections/small/sessions/", "measure"),
     ):
-        text = text_of(page(Client(), path, **{name: asked["measures"]}))
+        text = text_of(page(Client(), path, **{name: query["measures"]}))
         assert ("level 2" in text) is bool(codes)
 
 
@@ -211,32 +209,32 @@ def test_a_stored_measure_cannot_lose_its_number_of_documents(
     refused = api.patch(COLLECTION, {"documents": None}, format="json")
     assert refused.status_code == 400
     assert "give the collection its number of documents" in refused.content.decode()
-    made = {"slug": "bare", "name": "Bare", "measures": ["NormRecall"]}
-    assert api.post("/api/v1/collections/", made).status_code == 400
-    assert api.post("/api/v1/collections/", {**made, "documents": 7}).status_code == 201
+    fields = {"slug": "bare", "name": "Bare", "measures": ["NormRecall"]}
+    assert api.post("/api/v1/collections/", fields).status_code == 400
+    assert api.post("/api/v1/collections/", {**fields, "documents": 7}).status_code == 201
 
 
 def test_a_figure_that_is_no_mean_says_what_it_is(api: APIClient, runs: dict[str, Run]) -> None:
     kinds = {
         "NumRelRet": "sum", "gm_map": "geometric mean", "nCG(norm='average')@10": "pooled ratio", "AP": "mean",
     }  # fmt: skip
-    asked = {"measures": ",".join(kinds)}
-    means = api.get(f"/api/v1/runs/{runs['best'].pk}/values/", asked).json()["means"]
+    query = {"measures": ",".join(kinds)}
+    means = api.get(f"/api/v1/runs/{runs['best'].pk}/values/", query).json()["means"]
     assert {name: mean["aggregate"] for name, mean in means.items()} == kinds
     assert means["NumRelRet"]["mean"] == 5
-    assert api.get(BOARD, asked).json()["aggregates"] == kinds
-    text = text_of(page(Client(), f"/runs/{runs['best'].pk}/", **asked))
+    assert api.get(BOARD, query).json()["aggregates"] == kinds
+    text = text_of(page(Client(), f"/runs/{runs['best'].pk}/", **query))
     assert [text.count(f"{kind} over topics") for kind in kinds.values() if kind != "mean"] == [
         1,
         1,
         1,
     ]
-    caption = api.get(f"{BOARD}export/md/", asked).content.decode().replace("\\_", "_")
-    board = page(Client(), "/collections/small/", **asked)
+    caption = api.get(f"{BOARD}export/md/", query).content.decode().replace("\\_", "_")
+    board = page(Client(), "/collections/small/", **query)
     for name, kind in kinds.items():
         assert (f"{name}: {kind}s" in caption) is (kind != "mean")
         assert f"{kind}s" in board
-    rows = list(csv.DictReader(io.StringIO(api.get(f"{BOARD}export/csv/", asked).content.decode())))
+    rows = list(csv.DictReader(io.StringIO(api.get(f"{BOARD}export/csv/", query).content.decode())))
     assert {name: rows[0].get(f"{name} aggregate", "mean") for name in kinds} == kinds
 
 

@@ -69,8 +69,8 @@ def test_there_is_no_csv_whose_cells_a_spreadsheet_would_run(text: str) -> None:
 def test_neither_is_there_any_of_the_client(text: str, chosen: str, delimiter: str) -> None:
     """A17. No name has a line end."""
     rows = [{"tag": text, "value": -1.5}, {"tag": f"a{text}", "value": 0}]
-    told = list(csv.reader(io.StringIO(format_rows(rows, chosen)), delimiter=delimiter))
-    assert told == [["tag", "value"], [f"'{text}", "-1.5"], [f"a{text}", "0"]]
+    rows_read = list(csv.reader(io.StringIO(format_rows(rows, chosen)), delimiter=delimiter))
+    assert rows_read == [["tag", "value"], [f"'{text}", "-1.5"], [f"a{text}", "0"]]
 
 
 def test_hostile_text_is_text_in_every_export(api: APIClient, submit: Submit) -> None:

@@ -324,18 +324,18 @@ def test_the_pages_and_forms_of_a_run_keep_its_parameters(
     browser: Client, board: tuple[Run, Run]
 ) -> None:
     path = f"/runs/{board[0].pk}/"
-    asked: dict[str, Any] = {"measures": "AP", "other": str(board[1].pk), "qrels": "1"}
-    html = page(browser, f"{path}curves/", **asked, depth=7, rel="1")
-    kept = f"measures=AP&amp;other={board[1].pk}&amp;qrels=1"
+    query: dict[str, Any] = {"measures": "AP", "other": str(board[1].pk), "qrels": "1"}
+    html = page(browser, f"{path}curves/", **query, depth=7, rel="1")
+    query_text = f"measures=AP&amp;other={board[1].pk}&amp;qrels=1"
     for part in ("", "topics/", "curves/", "parameters/", "files/"):
-        assert f'href="{path}{part}?{kept}"' in html
-        assert browser.get(f"{path}{part}", asked).status_code == 200
-    for name, value in ({**asked, "depth": "7", "rel": "1"}).items():
+        assert f'href="{path}{part}?{query_text}"' in html
+        assert browser.get(f"{path}{part}", query).status_code == 200
+    for name, value in ({**query, "depth": "7", "rel": "1"}).items():
         assert f'<input type="hidden" name="{name}" value="{value}">' in html
 
 
 @pytest.mark.parametrize(
-    ("asked", "address"),
+    ("query", "address"),
     [
         ("by=AP&measures=P@5", "?measures=AP"),
         ("by=AP&other=x", "topics/?measures=AP&other=x"),
@@ -344,10 +344,10 @@ def test_the_pages_and_forms_of_a_run_keep_its_parameters(
     ],
 )  # fmt: skip
 def test_older_addresses_of_a_run_lead_to_its_pages(
-    browser: Client, board: tuple[Run, Run], asked: str, address: str
+    browser: Client, board: tuple[Run, Run], query: str, address: str
 ) -> None:
     path = f"/runs/{board[0].pk}/"
-    answer = browser.get(f"{path}?{asked}")
+    answer = browser.get(f"{path}?{query}")
     assert (answer.status_code, unquote(answer["Location"])) == (302, f"{path}{address}")
 
 
@@ -364,7 +364,7 @@ def test_the_curve_of_a_run_is_that_of_the_first_measure_with_one(
 def test_every_link_leads_somewhere(browser: Client, pages: list[str]) -> None:
     run = pages[2]
     sorted_board = "/collections/small/?sort=AP&order=asc&measures=AP,P@5"
-    asked: set[str] = set()
+    addresses: set[str] = set()
     for path in [
         *pages,
         f"{run}curves/?measures=P(rel=2)@5",
@@ -384,9 +384,9 @@ def test_every_link_leads_somewhere(browser: Client, pages: list[str]) -> None:
         for link in sorted(link for link in links if not link.startswith(("/static/", "/admin/"))):
             target = link.replace("&amp;", "&")
             address = path.partition("?")[0] + target if target.startswith("?") else target
-            if address in asked:
+            if address in addresses:
                 continue
-            asked.add(address)
+            addresses.add(address)
             answer = browser.get(address)
             to_login = answer.status_code == 302 and answer["Location"].startswith("/login/")
             assert answer.status_code == 200 or to_login, (path, link)
@@ -398,9 +398,9 @@ def test_runs_ticked_on_the_leaderboard_are_compared(
 ) -> None:
     ids = [str(run.pk) for run in board]
     assert "2 runs selected" in page(browser, "/collections/small/comparison/", runs=ids)
-    one = page(browser, "/collections/small/comparison/", runs=ids[:1])
-    assert "a comparison needs at least two evaluated runs; found 1" in one
-    assert 'role="alert"' not in one
+    html = page(browser, "/collections/small/comparison/", runs=ids[:1])
+    assert "a comparison needs at least two evaluated runs; found 1" in html
+    assert 'role="alert"' not in html
 
 
 @pytest.mark.parametrize(

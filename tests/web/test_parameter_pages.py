@@ -22,7 +22,7 @@ PAGE = "/collections/small/"
 @pytest.fixture
 def runs(api: APIClient, collection: str) -> dict[str, str]:
     """Two evaluated runs of Alice's, their ids by tag."""
-    made = {}
+    runs = {}
     for content, metadata in (
         (GOOD, '{"bm25.k1": 0.9, "model": "<b>"}'),
         (POOR, '{"bm25.k1": 1.2}'),
@@ -33,9 +33,9 @@ def runs(api: APIClient, collection: str) -> dict[str, str]:
             "costs": '{"latency_ms": 3}',
         }
         answer = api.post("/api/v1/collections/small/runs/", form, format="multipart").json()
-        made[answer["tag"]] = answer["id"]
+        runs[answer["tag"]] = answer["id"]
     evaluate_all()
-    return made
+    return runs
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def browser(alice: User) -> Client:
 
 def text_of(answer: Any) -> str:
     """What a page says, without markup and in single blanks."""
-    shown = re.sub(r"(?s)<(script|style|head).*?</\1>|<[^>]+>", " ", answer.content.decode())
-    return " ".join(html.unescape(shown).split())
+    text = re.sub(r"(?s)<(script|style|head).*?</\1>|<[^>]+>", " ", answer.content.decode())
+    return " ".join(html.unescape(text).split())
 
 
 def test_a_leaderboard_shows_columns_and_is_arranged_by_them(
@@ -77,14 +77,14 @@ def test_a_bad_filter_is_told_above_a_leaderboard_that_stays(
 ) -> None:
     answer = client.get(PAGE, {"filter": "param:bm25.k>1", "columns": "param:zzz"})
     assert answer.status_code == 400
-    said = text_of(answer)
+    html = text_of(answer)
     assert (
         "filter, character 1: no run here has a parameter bm25.k; there is bm25.k1. The leaderboard shows all"
-        in said
+        in html
     )
     assert (
         "columns: no run here has a parameter zzz; there are bm25.k1 and model. It is ignored."
-        in said
+        in html
     )
     assert ">poor</a>" in answer.content.decode()
     assert 'value="param:bm25.k&gt;1"' in answer.content.decode()
@@ -96,13 +96,13 @@ def test_the_page_of_parameters_links_values_to_runs(client: Client, runs: dict[
     assert "&lt;b&gt;" in page
     assert "Describe" not in page
     addresses = [
-        html.unescape(one)
-        for one in re.findall(r'href="(/collections/small/\?filter=[^"]+)#', page)
+        html.unescape(href)
+        for href in re.findall(r'href="(/collections/small/\?filter=[^"]+)#', page)
     ]
     assert len(addresses) == 5
     for address in addresses:
-        found = client.get(address).content.decode()
-        assert ("row matches" in " ".join(found.split())) == ("latency" not in address), address
+        content = client.get(address).content.decode()
+        assert ("row matches" in " ".join(content.split())) == ("latency" not in address), address
     assert "No parameter matches" in client.get(f"{PAGE}parameters/", {"q": "zzz"}).content.decode()
     wrong = client.get(f"{PAGE}parameters/", {"filter": "param:zzz"})
     assert wrong.status_code == 400
@@ -111,8 +111,8 @@ def test_the_page_of_parameters_links_values_to_runs(client: Client, runs: dict[
 
 
 def test_without_parameters_the_page_says_how_to_give_some(client: Client, collection: str) -> None:
-    said = text_of(client.get(f"{PAGE}parameters/"))
-    assert "Runs can be filtered and compared by their parameters" in said
+    text = text_of(client.get(f"{PAGE}parameters/"))
+    assert "Runs can be filtered and compared by their parameters" in text
     offered = (
         client.get(PAGE).content.decode().split('<datalist id="offered"')[1].split("</datalist>")[0]
     )

@@ -24,14 +24,14 @@ def site(client: Client, alice: User) -> Client:
 
 def cells_of(html: str) -> list[list[str]]:
     rows = re.findall(r"<tr>(.*?)</tr>", html, re.DOTALL)
-    found = [
+    listed = [
         [
             " ".join(cell.split())
             for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
         ]
         for row in rows
     ]
-    return [row for row in found if row]
+    return [row for row in listed if row]
 
 
 def test_agreement_of_two_measures(site: Client) -> None:
@@ -43,8 +43,8 @@ def test_agreement_of_two_measures(site: Client) -> None:
             "-", "\N{MINUS SIGN}"
         )
 
-    told = [interval(name) for name in ("tau", "symmetric_tau_ap", "rbo")]
-    assert ["AP", "P@10", str(pair["moved"]), *told] in cells_of(html)
+    intervals = [interval(name) for name in ("tau", "symmetric_tau_ap", "rbo")]
+    assert ["AP", "P@10", str(pair["moved"]), *intervals] in cells_of(html)
     drawn = site.get("/api/v1/collections/scored/charts/orders.json").json()
     ranks = site.get(f"/api/v1{ORDERS}").json()["orders"]
     points = max((layer["data"]["values"] for layer in drawn["layer"]), key=len)
@@ -73,30 +73,42 @@ def test_one_order_agrees_with_nothing_and_the_page_says_so(site: Client) -> Non
 
 
 def test_power_of_the_topics(site: Client) -> None:
-    found = site.get(f"/api/v1{DESIGN}").json()["measures"]
+    measures = site.get(f"/api/v1{DESIGN}").json()["measures"]
     rows = cells_of(site.get(DESIGN).content.decode())
-    for one in found:
-        power, sets = one["discriminative_power"], one["topic_set_size"]
+    for measure in measures:
+        power, sets = measure["discriminative_power"], measure["topic_set_size"]
         figures = (power["typical"], power["needed"], sets["detectable"])
-        told = [f"{figure:.4f}" for figure in figures]
-        line = [one["measure"], "20", f"{power['share']:.1%}", *told, f"± {sets['half_width']:.4f}"]
+        texts = [f"{figure:.4f}" for figure in figures]
+        line = [
+            measure["measure"],
+            "20",
+            f"{power['share']:.1%}",
+            *texts,
+            f"± {sets['half_width']:.4f}",
+        ]
         assert line in rows
         for detection in sets["detections"]:
             counts = [
                 f"{detection[name]:,}" for name in ("topics_t", "topics_anova", "topics_interval")
             ]
             power_now = f"{detection['power_t']:.1%}"
-            assert [one["measure"], f"{detection['difference']:g}", power_now, *counts] in rows
+            assert [measure["measure"], f"{detection['difference']:g}", power_now, *counts] in rows
             small = detection["smallness"]
             plans = [
                 (f"{small[f'power_{claim}']:.1%}", f"{small[f'topics_{claim}']:,}")
                 for claim in ("not_worse", "equivalent")
             ]
             margin = f"{detection['difference']:g}"
-            assert [one["measure"], margin, f"{small['share']:.1%}", *plans[0], *plans[1]] in rows
-        for size in one["swap_rates"]["sizes"]:
+            assert [
+                measure["measure"],
+                margin,
+                f"{small['share']:.1%}",
+                *plans[0],
+                *plans[1],
+            ] in rows
+        for size in measure["swap_rates"]["sizes"]:
             needed = "–" if size["needed"] is None else f"{size['needed']:.2f}"
-            assert [one["measure"], str(size["topics"]), f"{size['rate']:.1%}", needed] in rows
+            assert [measure["measure"], str(size["topics"]), f"{size['rate']:.1%}", needed] in rows
 
 
 def test_the_curve_of_power_is_that_of_the_api(site: Client) -> None:

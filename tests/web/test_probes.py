@@ -92,8 +92,14 @@ def test_the_log_tells_each_change_of_readiness_once(
     went_round()
     for _ in range(3):
         assert client.get("/readyz").status_code == 200
-    said = [(record.levelname, record.getMessage().partition(":")[0]) for record in caplog.records]
-    assert said == [("WARNING", "not ready"), ("WARNING", "not ready"), ("WARNING", "ready again")]
+    messages = [
+        (record.levelname, record.getMessage().partition(":")[0]) for record in caplog.records
+    ]
+    assert messages == [
+        ("WARNING", "not ready"),
+        ("WARNING", "not ready"),
+        ("WARNING", "ready again"),
+    ]
     assert "secret" in caplog.records[1].getMessage()
     assert client.get("/no-such-page").status_code == 404
 
@@ -207,8 +213,8 @@ def test_figures_are_off_without_a_token_and_need_it_with_one(
 ) -> None:
     assert client.get("/metrics").status_code == 404
     settings.EVALHUB_METRICS_TOKEN = TOKEN
-    for given in ("", "Bearer ", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "Bearer \u00fcmlaut"):
-        answer = client.get("/metrics", headers={"Authorization": given})
+    for header in ("", "Bearer ", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "Bearer \u00fcmlaut"):
+        answer = client.get("/metrics", headers={"Authorization": header})
         assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
     assert client.get("/metrics", {"token": TOKEN}).status_code == 400
     assert client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
@@ -237,10 +243,10 @@ def test_figures_say_what_is_in_the_database(
         template.save()
     went_round(3, worker="one", failed=2)
     went_round(40, worker="two")
-    found = scrape(client)
+    figures = scrape(client)
 
     def figure(name: str, **labels: str) -> float:
-        return found[f"evalhub_{name}", tuple(sorted(labels.items()))]
+        return figures[f"evalhub_{name}", tuple(sorted(labels.items()))]
 
     states = {state: figure("evaluations", state=state) for state in Evaluation.State.values}
     assert states == {"queued": 1, "evaluating": 0, "evaluated": 3, "failed": 1, "cancelled": 0}
@@ -277,9 +283,9 @@ def test_without_a_round_the_age_is_infinite_and_without_a_database_there_is_one
     settings.EVALHUB_METRICS_TOKEN = TOKEN
     assert scrape(client)["evalhub_dispatcher_round_age_seconds", ()] == math.inf
     monkeypatch.setattr(monitoring, "read_figures", away)
-    found = scrape(client)
-    assert found["evalhub_database_up", ()] == 0
-    assert ("evalhub_queue_oldest_seconds", ()) not in found
+    figures = scrape(client)
+    assert figures["evalhub_database_up", ()] == 0
+    assert ("evalhub_queue_oldest_seconds", ()) not in figures
 
 
 def test_requests_are_counted_by_view_and_never_by_address(
@@ -292,13 +298,13 @@ def test_requests_are_counted_by_view_and_never_by_address(
             ("evalhub_http_request_seconds_count", tuple(sorted(labels.items()))), 0
         )
 
-    asked = {"view": "collection", "method": "GET", "status": "404"}
+    of_view = {"view": "collection", "method": "GET", "status": "404"}
     odd = {"view": "none", "method": "other", "status": "404"}
-    before, odd_before = counted(**asked), counted(**odd)
+    before, odd_before = counted(**of_view), counted(**odd)
     client.get("/api/v1/collections/no-such-thing/")
     client.get("/api/v1/collections/nor-this/")
     client.generic("BREW", "/no-such-page")
-    assert counted(**asked) == before + 2
+    assert counted(**of_view) == before + 2
     assert counted(**odd) == odd_before + 1
     assert not any("no-such-thing" in str(sample) for sample in scrape(client))
 
@@ -384,7 +390,7 @@ def test_a_reaper_that_fails_every_second_time_is_noted_and_counted(
 
 
 @pytest.mark.parametrize(
-    ("said", "code"),
+    ("message", "code"),
     [("the broker is away", "broker_unavailable"), ("OOM command not allowed when used memory > 'maxmemory'",
                                                     "broker_full")],
 )  # fmt: skip
@@ -393,7 +399,7 @@ def test_a_broker_that_is_away_or_full_is_a_warning_and_leaves_the_web_server_re
     settings: Any,
     queued: Evaluation,
     monkeypatch: pytest.MonkeyPatch,
-    said: str,
+    message: str,
     code: str,
 ) -> None:
     settings.EVALHUB_METRICS_TOKEN = TOKEN
@@ -403,7 +409,7 @@ def test_a_broker_that_is_away_or_full_is_a_warning_and_leaves_the_web_server_re
 
     def refuse(evaluation_id: int) -> None:
         if not works[0]:
-            raise ConnectionError(said)
+            raise ConnectionError(message)
 
     dispatcher = Dispatcher(refuse)
     for _ in range(2):

@@ -29,8 +29,8 @@ def environ_of(path: str, **headers: str) -> dict[str, Any]:
     channel = SimpleNamespace(
         server=server, addr=("127.0.0.1", 5000), check_client_disconnected=None
     )
-    found: dict[str, Any] = WSGITask(channel, request).get_environment()
-    return found
+    environ: dict[str, Any] = WSGITask(channel, request).get_environment()
+    return environ
 
 
 @pytest.mark.parametrize("name", ["SCRIPT_NAME", "PATH_INFO"])

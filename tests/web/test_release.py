@@ -36,17 +36,17 @@ def test_a_release_shows_what_is_evaluated_and_the_rest_when_it_is(people: Peopl
             submit_form(people.api["participant"], "one", GOOD, team="guests", tag=tag).status_code
             == 202
         )
-    done, held, _ = Evaluation.objects.order_by("pk")
+    done, waiting, _ = Evaluation.objects.order_by("pk")
     assert evaluate(evaluation_id=done.pk)
-    lease = claim(held.pk)
+    lease = claim(waiting.pk)
     assert lease
     assert release(people).status_code == 200
     first = board_of(people, "participant")
-    shown = [
+    rows = [
         (row["run"]["tag"], row["state"], row["values"]["AP"]["mean"] is None)
         for row in first["results"]
     ]
-    assert shown == [
+    assert rows == [
         ("done", "ranked", False),
         ("held", "evaluating", True),
         ("queued", "queued", True),
@@ -54,7 +54,9 @@ def test_a_release_shows_what_is_evaluated_and_the_rest_when_it_is(people: Peopl
     assert first["states"] == {"evaluated": 1, "evaluating": 1, "queued": 1}
     assert first == {**board_of(people, "anonymous")} == {**board_of(people, "owner")}
     # The worker that held it died; another one takes it over.
-    Evaluation.objects.filter(pk=held.pk).update(state="queued", lease_token=None, lease_until=None)
+    Evaluation.objects.filter(pk=waiting.pk).update(
+        state="queued", lease_token=None, lease_until=None
+    )
     assert evaluate_all() == 2
     last = board_of(people, "participant")
     assert [row["run"]["tag"] for row in last["results"]] == ["done", "held", "queued"]

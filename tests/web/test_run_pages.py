@@ -76,19 +76,19 @@ def test_where_not_all_runs_are_listed_one_is_named(
 ) -> None:  # fmt: skip
     good, poor = pair
     address = address.format(run=good.pk)
-    asked = {"measures": "AP"} if field == "other" else {}
-    listed = page(browser, address, **asked)
+    query = {"measures": "AP"} if field == "other" else {}
+    listed = page(browser, address, **query)
     assert f'<select id="{field}"' in listed
-    by_id = page(browser, address, **asked, **{field: str(poor.pk)})
+    by_id = page(browser, address, **query, **{field: str(poor.pk)})
     assert words in by_id
     monkeypatch.setattr(cap, 1)
     move_label(run=poor, name="main", user=None)
     for name in ("poor", "alice/poor", "label:main", str(poor.pk)):
-        html = page(browser, address, **asked, **{field: name})
+        html = page(browser, address, **query, **{field: name})
         (typed,) = re.findall(rf'<input id="{field}"[^>]*>', html)
         assert 'value="alice/poor"' in typed, name
         assert words in html
-    wrong = page(browser, address, 400, **asked, **{field: "nobody/poor"})
+    wrong = page(browser, address, 400, **query, **{field: "nobody/poor"})
     assert "is not the id of a run" in wrong
     assert 'value="nobody/poor"' in wrong
 
@@ -104,13 +104,13 @@ def test_edits_are_told_with_those_who_made_them_to_its_team(
     for reader, named in ((browser, ""), (Client(), "alice ")):
         if named:
             reader.force_login(alice)
-        told = text_of(
+        text = text_of(
             page(reader, path)
             .partition("Edits of parameters and costs")[2]
             .partition("</table>")[0]
         )
-        first, _, second = told.partition(f"{named}k1 not set 0.9 ")
-        assert (first.count("By"), bool(second)) == (bool(named), True), told
+        first, _, second = text.partition(f"{named}k1 not set 0.9 ")
+        assert (first.count("By"), bool(second)) == (bool(named), True), text
         assert f"{named}k1 0.9 1.2 model not set &lt;b&gt;" in second
 
 
@@ -302,16 +302,16 @@ def test_a_page_is_light(browser: Client, submit: Submit, path: str) -> None:
 def test_a_run_whose_ranks_contradict_its_scores_is_marked_at_the_top_and_on_the_board(
     browser: Client, submit: Submit
 ) -> None:
-    said = "14 of 15 lines have a rank that contradicts their score; scores decide"
+    message = "14 of 15 lines have a rank that contradicts their score; scores decide"
     content = "".join(f"1 Q0 d{rank} {rank} {rank}.5 up\n" for rank in range(1, 16))
     run, other = submit(content), submit(GOOD)
     text = text_of(page(browser, f"/runs/{run.pk}/"))
-    assert text.index(said) < text.index("Topics answered")
+    assert text.index(message) < text.index("Topics answered")
     files = text_of(page(browser, f"/runs/{run.pk}/files/"))
     assert files.count("14 times, first in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11") == 1
     assert "contradicts their score" not in page(browser, f"/runs/{other.pk}/")
     board = page(browser, "/collections/small/")
-    assert board.count(f'title="{said}">ranks ≠ scores</span>') == 1
+    assert board.count(f'title="{message}">ranks ≠ scores</span>') == 1
 
 
 def answer_of(browser: Client, run: Run, **query: Any) -> str:
@@ -340,8 +340,8 @@ def test_the_difference_from_a_baseline_is_that_of_the_leaderboard(
 ) -> None:
     good, poor = pair
     assert "baseline" not in answer_of(browser, good)
-    asked = {"statistics": "baseline", "baseline": str(poor.pk)}
-    rows = browser.get("/api/v1/collections/small/leaderboard/", asked).json()["results"]
+    query = {"statistics": "baseline", "baseline": str(poor.pk)}
+    rows = browser.get("/api/v1/collections/small/leaderboard/", query).json()["results"]
     (difference,) = (
         row["statistics"]["baseline"]["difference"]
         for row in rows

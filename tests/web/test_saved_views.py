@@ -40,12 +40,12 @@ def test_a_view_is_saved_in_one_form_and_used_by_leaderboard_and_exports(
     people: People, run: str
 ) -> None:
     guest = people.api["participant"]
-    made = save(
+    answer = save(
         guest,
         "?measures=ndcg_cut_10,map&limit=7&sort=map&filter= tag:good &arrange=&columns=param:k1",
     )
-    assert made.status_code == 201, made.content
-    view = made.json()
+    assert answer.status_code == 201, answer.content
+    view = answer.json()
     assert (
         view["query"]
         == "measures=nDCG%4010%2CAP&sort=AP&limit=7&filter=tag%3Agood&columns=param%3Ak1"
@@ -57,15 +57,15 @@ def test_a_view_is_saved_in_one_form_and_used_by_leaderboard_and_exports(
         "AP",
     )
     assert view["page"] == f"http://testserver/v/{view['code']}/"
-    asked = f"view={view['code']}"
-    assert tags(guest, asked) == ["good"]
+    query = f"view={view['code']}"
+    assert tags(guest, query) == ["good"]
     # What is given stands in place of it, without a value too.
-    assert tags(guest, f"{asked}&filter=tag:poor") == ["poor"]
-    assert tags(guest, f"{asked}&filter=") == ["good", "poor"]
-    assert guest.get(f"{API}leaderboard/?{asked}&limit=1&filter=").json()["results"][0]["values"].keys() == {
+    assert tags(guest, f"{query}&filter=tag:poor") == ["poor"]
+    assert tags(guest, f"{query}&filter=") == ["good", "poor"]
+    assert guest.get(f"{API}leaderboard/?{query}&limit=1&filter=").json()["results"][0]["values"].keys() == {
         "nDCG@10", "AP",
     }  # fmt: skip
-    lines = guest.get(f"{API}leaderboard/export/csv/?{asked}").content.decode().splitlines()
+    lines = guest.get(f"{API}leaderboard/export/csv/?{query}").content.decode().splitlines()
     assert len(lines) == 2
     assert "param:k1" in lines[0]
     assert guest.get(f"/api/v1/views/{view['code']}/").json() == view
@@ -95,8 +95,10 @@ def test_a_view_without_statistics_leaves_their_options_to_the_page(
     for query in ("alpha=0.1&statistics=none", "alpha=0.1"):
         code = save(guest, query).json()["code"]
         assert guest.get(f"{API}leaderboard/?view={code}").status_code == 200
-        told = guest.get(f"{API}leaderboard/?view={code}&statistics=tiers").json()["statistics"]
-        assert (told["parts"], told["alpha"]) == (["tiers"], 0.1)
+        statistics = guest.get(f"{API}leaderboard/?view={code}&statistics=tiers").json()[
+            "statistics"
+        ]
+        assert (statistics["parts"], statistics["alpha"]) == (["tiers"], 0.1)
 
 
 @pytest.mark.queries
@@ -115,8 +117,8 @@ def test_what_the_leaderboard_does_not_read_is_not_saved(
 ) -> None:
     answer = save(people.api["participant"], query)
     assert answer.status_code == 400, answer.content
-    told = answer.json()
-    assert (told["code"], told["errors"][0]["pointer"]) == (code, "/query")
+    payload = answer.json()
+    assert (payload["code"], payload["errors"][0]["pointer"]) == (code, "/query")
     assert not View.objects.exists()
 
 
@@ -164,12 +166,12 @@ def test_who_sees_and_who_changes_a_view(people: People, run: str) -> None:
 def test_the_trail_has_the_text_of_what_all_readers_see_alone(people: People, run: str) -> None:
     save(people.api["participant"], name="a secret name")
     save(people.api["owner"], name="open", scope="collection")
-    told = {
+    texts = {
         event.object_id: str(event.after)
         for event in AuditEvent.objects.filter(action="view.created")
     }
-    assert len(told) == 2
-    trail = str(list(told.values()))
+    assert len(texts) == 2
+    trail = str(list(texts.values()))
     assert "secret" not in trail
     assert "open" in trail
 
@@ -203,10 +205,10 @@ def test_accounts_teams_and_limits(
 ) -> None:
     """A view of others outlives the account that saved it; a private one does not. A backup has them."""
     monkeypatch.setattr("runs.services.sharing.saved_views.MAX_VIEWS", 2)
-    leaver, one = User.objects.create_user("leaver"), Collection.objects.get(slug="one")
+    leaver, collection = User.objects.create_user("leaver"), Collection.objects.get(slug="one")
     Membership.objects.create(team=Team.objects.get(slug="lab"), user=leaver, role="owner")
     for scope in ("me", "collection"):
-        create_view(collection=one, owner=leaver, name=scope, query="", scope=scope)
+        create_view(collection=collection, owner=leaver, name=scope, query="", scope=scope)
     full = save(client_of(leaver))
     assert (full.status_code, full.json()["code"]) == (409, "too_many_views")
     leaver.delete()
@@ -241,9 +243,9 @@ def test_the_menu_saves_opens_and_says_what_changed(people: People, run: str) ->
     )
     opened = browser.get(saved["Location"])
     assert opened["Location"] == f"{PAGE}?filter=tag%3Agood&opened={view.code}"
-    shown = menu(browser, opened["Location"])
-    assert "Views: Good" in shown
-    assert "changed" not in shown.lower()
+    html = menu(browser, opened["Location"])
+    assert "Views: Good" in html
+    assert "changed" not in html.lower()
     # Without its filter it is another leaderboard; what the page exports is what it shows.
     bare = f"{PAGE}?opened={view.code}"
     assert "Views: Good, changed" in menu(browser, bare)
@@ -302,7 +304,7 @@ def test_hidden_and_missing_views_answer_alike_and_offer_to_log_in(
 ) -> None:
     code = save(people.api["participant"]).json()["code"]
     Collection.objects.update(visibility="private")
-    texts = [people.browsers["anonymous"].get(f"/v/{one}/") for one in (code, "2222222222")]
+    texts = [people.browsers["anonymous"].get(f"/v/{address}/") for address in (code, "2222222222")]
     assert [answer.status_code for answer in texts] == [404, 404]
     assert texts[0].content.decode().replace(code, "2222222222") == texts[1].content.decode()
     assert f"/login/?next=/v/{code}/" in texts[0].content.decode().replace("%2F", "/")

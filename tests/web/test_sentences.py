@@ -91,11 +91,11 @@ def tables() -> list[list[dict[str, str]]]:
 
 def examples() -> dict[tuple[str, str], list[str]]:
     """What each example makes its page say."""
-    found: dict[tuple[str, str], list[str]] = {}
+    by_example: dict[tuple[str, str], list[str]] = {}
     for page, rows in zip(PAGES, tables(), strict=True):
         for row in rows:
-            found.setdefault((page, row["example"]), []).append(row["said"])
-    return found
+            by_example.setdefault((page, row["example"]), []).append(row["said"])
+    return by_example
 
 
 EXAMPLES = examples()
@@ -115,13 +115,13 @@ def values_in(text: str) -> Matrix:
             options = {
                 name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", drawn[3])
             }
-            made = simulated(
+            simulated_data = simulated(
                 int(drawn[1]),
                 int(drawn[2]),
                 int(options.get("seed", 5)),
                 options.get("spread", 0.08),
             )
-            rows.extend(made + options.get("shift", 0.0))
+            rows.extend(simulated_data + options.get("shift", 0.0))
             continue
         numbers: list[float] = []
         for word in run.split():
@@ -133,9 +133,9 @@ def values_in(text: str) -> Matrix:
 
 def page_of(user: User, page: str, example: str) -> str:
     """Make the runs of an example and return what its page says."""
-    given, _, asked = example.partition(" ? ")
-    values, *described = given.split(" ; ")
-    query = dict(parse_qsl(asked.strip(), keep_blank_values=True))
+    values_text, _, query_string = example.partition(" ? ")
+    values, *described = values_text.split(" ; ")
+    query = dict(parse_qsl(query_string.strip(), keep_blank_values=True))
     measure = parse_measure(query.get("measures", "AP")).name
     matrix = values_in(values)
     squares = {"P@10": np.square(matrix)} if page == ORDERS else {}
@@ -171,11 +171,11 @@ def drawn_sessions(
         4 if layout == "studies" else int(options.get("systems", 2)),
     )
     searcher, topic, system = (part.ravel() for part in np.indices((searchers, topics, systems)))
-    there = searcher < searchers - options.get("dropouts", 0)
-    there |= system == 0
+    present = searcher < searchers - options.get("dropouts", 0)
+    present |= system == 0
     if layout in ("turns", "one"):
-        there &= system == (searcher + topic * (layout == "turns")) % systems
-    searcher, topic, system = searcher[there], topic[there], system[there]
+        present &= system == (searcher + topic * (layout == "turns")) % systems
+    searcher, topic, system = searcher[present], topic[present], system[present]
     values = 0.5 + options.get("gap", 0) * (system == 0)
     if noise := options.get("noise", 0.1):
         values += 0.1 * rng.random(searchers)[searcher] + 0.1 * rng.random(topics)[topic]
@@ -193,39 +193,39 @@ def sample_of(example: str) -> Sample:
         system, topic = np.nonzero(~np.isnan(by_system))
         factors, values = [topic, np.arange(len(system)), system], by_system[system, topic]
     # The systems stand in the order of their means.
-    means = [-values[factors[2] == one].mean() for one in range(factors[2].max() + 1)]
+    means = [-values[factors[2] == level].mean() for level in range(factors[2].max() + 1)]
     order = np.argsort(means, kind="stable")
-    labels = [f"team/log:{'ABCD'[one]}" for one in order]
+    labels = [f"team/log:{'ABCD'[index]}" for index in order]
     topics, searchers = (
         [f"{mark}{n + 1}".encode() for n in range(part.max() + 1)]
         for mark, part in zip("tu", factors[:2], strict=True)
     )
     system = np.argsort(order)[factors[2]]
-    found = Factors(
-        topics, searchers, [one.encode() for one in labels], factors[0], factors[1], system
+    encoded = Factors(
+        topics, searchers, [label.encode() for label in labels], factors[0], factors[1], system
     )
     entrants: dict[str, Any] = {name: (None, name[-1]) for name in labels}
-    return Sample(values, found, labels, entrants)
+    return Sample(values, encoded, labels, entrants)
 
 
 def comparison_of(example: str) -> str:
     """Compare the systems of an example, and return what the page of sessions says of it."""
-    sessions, _, asked = example.partition(" ? ")
-    query = SessionComparisonQuery.read(dict(parse_qsl(asked.strip())), None)
+    sessions, _, query_string = example.partition(" ? ")
+    query = SessionComparisonQuery.read(dict(parse_qsl(query_string.strip())), None)
     compared = compare_sample(sample_of(sessions), "topic", query)
-    said = [
+    sentences = [
         session_words.headline(compared),
         session_words.detail(compared),
         session_words.design_sentence(compared),
     ]
-    said += [session_words.test_sentence(compared), *session_words.omnibus_sentences(compared)]
-    return " ".join([*said, *(caution.message for caution in compared.result.cautions)])
+    sentences += [session_words.test_sentence(compared), *session_words.omnibus_sentences(compared)]
+    return " ".join([*sentences, *(caution.message for caution in compared.result.cautions)])
 
 
-def pattern_of(said: str) -> re.Pattern[str]:
+def pattern_of(sentence: str) -> re.Pattern[str]:
     parts = (
         re.escape(part).replace(r"\ ", r"\s+")
-        for part in said.strip().split("\N{HORIZONTAL ELLIPSIS}")
+        for part in sentence.strip().split("\N{HORIZONTAL ELLIPSIS}")
     )
     return re.compile(".+?".join(parts), re.IGNORECASE)
 
@@ -289,10 +289,10 @@ def traced() -> Iterator[None]:
 @pytest.mark.parametrize(("page", "example"), EXAMPLES, ids=str)
 @pytest.mark.usefixtures("traced")
 def test_an_example_makes_its_sentences(alice: User, page: str, example: str) -> None:
-    shown = comparison_of(example) if page == SESSIONS else page_of(alice, page, example)
+    text = comparison_of(example) if page == SESSIONS else page_of(alice, page, example)
     TRIED.add((page, example))
-    for said in EXAMPLES[page, example]:
-        assert pattern_of(said).search(shown), f"{said}: {shown[-3000:]}"
+    for sentence in EXAMPLES[page, example]:
+        assert pattern_of(sentence).search(text), f"{sentence}: {text[-3000:]}"
 
 
 def test_the_examples_are_all_that_the_words_can_say() -> None:
@@ -322,13 +322,13 @@ def test_every_row_of_the_page_is_read() -> None:
 def test_every_caution_is_listed() -> None:
     """Those that the code can make, by their codes."""
     sources = [path.read_text() for path in sources_of("py")]
-    made = {
+    codes = {
         code for text in sources for code in re.findall(r"\bCaution\(\s*(?:code=)?\"(\w+)\"", text)
     }
     listed = {row["code"] for rows in tables() for row in rows if row["code"]}
-    assert made - listed == {row["code"] for row in ELSEWHERE if row["code"]}
+    assert codes - listed == {row["code"] for row in ELSEWHERE if row["code"]}
     # Those that are named by a constant, or by what a test of sessions counts.
-    assert listed - made == {"other_direction", "few_cells", "few_sessions", "chosen_runs"}
+    assert listed - codes == {"other_direction", "few_cells", "few_sessions", "chosen_runs"}
 
 
 @pytest.mark.parametrize("row", ELSEWHERE, ids=lambda row: row["example"].split("::")[1])

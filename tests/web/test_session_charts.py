@@ -26,14 +26,14 @@ def test_a_chart_of_a_selection_says_what_was_chosen(send: Send) -> None:
     chosen = {"measure": "sDCG", "topic": "1", "searcher": "u1", "least": "2"}
     figure = SESSION_CHARTS["curves"](SetChartRequest(evaluation, chosen))
     subtitle = " ".join(figure.draw(Look()).to_dict()["title"]["subtitle"])
-    said = "topic 1, searcher u1, sessions of at least 2 queries"
-    assert subtitle == f"sDCG(b=2,bq=4)@10; {said}; dashed: the ideal"
-    assert f"Only {said}. At position 20: B at " in figure.caption
+    selection = "topic 1, searcher u1, sessions of at least 2 queries"
+    assert subtitle == f"sDCG(b=2,bq=4)@10; {selection}; dashed: the ideal"
+    assert f"Only {selection}. At position 20: B at " in figure.caption
     assert "(1 session)" in figure.caption
-    one = SESSION_CHARTS["session"](
+    chart = SESSION_CHARTS["session"](
         SetChartRequest(evaluation, {"session": "s2", "measure": "sDCG"})
     )
-    whose = " ".join(one.draw(Look()).to_dict()["title"]["subtitle"])
+    whose = " ".join(chart.draw(Look()).to_dict()["title"]["subtitle"])
     assert whose.startswith(
         "topic 1, searcher u1, system B; sDCG(b=2,bq=4)@10: discounted cumulated gain"
     )

@@ -64,9 +64,9 @@ def test_a_set_has_the_means_of_the_api(browser: Client, send: Send) -> None:
     path = send()
     html, values = page(browser, path), browser.get(f"/api/v1{path}values/").json()
     means = [[f"{mean['mean']:.4f}" for mean in row["means"].values()] for row in values["systems"]]
-    shown = cells(html, "Means by system")
-    assert [(row[0], row[2:]) for row in shown[:2]] == [("A", means[0]), ("B", means[1])]
-    assert shown[2][:2] == ["all", "4"]
+    rows = cells(html, "Means by system")
+    assert [(row[0], row[2:]) for row in rows[:2]] == [("A", means[0]), ("B", means[1])]
+    assert rows[2][:2] == ["all", "4"]
     sessions = cells(html, "Sessions")
     assert [row[:5] for row in sessions][1] == ["s2", "1", "u1", "B", "2"]
     assert [row[5:] for row in sessions] == [
@@ -79,7 +79,7 @@ def test_a_set_says_what_it_is(browser: Client, send: Send) -> None:
     path = send(description="What it is")
     text = text_of(page(browser, path))
     stored = SessionSet.objects.get()
-    for said in (
+    for words in (
         stored.sha256,
         "jsonl",
         "Judged by topic",
@@ -87,7 +87,7 @@ def test_a_set_says_what_it_is(browser: Client, send: Send) -> None:
         "What it is",
         "Sessions judged 4 of 4",
     ):
-        assert said in text, said
+        assert words in text, words
 
 
 def test_lengths_and_reformulations(browser: Client, send: Send) -> None:
@@ -145,9 +145,9 @@ def test_a_bad_parameter_is_a_problem_on_the_page(
 
 def test_a_session_from_query_to_query(browser: Client, send: Send) -> None:
     path = send() + "sessions/s2/"
-    html, found = page(browser, path), browser.get(f"/api/v1{path}").json()
+    html, session = page(browser, path), browser.get(f"/api/v1{path}").json()
     text = text_of(html)
-    for number, query in enumerate(found["queries"], 1):
+    for number, query in enumerate(session["queries"], 1):
         assert (
             f"Contribution {query['contribution']:.4f} of {query['ideal']:.4f} at best"
             in text.replace(" b ", " ")
@@ -156,9 +156,9 @@ def test_a_session_from_query_to_query(browser: Client, send: Send) -> None:
                   for d in query["documents"]]  # fmt: skip
         assert cells(html, f"Ranking of query {number}") == listed
     assert "2. “again” gained +" in text
-    assert f"nsDCG(b=2,bq=4)@10 {found['value']:.4f}" in text
+    assert f"nsDCG(b=2,bq=4)@10 {session['value']:.4f}" in text
     assert 'rel="prev" href="/session-sets/' in html
-    assert [int(row[1]) for row in cells(html, "Data of the chart")] == found["starts"][1:]
+    assert [int(row[1]) for row in cells(html, "Data of the chart")] == session["starts"][1:]
 
 
 def test_odd_names_and_texts_are_harmless(browser: Client, send: Send) -> None:
@@ -338,12 +338,12 @@ def test_every_chart_comes_in_every_format_and_look(client: Client, send: Send, 
 
 
 @pytest.mark.parametrize(
-    ("asked", "status"),
+    ("query", "status"),
     [("curves.svg?measure=Query(of='AP')", 400), ("curves.svg?least=9", 400), ("session.svg?session=nobody", 404),
      ("nothing.svg", 404), ("curves.gif", 404), ("curves.svg?theme=x", 400)],
 )  # fmt: skip
-def test_what_cannot_be_drawn_says_why(client: Client, send: Send, asked: str, status: int) -> None:
-    assert client.get(f"/api/v1{send()}charts/{asked}").status_code == status
+def test_what_cannot_be_drawn_says_why(client: Client, send: Send, query: str, status: int) -> None:
+    assert client.get(f"/api/v1{send()}charts/{query}").status_code == status
 
 
 def test_a_curves_table_has_the_values_of_the_curve(send: Send) -> None:

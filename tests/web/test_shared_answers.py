@@ -146,9 +146,9 @@ def test_no_change_leaves_a_kept_answer_that_it_alters(
             # A change that nobody can make twice would be tried for ever.
             assert batch, quiet
             assert read_revision(collection) == revision
-            kept = answers()
+            stored = answers()
             forget_all()
-            assert kept == answers(), batch
+            assert stored == answers(), batch
             transaction.set_rollback(True)
         quiet = [pair for pair in quiet if pair not in batch]
     forget_all()

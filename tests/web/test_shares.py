@@ -42,35 +42,37 @@ def hidden(people: People, run: str) -> str:
 def make(people: People, role: str = "owner", **fields: Any) -> Any:
     """Share the leaderboard of the collection, or what the fields say; those that are empty are not
     sent."""
-    asked = {"kind": "leaderboard", "collection": "one", **fields}
+    body = {"kind": "leaderboard", "collection": "one", **fields}
     return people.api[role].post(
-        API, {name: text for name, text in asked.items() if text}, format="json"
+        API, {name: text for name, text in body.items() if text}, format="json"
     )
 
 
 def opened(people: People, **fields: Any) -> tuple[Client, str, str]:
     """A browser without an account that has opened a new link, the page's address, and the secret."""
-    told = make(people, **fields).json()
+    link = make(people, **fields).json()
     browser = Client()
-    address = told["url"].removeprefix("http://testserver")
+    address = link["url"].removeprefix("http://testserver")
     answer = browser.get(address)
     assert answer.status_code == 302, answer.content
     return browser, answer["Location"], address.split("/")[3]
 
 
 def test_a_link_opens_one_leaderboard_without_an_account(people: People, hidden: str) -> None:
-    made = make(people, query="filter=tag:good&measures=AP,P@3&chart=means")
-    told = made.json()
-    assert (made.status_code, made["Cache-Control"]) == (201, "no-store")
-    assert told["query"] == "measures=AP%2CP%403&filter=tag%3Agood&chart=means"
-    left = timezone.datetime.fromisoformat(told["expires_at"]) - timezone.now()  # type: ignore[attr-defined]
-    assert timedelta(days=29) < left <= timedelta(days=30)
-    assert re.fullmatch(rf"http://testserver/s/{told['key']}/[\w-]{{32}}/", told["url"])
-    secret = told["url"].split("/")[5]
+    response = make(people, query="filter=tag:good&measures=AP,P@3&chart=means")
+    created_link = response.json()
+    assert (response.status_code, response["Cache-Control"]) == (201, "no-store")
+    assert created_link["query"] == "measures=AP%2CP%403&filter=tag%3Agood&chart=means"
+    remaining = timezone.datetime.fromisoformat(created_link["expires_at"]) - timezone.now()  # type: ignore[attr-defined]
+    assert timedelta(days=29) < remaining <= timedelta(days=30)
+    assert re.fullmatch(
+        rf"http://testserver/s/{created_link['key']}/[\w-]{{32}}/", created_link["url"]
+    )
+    secret = created_link["url"].split("/")[5]
     assert ShareLink.objects.get().digest == digest_of_secret(secret)
     browser = Client()
-    redirect = browser.get(f"/s/{told['key']}/{secret}/?utm_source=mail")
-    page = f"/shared/{told['key']}/"
+    redirect = browser.get(f"/s/{created_link['key']}/{secret}/?utm_source=mail")
+    page = f"/shared/{created_link['key']}/"
     assert (redirect.status_code, redirect["Location"]) == (302, page)
     cookie = redirect.cookies["evalhub_share"]
     assert (cookie["path"], cookie["httponly"], cookie["samesite"]) == (page, True, "Lax")
@@ -157,12 +159,12 @@ def test_whatever_ends_a_link_ends_it_at_once(people: People, hidden: str) -> No
 
     def answers() -> list[tuple[int, str]]:
         """Of the link itself, its page, an export and a chart."""
-        found = []
+        bodies = []
         for path in (address, page, f"{page}export/csv/", f"{page}charts/means.svg"):
             answer = browser.get(path)
-            told = re.search(r"</h1>\s*<p>(.*?)</p>", answer.content.decode(), re.DOTALL)
-            found.append((answer.status_code, told[1] if told else ""))
-        return found
+            match = re.search(r"</h1>\s*<p>(.*?)</p>", answer.content.decode(), re.DOTALL)
+            bodies.append((answer.status_code, match[1] if match else ""))
+        return bodies
 
     # Blind: one text for all, without a name; after the release it works again.
     Collection.objects.update(blind=True)
@@ -200,14 +202,14 @@ def test_whatever_ends_a_link_ends_it_at_once(people: People, hidden: str) -> No
 def test_the_run_of_a_link_is_withdrawn_or_of_another_team(people: People, hidden: str) -> None:
     Collection.objects.update(visibility="public")
     guest = people.users["participant"]
-    one = Collection.objects.get(slug="one")
-    made = make(people, "participant", kind="run", collection="", run=hidden).json()
+    collection = Collection.objects.get(slug="one")
+    link = make(people, "participant", kind="run", collection="", run=hidden).json()
     browser = Client()
-    page = browser.get(made["url"])["Location"]
+    page = browser.get(link["url"])["Location"]
     assert browser.get(page).status_code == 200
     Membership.objects.filter(user=guest, team__slug="guests").delete()
     assert browser.get(page).status_code == 410
-    _, secret = make_share(people, "one", kind="run", target=hidden, collection=one)
+    _, secret = make_share(people, "one", kind="run", target=hidden, collection=collection)
     again = ShareLink.objects.latest("pk")
     path = browser.get(f"/s/{again.key}/{secret}/")["Location"]
     assert browser.get(path).status_code == 200
@@ -250,12 +252,12 @@ def test_lists_and_limits(people: People, run: str, monkeypatch: pytest.MonkeyPa
     full = make(people)
     assert (full.status_code, full.json()["code"]) == (409, "too_many_shares")
     kinds = {
-        role: [one["kind"] for one in people.api[role].get(API).json()["results"]]
+        role: [row["kind"] for row in people.api[role].get(API).json()["results"]]
         for role in ("participant", "owner", "other")
     }
     assert kinds == {"participant": ["run"], "owner": ["leaderboard", "run"], "other": []}
     assert [
-        one["kind"] for one in people.api["owner"].get(f"{API}?kind=run").json()["results"]
+        row["kind"] for row in people.api["owner"].get(f"{API}?kind=run").json()["results"]
     ] == ["run"]
     weak = client_of(people.users["owner"], ["read", "submit"])
     assert (
@@ -274,7 +276,7 @@ def test_the_secret_is_in_no_log_no_page_and_no_event(
     caplog.set_level(logging.DEBUG)
     browser, page, secret = opened(people)
     key = ShareLink.objects.get().key
-    told: list[str] = [browser.get(page).content.decode()]
+    texts: list[str] = [browser.get(page).content.decode()]
     for path in (
         f"/s/{key}/{secret}",
         f"/s/{key}/{secret}/",
@@ -285,15 +287,15 @@ def test_the_secret_is_in_no_log_no_page_and_no_event(
     ):
         for host in ("testserver", "elsewhere"):
             answer = browser.get(path, headers={"Host": host})
-            told += [str(answer.headers), answer.content.decode()]
-        told.append(browser.post(path).content.decode())
+            texts += [str(answer.headers), answer.content.decode()]
+        texts.append(browser.post(path).content.decode())
     # No share links, and their pages repeat the address; the log does not.
     for path in (f"/s/./{key}/{secret}/", f"/x/s/{key}//{secret}/"):
         assert browser.get(path).status_code == 404
     ShareLink.objects.update(revoked_at=timezone.now())
-    told.append(Client().get(f"/s/{key}/{secret}/").content.decode())
+    texts.append(Client().get(f"/s/{key}/{secret}/").content.decode())
     with override_settings(EVALHUB_ADDRESS_RATE=1):
-        told += [Client().get(f"/s/{key}/{secret}/").content.decode() for _ in range(3)]
+        texts += [Client().get(f"/s/{key}/{secret}/").content.decode() for _ in range(3)]
     shares = people.browsers["owner"].get("/shares/").content.decode()
     assert key in shares
     trail = str(list(AuditEvent.objects.values()))
@@ -304,7 +306,7 @@ def test_the_secret_is_in_no_log_no_page_and_no_event(
         for form in (LineFormatter, JsonFormatter)
     ]
     assert any(f"/s/{key}/" in line for line in lines)
-    for text in (*told, shares, trail, *lines):
+    for text in (*texts, shares, trail, *lines):
         assert secret not in text
 
 
@@ -343,14 +345,14 @@ def test_the_page_says_who_sees_makes_a_link_once_and_revokes_it(people: People,
     fields = dict(
         re.findall(r'<input type="hidden" name="(kind|collection|query)" value="([^"]*)"', dialog)
     )
-    made = browser.post("/shares/", {**fields, "days": "7", "action": "create"})
-    assert made.status_code == 201, made.content
+    answer = browser.post("/shares/", {**fields, "days": "7", "action": "create"})
+    assert answer.status_code == 201, answer.content
     link = ShareLink.objects.get()
-    shown = re.search(rf"http://testserver(/s/{link.key}/[\w-]+/)", made.content.decode())
-    assert shown
-    assert Client().get(shown[1]).status_code == 302
+    match = re.search(rf"http://testserver(/s/{link.key}/[\w-]+/)", answer.content.decode())
+    assert match
+    assert Client().get(match[1]).status_code == 302
     assert link.expires_at < timezone.now() + timedelta(days=8)
-    assert shown[1] not in browser.get("/shares/").content.decode()
+    assert match[1] not in browser.get("/shares/").content.decode()
     assert (
         people.browsers["member"]
         .post("/shares/", {"action": "revoke", "key": link.key})
@@ -422,17 +424,17 @@ def test_who_sees_something_is_said_in_every_state(
 @pytest.mark.queries
 def test_a_leaderboard_is_cited_with_what_it_depends_on(people: People, run: str) -> None:
     Collection.objects.update(name="A & B_{c}")
-    told = people.api["anonymous"].get("/api/v1/collections/one/citation/?sort=map").json()
+    citation = people.api["anonymous"].get("/api/v1/collections/one/citation/?sort=map").json()
     qrels = Collection.objects.get().active_qrels
     assert qrels
-    assert (told["qrels"], told["sha256"]) == (1, qrels.sha256)
-    assert told["url"] == "http://testserver/collections/one/?sort=map"
-    assert r"title = {{Leaderboard of A \& B\_\{c\} by AP}}," in told["bibtex"]
-    assert f"urldate = {{{timezone.now():%Y-%m-%d}}}" in told["bibtex"]
-    assert qrels.sha256 in told["bibtex"]
-    assert told["bibtex"].count("{") - told["bibtex"].count(r"\{") == told["bibtex"].count(
-        "}"
-    ) - told["bibtex"].count(r"\}")
+    assert (citation["qrels"], citation["sha256"]) == (1, qrels.sha256)
+    assert citation["url"] == "http://testserver/collections/one/?sort=map"
+    assert r"title = {{Leaderboard of A \& B\_\{c\} by AP}}," in citation["bibtex"]
+    assert f"urldate = {{{timezone.now():%Y-%m-%d}}}" in citation["bibtex"]
+    assert qrels.sha256 in citation["bibtex"]
+    assert citation["bibtex"].count("{") - citation["bibtex"].count(r"\{") == citation[
+        "bibtex"
+    ].count("}") - citation["bibtex"].count(r"\}")
     page = people.browsers["anonymous"].get("/collections/one/?sort=AP").content.decode()
     assert "@misc{evalhub-one-v1-" in page
     assert "http://testserver/collections/one/?sort=AP" in page
@@ -470,9 +472,9 @@ def test_a_link_shows_the_chart_of_its_leaderboard(people: People, run: str) -> 
         assert share
         query = parse_qs(unescape(share[1]))["query"][0]
         reader, page, _ = opened(people, query=query)
-        shown = reader.get(page).content.decode()
+        markup = reader.get(page).content.decode()
         captions = [
-            re.findall("<figcaption>(.*?)</figcaption>", text, re.DOTALL) for text in (html, shown)
+            re.findall("<figcaption>(.*?)</figcaption>", text, re.DOTALL) for text in (html, markup)
         ]
         assert caption in captions[1][0]
         assert captions[0] == captions[1]
@@ -491,11 +493,13 @@ def test_readers_of_a_link_see_a_part_of_what_its_maker_sees(people: People, hid
     runs = list(Run.objects.filter(collection__slug="one").values_list("pk", flat=True))
     stored, board, run = make_comparison("one"), "/collections/one/", f"/runs/{hidden}/"
     pair, many = f"runs={runs[0]},{runs[1]}&tests=sign", "tests=conover,tukey_hsd"
-    kept = f"measures=AP,P@3&filter=tag:good&statistics=all&columns=param:k1&baseline={runs[0]}"
+    parameters = (
+        f"measures=AP,P@3&filter=tag:good&statistics=all&columns=param:k1&baseline={runs[0]}"
+    )
     comparison = {"kind": "comparison"}
     cases: list[tuple[dict[str, str], str]] = [
         ({"kind": "leaderboard"}, f"{board}?statistics=all"),
-        ({"kind": "leaderboard", "query": f"{kept}&chart=means"}, f"{board}?{kept}&chart=means"),
+        ({"kind": "leaderboard", "query": f"{parameters}&chart=means"}, f"{board}?{parameters}&chart=means"),
         (comparison, f"{board}comparison/"),
         ({**comparison, "query": pair}, f"{board}comparison/?{pair}"),
         ({**comparison, "query": many}, f"{board}comparison/?{many}"),
@@ -511,16 +515,16 @@ def test_readers_of_a_link_see_a_part_of_what_its_maker_sees(people: People, hid
         theirs = [people.browsers["owner"].get(f"{path}{part}?{query}") for part in parts]
         ours = browser.get(page)
         assert {answer.status_code for answer in (ours, *theirs)} == {200}, fields
-        shown = Words(ours.content.decode()).counts
+        words = Words(ours.content.decode()).counts
         all_words = sum((Words(answer.content.decode()).counts for answer in theirs), Counter())
-        assert not shown - all_words, (fields, shown - all_words)
-        assert shown["good"], fields
-        assert len(shown) > len(all_words) / 5, fields
+        assert not words - all_words, (fields, words - all_words)
+        assert words["good"], fields
+        assert len(words) > len(all_words) / 5, fields
         # Parameters but in a column of the link, digests of files, titles of topics, lineage and
         # notes.
         kept_back = {"k1", "SHA-256", "three", "Lineage", "Notes"}
-        with_column = fields.get("query", "").startswith(kept)
-        assert kept_back & set(shown) == ({"k1"} if with_column else set()), fields
+        with_column = fields.get("query", "").startswith(parameters)
+        assert kept_back & set(words) == ({"k1"} if with_column else set()), fields
         # Who reads the page is not asked anything, and makes nothing run.
         html = ours.content.decode()
         if fields["kind"] == "leaderboard":

@@ -46,13 +46,13 @@ def names(api: APIClient, submit: Callable[..., Run]) -> dict[str, str]:
         str(submit(text, tag=tag).pk) for text, tag in zip(RUNS, ("one", "two"), strict=True)
     )
     timed = SESSIONS.replace('"documents"', '"time": 4.5, "documents"')
-    made = upload(api, "collections/small/sessions/", timed)
+    answer = upload(api, "collections/small/sessions/", timed)
     fields = {"slug": "second", "name": "Second", "measures": ["AP"]}
     assert api.post("/api/v1/collections/", fields).status_code == 201
     assert upload(api, "collections/second/qrels/", QRELS).status_code == 201
     assert upload(api, "collections/second/sessions/", timed).status_code == 202
     evaluate_all()
-    ids = {"run": run, "other": other, "set": made.json()["id"]}
+    ids = {"run": run, "other": other, "set": answer.json()["id"]}
     return {**ids, "collection": "small", "second": "second"}
 
 
@@ -79,8 +79,8 @@ def example_ids(api: APIClient) -> dict[str, str]:
 
 
 def ask(api: APIClient, address: str, names: dict[str, str]) -> Any:
-    asked = re.sub(r"\{(\w+)\}", lambda found: names[found[1]], address)
-    answer = api.get(f"/api/v1/{quote(asked, safe='/?&=,;()@.')}")
+    path = re.sub(r"\{(\w+)\}", lambda match: names[match[1]], address)
+    answer = api.get(f"/api/v1/{quote(path, safe='/?&=,;()@.')}")
     assert answer.status_code == 200, (address, getattr(answer, "content", b"")[:300])
     return answer
 
@@ -110,11 +110,11 @@ def found_at(answer: Any, path: str) -> Iterator[Any]:
         inner = list(answer.values()) if first == "*" else [answer[first]]
     else:
         inner = answer if first == "*" else [answer[int(first)]]
-    for one in inner:
+    for item in inner:
         if rest:
-            yield from found_at(one, rest)
+            yield from found_at(item, rest)
         else:
-            yield from one if isinstance(one, list) else [one]
+            yield from item if isinstance(item, list) else [item]
 
 
 def numbers_of(answer: Any, path: str, how: str) -> list[Any]:
@@ -130,7 +130,7 @@ def digits_of(text: str) -> int:
     return len(text.partition(".")[2])
 
 
-def shown(value: float, digits: int, rounding: str = ROUND_HALF_UP) -> Decimal:
+def rounded_value(value: float, digits: int, rounding: str = ROUND_HALF_UP) -> Decimal:
     # What is a half but for rounding errors is rounded up, as by hand.
     return Decimal(repr(round(value, 9))).quantize(Decimal(1).scaleb(-digits), rounding)
 
@@ -149,19 +149,20 @@ def test_every_printed_number_comes_out(api: APIClient, example_ids: dict[str, s
             continue
         values = values[: len(ours)]
         assert [
-            shown(value, digits_of(text)) for value, text in zip(values, ours, strict=True)
+            rounded_value(value, digits_of(text)) for value, text in zip(values, ours, strict=True)
         ] == [Decimal(text) for text in ours], (where, values)
-        asked = [(Fraction(text), 4 if "/" in text else digits_of(text)) for text in source]
+        numbers = [(Fraction(text), 4 if "/" in text else digits_of(text)) for text in source]
         rounded = [
-            Fraction(shown(value, digits)) for value, (_, digits) in zip(values, asked, strict=True)
+            Fraction(rounded_value(value, digits))
+            for value, (_, digits) in zip(values, numbers, strict=True)
         ]
         cut = [
-            Fraction(shown(value, digits, ROUND_DOWN))
-            for value, (_, digits) in zip(values, asked, strict=True)
+            Fraction(rounded_value(value, digits, ROUND_DOWN))
+            for value, (_, digits) in zip(values, numbers, strict=True)
         ]
-        theirs = [Fraction(shown(float(number), digits)) for number, digits in asked]
+        theirs = [Fraction(rounded_value(float(number), digits)) for number, digits in numbers]
         kind = re.search(r"\((cut|wrong)\)", where)
-        assert [theirs == rounded, all(one in pair for one, *pair in zip(theirs, rounded, cut, strict=True))] == {
+        assert [theirs == rounded, all(number in pair for number, *pair in zip(theirs, rounded, cut, strict=True))] == {
             None: [True, True], "cut": [False, True], "wrong": [False, False],
         }[kind and kind[1]], (where, values)  # fmt: skip
 
@@ -179,7 +180,7 @@ def test_every_name_of_ntcir_is_a_measure() -> None:
         TEXT.partition("## NTCIR")[2].partition("## ")[0],
         re.MULTILINE,
     )
-    found = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
-    assert len(found) > 12
-    for name in found:
+    names = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    assert len(names) > 12
+    for name in names:
         assert parse_measure(name)

@@ -153,10 +153,10 @@ def test_every_page_names_what_may_be_kept(browser: Client, address: str) -> Non
     page = browser.get(address).content.decode()
     named = ADDRESS.findall(page)
     assert len(named) > 2
-    for found in named:
-        answer = browser.get(found)
-        assert answer.status_code == 200, found
-        assert "immutable" in answer["Cache-Control"], found
+    for url in named:
+        answer = browser.get(url)
+        assert answer.status_code == 200, url
+        assert "immutable" in answer["Cache-Control"], url
         answer.close()
 
 

@@ -348,15 +348,15 @@ def test_a_token_is_shown_once_and_works(browser: Client) -> None:
     )
     assert answer.status_code == 201
     assert answer["Cache-Control"] == "no-store"
-    found = re.search(r"evh_[0-9a-f]{8}_[\w-]+", answer.content.decode())
-    assert found
+    match = re.search(r"evh_[0-9a-f]{8}_[\w-]+", answer.content.decode())
+    assert match
     api = APIClient()
-    api.credentials(HTTP_AUTHORIZATION=f"Bearer {found[0]}")
+    api.credentials(HTTP_AUTHORIZATION=f"Bearer {match[0]}")
     assert api.get("/api/v1/teams/").status_code == 200
     token = ApiToken.objects.get(name="laptop")
     assert token.expires_at
     assert (token.expires_at - token.created_at).days in (89, 90)
-    assert found[0] not in page(browser, "/tokens/")
+    assert match[0] not in page(browser, "/tokens/")
     revoked = browser.post("/tokens/", {"action": "revoke", "key": token.key})
     assert revoked.status_code == 303
     assert api.get("/api/v1/teams/").status_code == 401

@@ -33,7 +33,7 @@ def browser(alice: User) -> Client:
     return client
 
 
-def told(answer: Any) -> str:
+def message_of(answer: Any) -> str:
     return text_of(answer.content.decode())
 
 
@@ -41,30 +41,30 @@ def new_link(browser: Client) -> str:
     """The path and query of a link that the page shows once."""
     answer = browser.post(LAB, {"action": "link"})
     assert (answer.status_code, answer["Cache-Control"]) == (201, "no-store")
-    found = re.search(r"http://testserver(/join/\?code=[\w-]+)", answer.content.decode())
-    assert found
-    return found[1]
+    match = re.search(r"http://testserver(/join/\?code=[\w-]+)", answer.content.decode())
+    assert match
+    return match[1]
 
 
 def test_a_team_is_created_and_its_members_invited(browser: Client, alice: User, bob: User) -> None:
-    assert "Lab lab owner" in told(browser.get("/teams/"))
+    assert "Lab lab owner" in message_of(browser.get("/teams/"))
     taken = browser.post("/teams/", {"name": "Other", "slug": "lab"})
     assert (
         taken.status_code,
-        "exists already" in told(taken),
+        "exists already" in message_of(taken),
         "Other" in taken.content.decode(),
     ) == (409, True, True)
     assert (
         browser.post(LAB, {"action": "invite", "username": "bob", "role": "member"}).status_code
         == 303
     )
-    assert "bob is invited" in told(browser.get(LAB))
+    assert "bob is invited" in message_of(browser.get(LAB))
     again = browser.post(LAB, {"action": "invite", "username": "nobody", "role": "owner"})
     assert again.status_code == 400
     assert "There is no user" in again.content.decode().partition('id="username-hint"')[2][:200]
     assert 'value="nobody"' in again.content.decode()
     bobs = browser_of(bob)
-    assert "You are invited to a team" in told(bobs.get("/teams/"))
+    assert "You are invited to a team" in message_of(bobs.get("/teams/"))
     assert bobs.get(LAB).status_code == 404
     assert browser.post(LAB, {"action": "withdraw", "username": "bob"}).status_code == 303
     assert not Team.objects.get(slug="lab").invitations.exists()
@@ -83,7 +83,7 @@ def test_the_systems_of_a_team_are_listed(browser: Client, alice: User, bob: Use
 def test_roles_change_and_the_last_owner_stays(browser: Client, alice: User, bob: User) -> None:
     lab = Team.objects.get(slug="lab")
     Membership.objects.create(team=lab, user=bob)
-    assert "last owner" in told(browser.post(LAB, {"action": "leave"}))
+    assert "last owner" in message_of(browser.post(LAB, {"action": "leave"}))
     bobs = browser_of(bob)
     assert "Create an invitation link" not in page(bobs, LAB)
     for action in ("invite", "role", "remove", "link", "delete", "revoke"):
@@ -94,9 +94,9 @@ def test_roles_change_and_the_last_owner_stays(browser: Client, alice: User, bob
     assert (
         browser.post(LAB, {"action": "role", "username": "bob", "role": "owner"}).status_code == 303
     )
-    left = browser.post(LAB, {"action": "leave"})
-    assert left["Location"] == "/teams/"
-    assert "You have left team Lab" in told(browser.get("/teams/"))
+    answer = browser.post(LAB, {"action": "leave"})
+    assert answer["Location"] == "/teams/"
+    assert "You have left team Lab" in message_of(browser.get("/teams/"))
     assert list(lab.memberships.values_list("user__username", "role")) == [("bob", "owner")]
     assert browser.post("/teams/alice/", {"action": "leave"}).status_code == 409
     assert bobs.post(LAB, {"action": "remove", "username": "alice"}).status_code == 404
@@ -166,7 +166,7 @@ def test_only_links_of_staff_create_accounts(browser: Client, alice: User) -> No
         assert f'value="{ {**form, **change}["username"] }"' in html
         assert "passphrase" not in html
     assert newcomer.post("/join/", form)["Location"] == "/"
-    assert "Welcome, carol. You are in team Lab." in told(newcomer.get("/"))
+    assert "Welcome, carol. You are in team Lab." in message_of(newcomer.get("/"))
     assert set(
         Team.objects.of(User.objects.get(username="carol")).values_list("slug", flat=True)
     ) == {"carol", "lab"}
@@ -181,16 +181,16 @@ def test_a_session_log_is_checked_and_submitted(alice: User, collection: str) ->
         "metadata": "interface = grid",
         "tag": "",
     }
-    checked = told(client.post(path, {**log, "action": "check"}))
+    checked = message_of(client.post(path, {**log, "action": "check"}))
     assert "Sessions 4 Queries 5 Topics 2 Searchers 1 Systems A, B" in checked
     assert not SessionSet.objects.exists()
     log["file"] = SimpleUploadedFile("log", SESSIONS.encode())
     answer = client.post(
         path, {**log, "action": "submit", "judged_by": "topic", "description": "a log"}
     )
-    made = SessionSet.objects.get()
-    assert answer["Location"] == f"/session-sets/{made.pk}/"
-    assert (made.metadata, made.description, made.team) == (
+    session_set = SessionSet.objects.get()
+    assert answer["Location"] == f"/session-sets/{session_set.pk}/"
+    assert (session_set.metadata, session_set.description, session_set.team) == (
         {"interface": "grid"},
         "a log",
         alice.personal_team,
@@ -198,6 +198,6 @@ def test_a_session_log_is_checked_and_submitted(alice: User, collection: str) ->
     bad = client.post(
         path, {"file": SimpleUploadedFile("log", b'{"session_id": 1}\n'), "description": "kept"}
     )
-    assert (bad.status_code, "nothing was stored" in told(bad), "kept</textarea>" in bad.content.decode()) == (
+    assert (bad.status_code, "nothing was stored" in message_of(bad), "kept</textarea>" in bad.content.decode()) == (
         422, True, True,
     )  # fmt: skip

@@ -43,16 +43,16 @@ def make_collection(api: APIClient, slug: str, ranks: Ranks) -> dict[str, str]:
         == 201
     )
     topics = range(1, 1 + len(next(iter(ranks.values()))))
-    others = range(1, max(max(found) for found in ranks.values()))
+    others = range(1, max(max(places) for places in ranks.values()))
     judged = "".join(
         f"{topic} 0 d 1\n" + "".join(f"{topic} 0 x{place} 0\n" for place in others)
         for topic in topics
     )
     assert upload(api, f"collections/{slug}/qrels/", judged).status_code == 201
-    for tag, found in ranks.items():
+    for tag, places in ranks.items():
         lines = [
             f"{topic} Q0 {'d' if place == rank else f'x{place}'} {place} {100 - place} {tag}\n"
-            for topic, rank in zip(topics, found, strict=True)
+            for topic, rank in zip(topics, places, strict=True)
             for place in range(1, rank + 1)
         ]
         assert upload(api, f"collections/{slug}/runs/", "".join(lines)).status_code == 202
@@ -71,20 +71,24 @@ def walk(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> Any:
             board = {**common, **extra, "test": test, "statistics": "all", "measures": "RR"}
             compared = {**common, **extra, "tests": test, "measures": "RR"}
             where = f"{API}collections/{slug}/"
-            yield from asked(
+            yield from read_addresses(
                 anonymous, [(f"{where}comparison/", compared), (f"{where}leaderboard/", board)]
             )
             for kind in ("csv", "md", "tex"):
-                yield from asked(anonymous, [(f"{where}comparison/export/{kind}/", compared)])
-                yield from asked(anonymous, [(f"{where}leaderboard/export/{kind}/", board)])
+                yield from read_addresses(
+                    anonymous, [(f"{where}comparison/export/{kind}/", compared)]
+                )
+                yield from read_addresses(
+                    anonymous, [(f"{where}leaderboard/export/{kind}/", board)]
+                )
             pages = [
                 (f"/collections/{slug}/comparison/", compared),
                 (f"/collections/{slug}/", board),
             ]
-            yield from asked(Client(), [*pages, (f"/collections/{slug}/board/", board)])
+            yield from read_addresses(Client(), [*pages, (f"/collections/{slug}/board/", board)])
         pair = {**common, "tests": test, "measures": "RR", "runs": list(runs.values())[:2]}
-        yield from asked(Client(), [(f"/collections/{slug}/comparison/", pair)])
-        yield from asked(
+        yield from read_addresses(Client(), [(f"/collections/{slug}/comparison/", pair)])
+        yield from read_addresses(
             anonymous, [(f"{API}collections/{slug}/charts/significance.json", compared_of(test))]
         )
         yield from stored(slug, test)
@@ -97,9 +101,11 @@ def walk(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> Any:
         pk = Comparison.objects.latest("created_at").pk
         assert compare(comparison_id=str(pk))
         files = [(f"{API}comparisons/{pk}/export/{kind}/", {}) for kind in ("csv", "md", "tex")]
-        yield from asked(anonymous, [(f"{API}comparisons/{pk}/", {}), *files])
-        yield from asked(anonymous, [(f"{API}comparisons/{pk}/charts/significance.json", {})])
-        yield from asked(Client(), [(f"/comparisons/{pk}/", {})])
+        yield from read_addresses(anonymous, [(f"{API}comparisons/{pk}/", {}), *files])
+        yield from read_addresses(
+            anonymous, [(f"{API}comparisons/{pk}/charts/significance.json", {})]
+        )
+        yield from read_addresses(Client(), [(f"/comparisons/{pk}/", {})])
         monkeypatch.undo()
 
     return answers
@@ -109,7 +115,9 @@ def compared_of(test: str) -> dict[str, str]:
     return {"tests": test, "measures": "RR", "resamples": "2000"}
 
 
-def asked(client: Any, addresses: list[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, Any]]:
+def read_addresses(
+    client: Any, addresses: list[tuple[str, dict[str, Any]]]
+) -> Iterator[tuple[str, Any]]:
     for path, query in addresses:
         answer = client.get(path, query)
         assert answer.status_code == 200, (path, query, answer.content[:500])
@@ -123,25 +131,25 @@ def asked(client: Any, addresses: list[tuple[str, dict[str, Any]]]) -> Iterator[
             yield path, unescape(text_of(content)) if kind == "text/html" else content
 
 
-def spoken(found: Any, name: str = "") -> Iterator[str]:
+def spoken(item: Any, name: str = "") -> Iterator[str]:
     """Every verdict in an answer."""
-    if isinstance(found, dict):
-        for key, value in found.items():
+    if isinstance(item, dict):
+        for key, value in item.items():
             yield from spoken(value, key)
-    elif isinstance(found, list):
-        for value in found:
+    elif isinstance(item, list):
+        for value in item:
             yield from spoken(value, name)
     elif name in ("significant", "mark", "verdict", "tier", "baseline_mark", "letters"):
-        if found not in (None, False, 0, "", "false"):
-            yield f"{name}: {found}"
+        if item not in (None, False, 0, "", "false"):
+            yield f"{name}: {item}"
     elif name == "kind":  # Of a chart's cell.
-        if found.startswith(("better", "worse")):
-            yield f"kind: {found}"
+        if item.startswith(("better", "worse")):
+            yield f"kind: {item}"
     elif name in ("p_value", "p_adjusted", "baseline_p_value", "baseline_p_adjusted"):
-        if found not in (None, "") and float(found) == 0:
-            yield f"{name}: {found}"
-    elif isinstance(found, str):
-        yield from (match[0] for match in _SAID.finditer(found))
+        if item not in (None, "") and float(item) == 0:
+            yield f"{name}: {item}"
+    elif isinstance(item, str):
+        yield from (match[0] for match in _SAID.finditer(item))
 
 
 TINY_QRELS = "1 0 d1 2\n1 0 d2 0\n1 0 d3 1\n2 0 d4 1\n"
@@ -190,8 +198,10 @@ def test_four_topics_have_no_verdict_anywhere(api: APIClient, walk: Any, test: s
     runs = make_collection(
         api, "few", {"high": [1, 1, 1, 2], "middle": [4, 4, 5, 8], "low": [9, 9, 9, 10]}
     )
-    found = [(path, said) for path, answer in walk("few", runs, test) for said in spoken(answer)]
-    assert found == []
+    verdicts = [
+        (path, verdict) for path, answer in walk("few", runs, test) for verdict in spoken(answer)
+    ]
+    assert verdicts == []
 
 
 @pytest.mark.slow
@@ -202,14 +212,14 @@ def test_differences_without_spread_have_no_verdict_anywhere(
     runs = make_collection(api, "flat", {"high": [1] * 5, "middle": [2] * 5, "low": [4] * 5})
     # Five topics are enough for a verdict, and too few for one by an exact test.
     answers = list(walk("flat", runs, test))
-    assert [(path, said) for path, answer in answers for said in spoken(answer)] == []
-    told = {
+    assert [(path, verdict) for path, answer in answers for verdict in spoken(answer)] == []
+    paths = {
         path
         for path, answer in answers
         if isinstance(answer, str)
         and re.search("cannot be (tested|made)|could not be tested", answer)
     }
-    assert len(told) > 6
+    assert len(paths) > 6
 
 
 @pytest.mark.slow
@@ -218,10 +228,12 @@ def test_a_rank_test_against_the_mean_speaks_no_verdict_anywhere(api: APIClient,
     runs = make_collection(api, "against", {"peaks": [10] * 42 + [5] * 8, "steady": [9] * 50})
     for test in ("sign", "wilcoxon", "nemenyi", "conover"):
         for path, answer in walk("against", runs, test):
-            said = [
-                one for one in spoken(answer) if one not in ("tier: 1", "letters: a", "p < 0.0001")
+            verdicts = [
+                verdict
+                for verdict in spoken(answer)
+                if verdict not in ("tier: 1", "letters: a", "p < 0.0001")
             ]
-            assert not said, (path, said)
+            assert not verdicts, (path, verdicts)
     text = text_of(
         Client()
         .get("/collections/against/comparison/", {"measures": "RR", "tests": "sign"})
@@ -243,10 +255,12 @@ def test_a_clear_difference_still_has_its_verdict_everywhere(api: APIClient, wal
         "clear",
         {"good": [1, 2, 1, 1, 2, 1, 1, 1, 2, 1], "poor": [9, 8, 9, 7, 9, 8, 9, 9, 9, 8]},
     )
-    said: dict[str, list[str]] = {}
+    spoken_by_path: dict[str, list[str]] = {}
     for path, answer in walk("clear", runs, "paired_t"):
-        said.setdefault(path, []).extend(spoken(answer))
+        spoken_by_path.setdefault(path, []).extend(spoken(answer))
     # Two runs without a baseline have no marks in a stored table, but letters.
     assert [
-        path for path, verdicts in said.items() if not verdicts and "comparisons/" not in path
+        path
+        for path, verdicts in spoken_by_path.items()
+        if not verdicts and "comparisons/" not in path
     ] == []

@@ -31,7 +31,7 @@ def sending_is_on(settings: Any) -> None:
 
 
 @pytest.fixture
-def made(people: People) -> dict[str, Any]:
+def created_webhook(people: People) -> dict[str, Any]:
     """A webhook of the collection `one`, as it was answered when it was made."""
     make_collection(people, "one")
     answer = people.api["owner"].post(ONE, NEW)
@@ -44,26 +44,26 @@ def refusal(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
-def test_a_secret_is_shown_once(people: People, made: dict[str, Any]) -> None:
+def test_a_secret_is_shown_once(people: People, created_webhook: dict[str, Any]) -> None:
     owner = people.api["owner"]
-    assert made["secret"].startswith("whsec_")
-    assert len(made["secret"]) == 50
+    assert created_webhook["secret"].startswith("whsec_")
+    assert len(created_webhook["secret"]) == 50
     (listed,) = owner.get(ONE).json()["results"]
-    assert {**listed, "secret": made["secret"]} == made
+    assert {**listed, "secret": created_webhook["secret"]} == created_webhook
     assert (listed["collection"], listed["team"], listed["created_by"]) == ("one", None, "owner")
     stored = Webhook.objects.get()
-    assert made["secret"][6:] not in str(vars(stored))
-    assert owner.get(f"/api/v1/webhooks/{made['id']}/").json() == listed
+    assert created_webhook["secret"][6:] not in str(vars(stored))
+    assert owner.get(f"/api/v1/webhooks/{created_webhook['id']}/").json() == listed
     # Neither the secret nor what an address may hide is in the audit trail.
     event = AuditEvent.objects.get(action="webhook.created")
     assert (event.object_id, event.collection, event.actor) == (
-        made["id"],
+        created_webhook["id"],
         stored.collection,
         "owner",
     )
     assert event.after["host"] == "ci.example.org"
     assert "hidden" not in str(event.after)
-    assert made["secret"] not in str(event.after)
+    assert created_webhook["secret"] not in str(event.after)
 
 
 def test_teams_have_webhooks_too(people: People) -> None:
@@ -111,10 +111,10 @@ def test_an_owner_has_twenty_webhooks_at_most(people: People) -> None:
 
 
 def test_a_server_without_webhooks_makes_and_tries_none(
-    people: People, made: dict[str, Any], settings: Any
+    people: People, created_webhook: dict[str, Any], settings: Any
 ) -> None:
     settings.EVALHUB_WEBHOOKS = False
-    owner, own = people.api["owner"], f"/api/v1/webhooks/{made['id']}/"
+    owner, own = people.api["owner"], f"/api/v1/webhooks/{created_webhook['id']}/"
     for path in (ONE, f"{own}test/"):
         assert refusal(owner.post(path, NEW if path == ONE else {})) == (409, "webhooks_off")
     assert len(owner.get(ONE).json()["results"]) == 1
@@ -122,8 +122,8 @@ def test_a_server_without_webhooks_makes_and_tries_none(
     assert owner.delete(own).status_code == 204
 
 
-def test_a_webhook_is_changed(people: People, made: dict[str, Any]) -> None:
-    owner, own = people.api["owner"], f"/api/v1/webhooks/{made['id']}/"
+def test_a_webhook_is_changed(people: People, created_webhook: dict[str, Any]) -> None:
+    owner, own = people.api["owner"], f"/api/v1/webhooks/{created_webhook['id']}/"
     Webhook.objects.update(failing_since=timezone.now(), enabled=False, disabled_reason="failing")
     change = {
         "url": "https://other.example.org/",
@@ -154,11 +154,11 @@ def test_a_webhook_is_changed(people: People, made: dict[str, Any]) -> None:
 
 
 def test_a_new_secret_signs_beside_the_old_one(
-    people: People, made: dict[str, Any], monkeypatch: pytest.MonkeyPatch, settings: Any
+    people: People, created_webhook: dict[str, Any], monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    owner, own = people.api["owner"], f"/api/v1/webhooks/{made['id']}/"
+    owner, own = people.api["owner"], f"/api/v1/webhooks/{created_webhook['id']}/"
     answer = owner.post(f"{own}secret/").json()
-    assert answer["secret"] not in ("", made["secret"])
+    assert answer["secret"] not in ("", created_webhook["secret"])
     receiver = Receiver()
     monkeypatch.setattr(
         "runs.api.webhooks.try_webhook", partial(managing.try_webhook, post=receiver)
@@ -167,9 +167,9 @@ def test_a_new_secret_signs_beside_the_old_one(
     assert (tried["delivered"], tried["status"], tried["error"]) == (True, 204, "")
     ((url, body, headers),) = receiver.requests
     assert url == NEW["url"]
-    for secret in (made["secret"], answer["secret"]):
+    for secret in (created_webhook["secret"], answer["secret"]):
         event = evh.webhooks.verify(headers, body, secret)
-    assert (event["type"], event["data"]["webhook"]) == ("webhook.test", made["id"])
+    assert (event["type"], event["data"]["webhook"]) == ("webhook.test", created_webhook["id"])
     assert not Delivery.objects.exists()
     # Sealed with another key neither opens: a new secret is alone.
     settings.SECRET_KEY = "another-key-another-key-another-key-another"
@@ -184,20 +184,22 @@ def test_a_new_secret_signs_beside_the_old_one(
 
 
 def test_a_test_tells_why_it_failed_and_nothing_of_the_network(
-    people: People, made: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    people: People, created_webhook: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reply = Receiver(Reply(302, "redirected", seconds=0.5))
     monkeypatch.setattr("runs.api.webhooks.try_webhook", partial(managing.try_webhook, post=reply))
-    answer = people.api["owner"].post(f"/api/v1/webhooks/{made['id']}/test/").json()
+    answer = people.api["owner"].post(f"/api/v1/webhooks/{created_webhook['id']}/test/").json()
     assert answer == {"delivered": False, "status": 302, "error": "redirected", "milliseconds": 500}
 
 
-def test_deliveries_are_listed_and_sent_again(people: People, made: dict[str, Any]) -> None:
+def test_deliveries_are_listed_and_sent_again(
+    people: People, created_webhook: dict[str, Any]
+) -> None:
     owner = people.api["owner"]
     add_qrels(people, "one")
     run = submit_form(people.api["participant"], "one", GOOD, team="guests").json()["id"]
     evaluate_all()
-    (listed,) = owner.get(f"/api/v1/webhooks/{made['id']}/deliveries/").json()["results"]
+    (listed,) = owner.get(f"/api/v1/webhooks/{created_webhook['id']}/deliveries/").json()["results"]
     assert (listed["event"], listed["state"], listed["attempts"]) == ("run.evaluated", "due", 0)
     assert f'"run":"{run}"' in listed["body"]
     claimed = claim_next()
@@ -220,15 +222,17 @@ def test_deliveries_are_listed_and_sent_again(people: People, made: dict[str, An
     assert refusal(owner.post(again)) == (409, "webhook_disabled")
 
 
-def test_lists_cost_few_queries_however_long_they_are(people: People, made: dict[str, Any]) -> None:
+def test_lists_cost_few_queries_however_long_they_are(
+    people: People, created_webhook: dict[str, Any]
+) -> None:
     counted = []
     for more in (1, 10):
         for _ in range(more):
             make_webhook(
                 collection=Collection.objects.get(slug="one"), created_by=people.users["member"]
             )
-            Delivery.objects.create(webhook_id=made["id"], event="run.failed", body="{}")
-        for path in (ONE, f"/api/v1/webhooks/{made['id']}/deliveries/"):
+            Delivery.objects.create(webhook_id=created_webhook["id"], event="run.failed", body="{}")
+        for path in (ONE, f"/api/v1/webhooks/{created_webhook['id']}/deliveries/"):
             with CaptureQueriesContext(connection) as queries:
                 assert people.api["owner"].get(path).status_code == 200
             counted.append(len(queries))
@@ -237,7 +241,7 @@ def test_lists_cost_few_queries_however_long_they_are(people: People, made: dict
 
 
 def test_a_collection_that_moves_keeps_its_webhooks_disabled(
-    people: People, made: dict[str, Any]
+    people: People, created_webhook: dict[str, Any]
 ) -> None:
     """Its new organisers decide about them: those of before would go on to be told."""
     moved = people.api["owner"].patch("/api/v1/collections/one/", {"team": "owner"})

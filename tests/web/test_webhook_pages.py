@@ -43,17 +43,17 @@ def test_a_webhook_is_made_tried_changed_and_deleted(
 ) -> None:
     browser = people.browsers["owner"]
     assert "No webhook yet" in text_of(browser.get(LAB))
-    made = browser.post(LAB, NEW)
-    assert (made.status_code, made["Cache-Control"]) == (201, "no-store")
-    (secret,) = re.findall(r"whsec_[\w+/=]+", made.content.decode())
+    response = browser.post(LAB, NEW)
+    assert (response.status_code, response["Cache-Control"]) == (201, "no-store")
+    (secret,) = re.findall(r"whsec_[\w+/=]+", response.content.decode())
     assert secret not in browser.get(LAB).content.decode()
     webhook = Webhook.objects.get()
     Delivery.objects.create(
         webhook=webhook, event="run.failed", body="{}", attempts=3, last_error="timed_out"
     )
-    shown = text_of(browser.get(LAB))
-    assert "run.failed" in shown
-    assert "3 timed_out" in shown
+    text = text_of(browser.get(LAB))
+    assert "run.failed" in text
+    assert "3 timed_out" in text
 
     receiver = Receiver(Reply(200), Reply(500, "refused"))
     monkeypatch.setattr(
@@ -113,8 +113,8 @@ def test_owners_are_told_of_webhooks_that_the_service_disabled(people: People) -
         collection=Collection.objects.get(slug="one"), enabled=False, disabled_reason="gone"
     )
     make_webhook(collection=Collection.objects.get(slug="one"), enabled=False)
-    said = "The webhook to ci.example.org of collection one is disabled: its receiver answered that it is gone (410)."
-    assert text_of(people.browsers["owner"].get("/account/")).count(said) == 1
+    message = "The webhook to ci.example.org of collection one is disabled: its receiver answered that it is gone (410)."
+    assert text_of(people.browsers["owner"].get("/account/")).count(message) == 1
     for role in ("member", "participant", "staff"):
         assert "is disabled" not in text_of(people.browsers[role].get("/account/"))
     links = people.browsers["owner"].get("/account/").content.decode()

@@ -166,20 +166,20 @@ def test_an_order_is_made_once_until_something_changes(
     browser: Client, submit: Submit, monkeypatch: pytest.MonkeyPatch, answers_kept: None
 ) -> None:
     submit(SHARP)
-    made: list[Any] = []
+    calls: list[Any] = []
     monkeypatch.setattr(
         "metrics.pages.boards.what_if.ask_what_if",
-        lambda **asked: made.append(1) or ask_what_if(**asked),
+        lambda **options: calls.append(1) or ask_what_if(**options),
     )
     first = browser.get(PATH, {"g1": "20"})
     assert browser.get(PATH, {"g1": "20"}).content == first.content
     assert (
         browser.get(PATH, {"g1": "20"}, headers={"If-None-Match": first["ETag"]}).status_code == 304
     )
-    assert len(made) == 1
+    assert len(calls) == 1
     assert browser.get(PATH, {"g1": "19"}).content != first.content
     submit(BROAD)
     assert "broad" in page(browser, PATH, g1="20")
-    assert len(made) == 3
+    assert len(calls) == 3
     Collection.objects.update(blind=True)
     assert "ETag" not in browser.get(PATH, {"g1": "20"})

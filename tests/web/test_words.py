@@ -68,8 +68,8 @@ READ_ATTRIBUTES = r"(?:title|placeholder|aria-label|alt|label|instead|button)=\"
 def found_in(text: str, line: int = 1) -> Iterator[str]:
     for pattern, better in WRONG:
         for match in pattern.finditer(text):
-            said = " ".join(match.group().split())
-            yield f"{line + text.count(chr(10), 0, match.start())}: {said!r}; write: {better}"
+            message = " ".join(match.group().split())
+            yield f"{line + text.count(chr(10), 0, match.start())}: {message!r}; write: {better}"
 
 
 def blank(match: re.Match[str]) -> str:
@@ -112,12 +112,12 @@ def literals_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def files(ending: str) -> list[Path]:
-    found = [path for package in PACKAGES for path in (ROOT / package).rglob(ending)]
-    return sorted(path for path in found if path.parent.name != "migrations")
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob(ending)]
+    return sorted(path for path in paths if path.parent.name != "migrations")
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("a comparison needs two runs, here are 1", True),
         ("a comparison needs two runs; found 1", False),
@@ -126,15 +126,15 @@ def files(ending: str) -> list[Path]:
         ("sDCG(figure='best')", False),
     ],
 )
-def test_the_table_finds_what_it_is_for(text: str, found: bool) -> None:
-    assert bool(list(found_in(text))) == found
+def test_the_table_finds_what_it_is_for(text: str, expected: bool) -> None:
+    assert bool(list(found_in(text))) == expected
 
 
 def test_pages_use_the_words_of_the_glossary() -> None:
     wrong = [
-        f"{p.relative_to(ROOT)}:{one}"
+        f"{p.relative_to(ROOT)}:{match}"
         for p in files("*.html")
-        for one in found_in(shown_of(p.read_text()))
+        for match in found_in(shown_of(p.read_text()))
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -144,5 +144,5 @@ def test_errors_and_messages_use_the_words_of_the_glossary() -> None:
     for path in files("*.py"):
         for line, text in literals_of(ast.parse(path.read_text())):
             # Only the first line of a long text is told: it is near enough.
-            wrong += [f"{path.relative_to(ROOT)}:{line}+{one}" for one in found_in(text, 0)]
+            wrong += [f"{path.relative_to(ROOT)}:{line}+{match}" for match in found_in(text, 0)]
     assert not wrong, "\n".join(wrong)

@@ -265,13 +265,13 @@ def make_campaign(people: People, slug: str, run: str, *, alone: bool = True) ->
 def make_snapshot(campaign: Campaign, phase: Phase) -> str:
     """The code of a snapshot of a phase, without entries."""
     manifest = sealed(manifest_of(campaign, [], whole=False, label="results"), {})
-    user, found = (
+    user, snapshot_fields = (
         campaign.team.members.first(),
         {"campaign": campaign, "phase": phase, "label": "results"},
     )
-    return keep_snapshot(**found, manifest=manifest, archive=lambda _: b"archive", user=user)[
-        0
-    ].code
+    return keep_snapshot(
+        **snapshot_fields, manifest=manifest, archive=lambda _: b"archive", user=user
+    )[0].code
 
 
 def make_link(**fields: Any) -> str:
@@ -307,10 +307,10 @@ def make_view(slug: str) -> str:
         "query": "measures=AP&columns=param%3Ak1",
         "scope": View.Scope.COLLECTION,
     }
-    made, _ = View.objects.get_or_create(
+    view, _ = View.objects.get_or_create(
         code=slug, collection=Collection.objects.get(slug=slug), defaults=fields
     )
-    return made.code
+    return view.code
 
 
 def make_share(people: People, slug: str, **fields: Any) -> tuple[ShareLink, str]:
@@ -325,11 +325,11 @@ def make_experiment(run: str) -> str:
     """The id of an experiment of the run's team with the run; those of other collections go."""
     this = Run.objects.select_related("team").get(pk=run)
     Experiment.objects.exclude(runs__collection=this.collection).delete()
-    made, _ = Experiment.objects.get_or_create(
+    experiment, _ = Experiment.objects.get_or_create(
         team=this.team, slug="study", defaults={"name": "Study"}
     )
-    ExperimentRun.objects.get_or_create(experiment=made, run=this)
-    return str(made.pk)
+    ExperimentRun.objects.get_or_create(experiment=experiment, run=this)
+    return str(experiment.pk)
 
 
 def make_note(people: People, run: str) -> str:

@@ -165,7 +165,7 @@ def answered(
             answer = getattr(client, method.lower())(path, body, format=form)
         else:
             answer = getattr(client, method.lower())(path, body)
-        told = seen(answer)
+        result = seen(answer)
         transaction.set_rollback(True)
     client.cookies = cookies
-    return told
+    return result

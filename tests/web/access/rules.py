@@ -127,19 +127,19 @@ class Unstated(Exception):
 
 def things_of(address: Address, *, private: bool = False) -> dict[str, Thing]:
     """Return the objects of an address by parameter; with `private`, where their collection is."""
-    found = {}
+    things = {}
     for name in address.parameters:
         if name not in {*THINGS, *PLAIN}:
             raise Unstated(f"say in THINGS or PLAIN of {__name__} what <{name}> is")
         if name in THINGS:
-            found[name] = THINGS[name]
+            things[name] = THINGS[name]
         if private and name in INSIDE:
-            found[name] = THINGS[name]._replace(seen=ORGANISERS)
+            things[name] = THINGS[name]._replace(seen=ORGANISERS)
     if address.name in SECRET_LINKS:
-        found["share"] = Thing(NOBODY)
+        things["share"] = Thing(NOBODY)
     if address.name in WITHDRAWN:
-        found = {name: thing._replace(seen=GUESTS) for name, thing in found.items()}
-    return found
+        things = {name: thing._replace(seen=GUESTS) for name, thing in things.items()}
+    return things
 
 
 def allowed_to(address: Address, method: str, things: dict[str, Thing]) -> Roles:

@@ -96,11 +96,11 @@ def people(module_data: Path) -> People:
 
 def differences(ask: Callable[[str], Iterator[tuple[str, Seen]]]) -> list[str]:
     """Return the requests that the two worlds answer differently."""
-    found: list[Answers] = []
+    answers: list[Answers] = []
     for slug in WORLDS:
         only(slug)
-        found.append(dict(ask(slug)))
-    first, second = found
+        answers.append(dict(ask(slug)))
+    first, second = answers
     assert first.keys() == second.keys()
     assert len(first) > 5
     return sorted(name for name in first if first[name] != second[name])
@@ -140,8 +140,8 @@ def reading(
             # What is refused is asked once more, with what is refused elsewhere.
             queries = queries_of(address, own, foreign, slug) if with_queries else []
             for query in queries[:1] if refused else queries:
-                told = answered(people, role, address, "GET", f"{path}?{query}")
-                yield f"{name} {masked(query)}", told
+                response = answered(people, role, address, "GET", f"{path}?{query}")
+                yield f"{name} {masked(query)}", response
 
 
 # What has nothing of any collection is left out.
@@ -175,7 +175,7 @@ def bodies(address: Address, method: str, slug: str, own: str, other: str) -> li
     experiment = [{"action": "add", "collection": slug, "filter": text} for text in FILTERS]
     described = [{"filter": text, "metadata": {"seed": 1}, "dry_run": True} for text in FILTERS]
     run = {"kind": "run", "run": own}
-    asked: dict[tuple[str, str], list[dict[str, Any]]] = {
+    bodies: dict[tuple[str, str], list[dict[str, Any]]] = {
         ("experiment-page", "POST"): [*experiment, {"action": "baseline", "baseline": own}],
         ("experiment", "PATCH"): [{"visibility": "collection"}, {"baseline": own}, {"baseline": other}],
         ("experiment-runs", "POST"): [{"add": [own]}, {"add": [other]}],
@@ -200,7 +200,7 @@ def bodies(address: Address, method: str, slug: str, own: str, other: str) -> li
         ("run-evaluations", "POST"): [{"scores": "float32"}, {"scores": "float64"}],
         ("manage-access-page", "POST"): [{"action": "release", "confirm": slug}],
     }  # fmt: skip
-    return asked.get((address.name, method)) or [BODIES.get((address.name, method), dict)()]
+    return bodies.get((address.name, method)) or [BODIES.get((address.name, method), dict)()]
 
 
 def changing(people: People, slug: str) -> Iterator[tuple[str, Seen]]:
@@ -275,9 +275,9 @@ def test_worlds_look_the_same_while_teams_see_their_own_results(people: People) 
     participants they open everything."""
     Collection.objects.update(shown_to=Disclosure.TEAMS)
     computed = [
-        one
-        for one in READABLE
-        if one.callback.__module__.startswith(("metrics.", "evalhub.campaigns."))
+        address
+        for address in READABLE
+        if address.callback.__module__.startswith(("metrics.", "evalhub.campaigns."))
     ]
     differ = differences(lambda slug: reading(people, slug, computed, ("participant",)))
     assert differ == ["packet as participant", "phase-results as participant"]

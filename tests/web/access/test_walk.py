@@ -231,7 +231,7 @@ def test_what_is_hidden_is_answered_as_what_is_not_there(world: World) -> None:
     """In a private collection: to the team of its runs, to a member of the team that owns it, and to nobody."""
     Collection.objects.filter(slug="one").update(visibility="private")
     walk = Walk(world, private=True)
-    for address in (one for one in ADDRESSES.values() if INSIDE & set(one.parameters)):
+    for address in (address for address in ADDRESSES.values() if INSIDE & set(address.parameters)):
         for method in address.methods:
             walk.ask(address, method, "member")
             if method == "GET":
@@ -363,5 +363,5 @@ def requests_to(names: Iterable[str]) -> Iterator[tuple[Address, str]]:
 
 
 def code_in(text: str) -> str:
-    found = re.search(r'"code":"(\w+)"', text)
-    return found[1] if found else ""
+    code = re.search(r'"code":"(\w+)"', text)
+    return code[1] if code else ""

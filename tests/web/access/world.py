@@ -140,13 +140,13 @@ def _make_hidden(people: People) -> dict[str, Roles]:
     assert people.api["participant"].delete(f"/api/v1/runs/{gone.json()['id']}/").status_code == 204
 
     Experiment.objects.create(team=others, slug="plan-of-others", name="plan-of-others")
-    one = Collection.objects.get(slug="one")
+    collection = Collection.objects.get(slug="one")
     fields = {"scope": View.Scope.ME, "owner": people.users["member"], "query": "measures=AP"}
-    View.objects.create(collection=one, code="personal", name="view-of-member", **fields)
+    View.objects.create(collection=collection, code="personal", name="view-of-member", **fields)
     Campaign.objects.create(slug="draft-of-lab", name="draft-of-lab", team=lab)
     quiet = Team.objects.create(slug="quiet-team", name="quiet-team")
     Membership.objects.create(team=quiet, user=people.users["other"], role="owner")
-    runs = {run.tag: str(run.pk) for run in Run.objects.exclude(collection=one)}
+    runs = {run.tag: str(run.pk) for run in Run.objects.exclude(collection=collection)}
     seen = {
         "participant-in-dark": PARTICIPANT | ORGANISERS,
         "member-in-dark": frozenset({"member"}) | ORGANISERS,
