@@ -76,14 +76,19 @@ class Tally:
     doubled: int = 0
     different: list[str] = field(default_factory=list)
     redone: int = 0
-    left: list[str] = field(default_factory=list)
+    left_running: list[str] = field(default_factory=list)
     fsck: str = ""
     seconds: float = 0.0
 
     @property
     def clean(self) -> bool:
         return not (
-            self.unexpected or self.lost or self.doubled or self.different or self.left or self.fsck
+            self.unexpected
+            or self.lost
+            or self.doubled
+            or self.different
+            or self.left_running
+            or self.fsck
         )
 
     def __str__(self) -> str:
@@ -91,7 +96,7 @@ class Tally:
         return (
             f"{len(self.accepted)} submissions, {faults}: {len(self.lost)} lost, {self.doubled} doubled, "
             f"{len(self.different)} different, {self.redone} evaluated again, {len(self.unexpected)} unexpected "
-            f"answers, {len(self.left)} left running, fsck {'clean' if not self.fsck else self.fsck}, "
+            f"answers, {len(self.left_running)} left running, fsck {'clean' if not self.fsck else self.fsck}, "
             f"{self.seconds:.0f} s"
         )
 
@@ -122,7 +127,7 @@ class Chaos:
         with self.service.server.client() as self.client:
             self._torment()
         self.tally.seconds = time.monotonic() - start
-        self.tally.left = self._left_running()
+        self.tally.left_running = self._left_running()
         return self.tally
 
     def _torment(self) -> None:
@@ -289,9 +294,9 @@ class Chaos:
         """The processes of the service that go on when all that was started is stopped."""
         self.service.stop_servers()
         deadline = time.monotonic() + GONE
-        while (left := self.service.survivors()) and time.monotonic() < deadline:
+        while (processes := self.service.survivors()) and time.monotonic() < deadline:
             time.sleep(0.2)
-        return [command_of(process) for process in left]
+        return [command_of(process) for process in processes]
 
     def _values(self, run: str) -> Any:
         answer = self.client.get(f"runs/{run}/values/").raise_for_status().json()
@@ -327,12 +332,12 @@ def main() -> None:
         default=0,
         help="instead: campaigns with kills around end and release",
     )
-    given = vars(parser.parse_args())
+    options = vars(parser.parse_args())
     kind, files, seed, campaigns = (
-        given.pop("on"),
-        given.pop("files"),
-        given.pop("seed"),
-        given.pop("campaigns"),
+        options.pop("on"),
+        options.pop("files"),
+        options.pop("seed"),
+        options.pop("campaigns"),
     )
     if files == "s3" and (kind != "services" or not WEED):
         parser.error(
@@ -344,8 +349,13 @@ def main() -> None:
             tally = CampaignChaos(service, campaigns, seed).run()
             lines = tally.wrong[:50]
         else:
-            tally = Chaos(service, Goals(**given), seed).run()
-            lines = [*tally.unexpected[:20], *tally.lost[:20], *tally.different[:20], *tally.left]
+            tally = Chaos(service, Goals(**options), seed).run()
+            lines = [
+                *tally.unexpected[:20],
+                *tally.lost[:20],
+                *tally.different[:20],
+                *tally.left_running,
+            ]
     for line in lines:
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"chaos on {kind}, files in {files}, seed {seed}: {tally}\n")

@@ -75,10 +75,10 @@ class CampaignTally:
 
     def __str__(self) -> str:
         faults = ", ".join(f"{count} {name}" for name, count in sorted(self.faults.items()))
-        asked = ", ".join(f"{count} x {code}" for code, count in sorted(self.seen.items()))
+        codes = ", ".join(f"{count} x {code}" for code, count in sorted(self.seen.items()))
         return (
             f"{self.campaigns} campaigns, {self.entries} entries, {self.repeated} requests sent again, {self.refused} "
-            f"refused at the end, {faults} killed; results asked for: {asked}; {len(self.wrong)} wrong, "
+            f"refused at the end, {faults} killed; results asked for: {codes}; {len(self.wrong)} wrong, "
             f"{self.seconds:.0f} s"
         )
 
@@ -89,12 +89,12 @@ class CampaignChaos:
     def __init__(self, service: Any, campaigns: int, seed: int) -> None:
         self.service, self.campaigns = service, campaigns
         self.random, self.tally = random.Random(seed), CampaignTally()
-        made = simulate_collection(topics=10, pool=60, judged=30, depth=40)
-        self.runs = dict(list(made.runs.items())[:4])
-        lines = made.qrels.splitlines(keepends=True)
+        simulated = simulate_collection(topics=10, pool=60, judged=30, depth=40)
+        self.runs = dict(list(simulated.runs.items())[:4])
+        lines = simulated.qrels.splitlines(keepends=True)
         # The second version takes a third of the relevant documents back.
         self.judged = {
-            1: made.qrels,
+            1: simulated.qrels,
             2: "".join(_taken_back(line) if n % 3 == 0 else line for n, line in enumerate(lines)),
         }
         self.expected = {version: self._means(qrels) for version, qrels in self.judged.items()}
@@ -105,8 +105,8 @@ class CampaignChaos:
         self.service.prepare()
         self.service.revive()
         self.service.server.wait()
-        told = self.service.server.manage("shell", "-v", "0", "-c", _ACCOUNTS % (TEAMS,))
-        self.tokens = {**json.loads(told.strip().splitlines()[-1]), "nobody": ""}
+        process = self.service.server.manage("shell", "-v", "0", "-c", _ACCOUNTS % (TEAMS,))
+        self.tokens = {**json.loads(process.strip().splitlines()[-1]), "nobody": ""}
         with self.service.server.client() as organiser:
             for number in range(self.campaigns):
                 Round(self, organiser, f"cup-{number}").run()
@@ -130,11 +130,11 @@ class CampaignChaos:
         with tempfile.TemporaryDirectory() as folder:
             judged, ranked = Path(folder) / "qrels", Path(folder) / "run"
             judged.write_text(qrels)
-            found = {}
+            means = {}
             for name, text in self.runs.items():
                 ranked.write_text(text)
-                found[name] = evaluate(judged, ranked, MEASURE).means[MEASURE]
-        return found
+                means[name] = evaluate(judged, ranked, MEASURE).means[MEASURE]
+        return means
 
     @contextlib.contextmanager
     def client_of(self, name: str) -> Iterator[httpx.Client]:
@@ -160,8 +160,8 @@ class CampaignChaos:
     def kill_something(self, heavy: bool) -> bool:
         """Kill a process of the service, or with `heavy` one that all others need; return whether it was such a one."""
         own = [part.pid for part in self.service.parts.values()]
-        found = self.service.processes()
-        chosen = [one for one in found if (one.pid in own) == heavy] or found
+        processes = self.service.processes()
+        chosen = [process for process in processes if (process.pid in own) == heavy] or processes
         if not chosen:
             return False
         victim = self.random.choice(chosen)
@@ -189,8 +189,8 @@ class Round:
             (self._watch, (who,)) for who in (TEAMS[0], "nobody")
         ]
         threads = [
-            threading.Thread(target=target, args=given)
-            for target, given in [*jobs, (self._judge, ())]
+            threading.Thread(target=target, args=arguments)
+            for target, arguments in [*jobs, (self._judge, ())]
         ]
         for thread in threads:
             thread.start()
@@ -295,20 +295,20 @@ class Round:
                             self.wrong(f"{path} as {who}: {answer.status_code} {answer.text[:300]}")
                 time.sleep(0.1)
 
-    def _check_shown(self, who: str, path: str, shown: dict[str, Any]) -> None:
+    def _check_shown(self, who: str, path: str, answer: dict[str, Any]) -> None:
         if datetime.now(UTC) < self.planned or who == "nobody":
             self.wrong(f"{path} was shown to {who}")
-        rows = shown.get("results")
-        for row in rows if rows is not None else shown["entries"]:
+        rows = answer.get("results")
+        for row in rows if rows is not None else answer["entries"]:
             tag = row["run"]["tag"] if rows is not None else row["tag"]
-            version = row["qrels"] if rows is not None else shown["qrels"]
+            version = row["qrels"] if rows is not None else answer["qrels"]
             mean = (
                 (row["values"] if rows is not None else row["means"]).get(MEASURE, {}).get("mean")
             )
             stale = rows is not None and (row["stale"] or row["state"] != "evaluated")
-            if version != shown["qrels"] and not stale:
+            if version != answer["qrels"] and not stale:
                 self.wrong(
-                    f"{path}: {tag} has values of version {version}, {shown['qrels']} is active"
+                    f"{path}: {tag} has values of version {version}, {answer['qrels']} is active"
                 )
             if mean is None and not stale:
                 self.wrong(f"{path}: {tag} has no value")
@@ -349,35 +349,35 @@ class Round:
     def _count(self) -> None:
         """Compare what is stored with the receipts, and count what happens once."""
 
-        def rows(path: str, **asked: Any) -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = []
+        def rows(path: str, **query: Any) -> list[dict[str, Any]]:
+            rows: list[dict[str, Any]] = []
             while True:
-                page = {"limit": 200, "offset": len(found), **asked}
+                page = {"limit": 200, "offset": len(rows), **query}
                 answer = (
                     self.chaos.patiently(lambda: self.organiser.get(path, params=page))  # noqa: B023
                     .raise_for_status()
                     .json()
                 )
-                found += answer["results"]
+                rows += answer["results"]
                 if answer["next"] is None:
-                    return found
+                    return rows
 
-        entries = {one["tag"]: one for one in rows(f"{self.phase}entries/")}
+        entries = {row["tag"]: row for row in rows(f"{self.phase}entries/")}
         self.chaos.tally.entries += len(entries)
         if entries.keys() != self.receipts.keys():
             self.wrong(
                 f"entries without receipt or receipts without entry: {entries.keys() ^ self.receipts.keys()}"
             )
-        for tag, one in entries.items():
-            arrived = _instant(one["arrived_at"])
+        for tag, entry in entries.items():
+            arrived = _instant(entry["arrived_at"])
             if (
-                one["late"]
+                entry["late"]
                 or arrived >= self.closes
                 or arrived != self.receipts.get(tag)
-                or one["state"] != "entered"
+                or entry["state"] != "entered"
             ):
                 self.wrong(
-                    f"{tag} arrived {arrived}, its receipt says {self.receipts.get(tag)}: {one['state']}"
+                    f"{tag} arrived {arrived}, its receipt says {self.receipts.get(tag)}: {entry['state']}"
                 )
         done = self.organiser.get(f"releases/{self.release}/").json()
         if _instant(done["done_at"]) < self.planned or done["entries"] != len(entries):

@@ -18,10 +18,10 @@ _VARIABLE = re.compile(r"\$\{(\w+)(?:(:[-?])([^}]*))?\}")
 def example_environment() -> dict[str, str]:
     """docker/env.example, with its blanks filled in."""
     lines = [line for line in EXAMPLE.read_text().splitlines() if line and not line.startswith("#")]
-    given = dict(line.split("=", 1) for line in lines)
+    environment = dict(line.split("=", 1) for line in lines)
     secrets = ("EVALHUB_SECRET_KEY", "EVALHUB_METRICS_TOKEN", "POSTGRES_PASSWORD")
-    assert all(given[name] == "" for name in secrets), "an example holds no secret"
-    return {**given, **dict.fromkeys(secrets, "made-up-for-the-tests-made-up-for-the-tests")}
+    assert all(environment[name] == "" for name in secrets), "an example holds no secret"
+    return {**environment, **dict.fromkeys(secrets, "made-up-for-the-tests-made-up-for-the-tests")}
 
 
 def load(environment: dict[str, str]) -> dict[str, Any]:

@@ -93,14 +93,14 @@ def filled(
     api.delete(f"/api/v1/session-sets/{SessionSet.objects.get(tag='gone').pk}/")
     for tag in ("held", "waiting"):
         upload(api, RUNS, GOOD + "3 Q0 y 2 0.5 good\n", tag=tag)
-    held = {
+    lease = {
         "state": "evaluating",
         "lease_token": uuid.uuid4(),
         "lease_until": timezone.now() + timedelta(hours=1),
     }
-    Evaluation.objects.filter(run__tag="held").update(**held)
+    Evaluation.objects.filter(run__tag="held").update(**lease)
     assert api.post("/api/v1/collections/small/comparison/", {}).status_code == 202
-    Comparison.objects.update(**{**held, "state": "comparing"})
+    Comparison.objects.update(**{**lease, "state": "comparing"})
     (tmp_path / "run").write_text(GOOD)
     (tmp_path / "known").write_text("1 a\n")
     with (tmp_path / "run").open("rb") as run, (tmp_path / "known").open("rb") as known:

@@ -109,7 +109,7 @@ def evaluate_a_run() -> None:
         subprocess.run(
             [*inside, "evalhub", "migrate", "--no-input", "--verbosity", "0"], check=True
         )
-        made = subprocess.run(
+        creation = subprocess.run(
             [*inside, "evalhub", "create_admin", "admin"],
             check=True,
             capture_output=True,
@@ -120,7 +120,7 @@ def evaluate_a_run() -> None:
         for command in (["web", "--bind", f"127.0.0.1:{port}"], ["worker"]):
             process = subprocess.Popen([*inside, "evalhub", *command], start_new_session=True)
             stack.callback(_stop, process)
-        headers = {"Authorization": f"Bearer {made.stdout.rsplit('token:', 1)[1].strip()}"}
+        headers = {"Authorization": f"Bearer {creation.stdout.rsplit('token:', 1)[1].strip()}"}
         with httpx.Client(
             base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=30
         ) as client:

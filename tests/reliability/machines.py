@@ -61,12 +61,12 @@ class Machines(Services):
 
     def survivors(self) -> list[psutil.Process]:
         data = self.second.environment["EVALHUB_DATA"]
-        left = [
+        processes = [
             process
             for process in psutil.process_iter()
             if environment_of(process).get("EVALHUB_DATA") == data
         ]
-        return [*super().survivors(), *left]
+        return [*super().survivors(), *processes]
 
     def break_off(self, what: str) -> None:
         if what != "objects":

@@ -54,12 +54,12 @@ class Service:
         return []
 
     def processes(self) -> list[psutil.Process]:
-        found: list[psutil.Process] = []
+        processes: list[psutil.Process] = []
         for part in self.parts.values():
             with contextlib.suppress(psutil.Error):
                 top = psutil.Process(part.pid)
-                found += [top, *top.children(recursive=True)]
-        return found
+                processes += [top, *top.children(recursive=True)]
+        return processes
 
     def workers(self) -> list[psutil.Process]:
         return [process for process in self.processes() if name_of(process) == "evalhub worker"]
@@ -140,5 +140,7 @@ def environment_of(process: psutil.Process) -> dict[str, str]:
 def is_web_child(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
         parent = process.parent()
-        return parent is not None and all(one.name() == "evalhub web" for one in (process, parent))
+        return parent is not None and all(
+            process.name() == "evalhub web" for process in (process, parent)
+        )
     return False

@@ -101,8 +101,8 @@ class OwnPostgres:
                 "pg_ctl", "-D", str(self._folder), "-o", options, "-w", "-l", str(log), "start"
             )
         except subprocess.CalledProcessError as error:
-            said = log.read_text(errors="replace") if log.exists() else "it left no log"
-            raise RuntimeError(f"PostgreSQL did not start:\n{said}") from error
+            text = log.read_text(errors="replace") if log.exists() else "it left no log"
+            raise RuntimeError(f"PostgreSQL did not start:\n{text}") from error
         _until(lambda: psycopg2.connect(self.url).close(), psycopg2.OperationalError)
 
     def kill(self) -> None:
@@ -203,8 +203,8 @@ class OwnObjects:
         shutil.rmtree(self._folder, ignore_errors=True)
         # Its parts talk through sockets there, whatever folder it is given.
         for port in self._ports:
-            for left in Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock"):
-                left.unlink(missing_ok=True)
+            for stale in Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock"):
+                stale.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -155,13 +155,15 @@ def free_port() -> int:
 
 
 def clean_environment(data: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")
+    }
     if FILES_URL:
         # A prefix of the data folder's own.
         prefix = hashlib.sha256(str(data).encode()).hexdigest()[:16]
-        kept["EVALHUB_FILES_URL"] = FILES_URL.replace("PREFIX", prefix)
+        environment["EVALHUB_FILES_URL"] = FILES_URL.replace("PREFIX", prefix)
     return {
-        **kept,
+        **environment,
         "EVALHUB_DATA": str(data),
         "EVALHUB_SECRET_KEY": SECRET_KEY,
         "EVALHUB_BOARD_SECONDS": "0",
@@ -243,13 +245,13 @@ def embedded_server(data: Path, **settings: str) -> Iterator[Server]:
 @contextlib.contextmanager
 def empty_server(data: Path, **settings: str) -> Iterator[tuple[Server, str]]:
     """`evalhub serve` on a folder with no account, and the code that it prints for the first one."""
-    port, said = free_port(), data.with_name(f"{data.name}-said")
+    port, log = free_port(), data.with_name(f"{data.name}-said")
     server = Server(f"http://127.0.0.1:{port}", {**clean_environment(data), **settings})
     try:
         database, _ = prepared_database()
         data.mkdir(parents=True, exist_ok=True)
         shutil.copy(database.parent.with_name("empty.sqlite3"), data / database.name)
-        with said.open("wb") as output:
+        with log.open("wb") as output:
             command = [sys.executable, "-m", "evalhub", "serve", "--bind", f"127.0.0.1:{port}"]
             server.processes.append(
                 subprocess.Popen(
@@ -257,9 +259,9 @@ def empty_server(data: Path, **settings: str) -> Iterator[tuple[Server, str]]:
                 )
             )
         server.wait()
-        while "with the code " not in said.read_text():
+        while "with the code " not in log.read_text():
             time.sleep(0.05)
-        yield server, said.read_text().partition("with the code ")[2].split()[0]
+        yield server, log.read_text().partition("with the code ")[2].split()[0]
     finally:
         server.stop()
 

@@ -31,7 +31,7 @@ BOARD = {"ranked": 2, "results": [
 
 
 def test_every_address_that_is_read_has_its_dearest_request() -> None:
-    assert set(DEAREST) == {name for name, one in ADDRESSES.items() if "GET" in one.methods}
+    assert set(DEAREST) == {name for name, address in ADDRESSES.items() if "GET" in address.methods}
     for name in COMPUTED:
         first, again = (address(DEAREST[name], NAMES) for _ in range(2))
         assert first != again, "what is asked for twice may be remembered"
@@ -40,8 +40,8 @@ def test_every_address_that_is_read_has_its_dearest_request() -> None:
 
 
 def test_a_broken_limit_is_told() -> None:
-    kept = Seen(dict(zip(PAUSES, (0.9, 1.9), strict=True)), 9, [], {"web": MEMORY["web"]})
-    assert Row("kept", kept, Counter({"400 bad_filter": 3}), 1.0, 0.0, MEMORY).broken == []
+    seen = Seen(dict(zip(PAUSES, (0.9, 1.9), strict=True)), 9, [], {"web": MEMORY["web"]})
+    assert Row("kept", seen, Counter({"400 bad_filter": 3}), 1.0, 0.0, MEMORY).broken == []
     late = Seen(
         dict(zip(PAUSES, (1.1, 2.1), strict=True)),
         9,

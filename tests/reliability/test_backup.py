@@ -79,7 +79,7 @@ def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_pat
     # What was being evaluated waits again: no worker of the old install holds it.
     assert board["states"] == {"evaluated": 2, "queued": 2, "evaluating": 1}
     assert again["states"] == {"evaluated": 2, "queued": 3}
-    states = [[row.pop("state") for row in one["results"]] for one in (board, again)]
+    states = [[row.pop("state") for row in answer["results"]] for answer in (board, again)]
     assert states == [
         ["ranked"] * 2 + state for state in (["evaluating", "queued", "queued"], ["queued"] * 3)
     ]
@@ -95,15 +95,15 @@ def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_pat
 def test_webhooks_come_back_and_those_of_another_key_are_disabled(
     filled: APIClient, settings: Any, tmp_path: Path
 ) -> None:
-    made = make_webhook(collection=Collection.objects.earliest("pk"))
-    Delivery.objects.create(webhook=made, event="run.failed", body="{}")
+    webhook = make_webhook(collection=Collection.objects.earliest("pk"))
+    Delivery.objects.create(webhook=webhook, event="run.failed", body="{}")
     assert claim_next()
     write_backup(tmp_path / "b.tar")
     start_anew(settings, tmp_path / "same")
     assert "webhooks" not in restore(tmp_path / "b.tar")
     # What was being sent by a worker of the old install is due again.
     assert Delivery.objects.get().state == "due"
-    assert Webhook.objects.get(enabled=True).secret_sealed == made.secret_sealed
+    assert Webhook.objects.get(enabled=True).secret_sealed == webhook.secret_sealed
     start_anew(settings, tmp_path / "other")
     settings.SECRET_KEY = "another-key-another-key-another-key-another"
     assert "webhooks disabled: 1; their secrets were sealed with another secret key" in restore(
@@ -198,7 +198,7 @@ def test_a_place_where_no_backup_can_be_is_said_in_words(
 
 def meaning_of(path: Path) -> dict[str, str]:
     """The SHA-256 of every file, and of every model's rows; PostgreSQL has an order of its own in JSON objects."""
-    found = {}
+    meaning = {}
     with tarfile.open(path) as tar:
         for member in tar:
             content = tar.extractfile(member).read()  # type: ignore[union-attr]
@@ -208,8 +208,8 @@ def meaning_of(path: Path) -> dict[str, str]:
                 ]
                 content = "\n".join(rows).encode()
             if member.name != "manifest.json":
-                found[member.name] = hashlib.sha256(content).hexdigest()
-    return found
+                meaning[member.name] = hashlib.sha256(content).hexdigest()
+    return meaning
 
 
 def move(environment: dict[str, str], source: Path, target: Path) -> str:
@@ -250,17 +250,17 @@ def test_a_backup_moves_between_the_databases_and_back(
 ) -> None:
     """Of a service at work, from SQLite to PostgreSQL to SQLite: every value, every moment, every byte the same."""
     fill(embedded)
-    one, two, three = (tmp_path / f"{number}.tar" for number in (1, 2, 3))
-    embedded.manage("backup", str(one))
+    first, two, three = (tmp_path / f"{number}.tar" for number in (1, 2, 3))
+    embedded.manage("backup", str(first))
     other = {**clean_environment(data_folder), "EVALHUB_DATABASE_URL": f"{database_url}_moved"}
     administer(f"CREATE DATABASE {other['EVALHUB_DATABASE_URL'].rpartition('/')[2]}")
     try:
-        assert "fsck: 0 faults" in move(other, one, two)
+        assert "fsck: 0 faults" in move(other, first, two)
         assert "fsck: 0 faults" in move(clean_environment(tmp_path / "third"), two, three)
     finally:
         administer(f"DROP DATABASE {other['EVALHUB_DATABASE_URL'].rpartition('/')[2]} WITH (FORCE)")
-    assert meaning_of(one) == meaning_of(two) == meaning_of(three)
-    assert len([name for name in meaning_of(one) if name.startswith("files/")]) > 10
+    assert meaning_of(first) == meaning_of(two) == meaning_of(three)
+    assert len([name for name in meaning_of(first) if name.startswith("files/")]) > 10
 
 
 @pytest.mark.parametrize(

@@ -35,16 +35,16 @@ def test_the_settings_of_the_tests_are_sound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "found"),
+    ("url", "codes"),
     [
         ("redis://redis.example.org:6379/0", ["evalhub.E001"]),
         ("redis://127.0.0.1:6379/0", ["evalhub.W001"]),
         ("unix:///run/redis.sock", ["evalhub.W001"]),
     ],
 )
-def test_sqlite_is_not_shared_between_machines(settings: Any, url: str, found: list[str]) -> None:
+def test_sqlite_is_not_shared_between_machines(settings: Any, url: str, codes: list[str]) -> None:
     settings.EVALHUB_DATABASE_URL, settings.EVALHUB_REDIS_URL = "", url
-    assert ids(check_database()) == found
+    assert ids(check_database()) == codes
     settings.EVALHUB_DATABASE_URL = "postgres://db/evalhub"
     assert check_database() == []
 
@@ -161,7 +161,7 @@ def redis() -> Iterator[OwnRedis]:
 
 
 @pytest.mark.parametrize(
-    ("options", "found"),
+    ("options", "codes"),
     [
         ({"maxmemory-policy": "noeviction", "appendonly": "yes"}, []),
         ({"maxmemory-policy": "noeviction", "appendonly": "no", "save": "60 1000"}, []),
@@ -172,11 +172,11 @@ def redis() -> Iterator[OwnRedis]:
     ],
 )
 def test_a_redis_that_evicts_messages_is_refused(
-    redis: OwnRedis, options: dict[str, str], found: list[str]
+    redis: OwnRedis, options: dict[str, str], codes: list[str]
 ) -> None:
     for name, value in options.items():
         redis.client().config_set(name, value)
-    assert ids(check_redis(redis.url)) == found
+    assert ids(check_redis(redis.url)) == codes
 
 
 def test_a_redis_that_is_away_is_waited_for() -> None:

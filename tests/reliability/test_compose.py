@@ -38,8 +38,8 @@ def until(true: Callable[[], Any], seconds: float = 60.0) -> Any:
     """What `true` gives, as soon as it is true."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if found := true():
-            return found
+        if value := true():
+            return value
         time.sleep(0.1)
     raise TimeoutError(true)
 
@@ -53,13 +53,13 @@ def compose() -> dict[str, Any]:
 def redis_port(compose: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """redis-server with the file's own command line."""
     program, *options = compose["redis"]["command"]
-    found = shutil.which(program)
-    if not found:
+    path = shutil.which(program)
+    if not path:
         if os.environ.get("EVALHUB_TEST_REQUIRED"):
             pytest.fail("redis-server is needed")
         pytest.skip("needs redis-server")
     port, folder = free_port(), tmp_path_factory.mktemp("redis")
-    command = [found, *options, "--port", str(port), "--bind", "127.0.0.1", "--loglevel", "warning"]
+    command = [path, *options, "--port", str(port), "--bind", "127.0.0.1", "--loglevel", "warning"]
     process = subprocess.Popen(command, cwd=folder)
     yield port
     process.terminate()
@@ -114,8 +114,8 @@ class Stack:
             return False
 
     def figure(self, name: str) -> float:
-        found = re.search(rf"^{re.escape(name)} (\S+)$", self.get("/metrics").text, re.MULTILINE)
-        return float(found[1]) if found else -1.0
+        figure = re.search(rf"^{re.escape(name)} (\S+)$", self.get("/metrics").text, re.MULTILINE)
+        return float(figure[1]) if figure else -1.0
 
 
 def submit(client: httpx.Client, slug: str) -> str:
@@ -181,8 +181,10 @@ def check_the_log(stack: Stack, run_url: str) -> None:
     lines = [json.loads(line) for line in text.splitlines()]
     ended = next(line for line in lines if line["logger"] == "evalhub.evaluation")
     assert (ended["run"], ended["state"], ended["attempts"]) == (run, "evaluated", 1)
-    asked = [line for line in lines if line["logger"] == "evalhub.access" and line["view"] == "run"]
-    assert {(line["status"], line["method"]) for line in asked} == {(200, "GET")}
-    assert all(line["request_id"] and line["user"] for line in asked)
+    requests = [
+        line for line in lines if line["logger"] == "evalhub.access" and line["view"] == "run"
+    ]
+    assert {(line["status"], line["method"]) for line in requests} == {(200, "GET")}
+    assert all(line["request_id"] and line["user"] for line in requests)
     for secret in (TOKEN, "made-up-for-the-tests", "evh_"):
         assert secret not in text

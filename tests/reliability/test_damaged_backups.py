@@ -89,8 +89,8 @@ def test_a_damaged_header_in_a_backup_costs_its_file_alone(
         True,
         before,
     ), text
-    there = {f"files/{stored.name}" for stored in (tmp_path / "other" / "files").glob("*/*")}
-    assert there == {name for name in names if name.startswith("files/")} - {hidden}
+    contents = {f"files/{stored.name}" for stored in (tmp_path / "other" / "files").glob("*/*")}
+    assert contents == {name for name in names if name.startswith("files/")} - {hidden}
 
 
 def alter(path: Path) -> None:

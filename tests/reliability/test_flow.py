@@ -74,17 +74,17 @@ def test_compressed_runs_are_compared(server: Server) -> None:
         (pair,) = answer["measures"][0]["pairs"]
         assert pair["tests"]["paired_t"]["significant"]
         assert pair["difference"] > 0
-        made = wait_for_comparison(client, {"measures": ["nDCG@10"]})
-        assert {**made, "comparison": None} == answer
+        comparison = wait_for_comparison(client, {"measures": ["nDCG@10"]})
+        assert {**comparison, "comparison": None} == answer
 
 
 def wait_for_comparison(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
     """What a worker makes of a question."""
-    asked = client.post("collections/sim/comparison/", json=body)
-    assert asked.status_code == 202, asked.text
+    response = client.post("collections/sim/comparison/", json=body)
+    assert response.status_code == 202, response.text
     deadline = time.monotonic() + 60
     while True:
-        answer: dict[str, Any] = client.get(asked.headers["Location"]).json()
+        answer: dict[str, Any] = client.get(response.headers["Location"]).json()
         if answer["comparison"]["state"] == "compared":
             return answer
         assert time.monotonic() < deadline, answer
@@ -211,11 +211,11 @@ def test_killing_the_service_leaves_no_child_and_loses_no_run(own: Server) -> No
 
 
 def assert_ended(processes: list[psutil.Process]) -> None:
-    _, left = psutil.wait_procs(processes, timeout=10)
+    _, alive = psutil.wait_procs(processes, timeout=10)
     # What has ended stays on the list until the first process of the machine takes note of it.
     assert not [
         process
-        for process in left
+        for process in alive
         if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     ]
 

@@ -128,8 +128,8 @@ def test_every_line_of_a_guide_works(site: Site, tmp_path: Path, name: str) -> N
     for script in (block for kind, block in blocks if kind == "bash"):
         (tmp_path / "evalhub-submit.sh").write_text(script)
     printed = site.run_script("".join(block for kind, block in blocks if kind == "sh"), tmp_path)
-    said = [line for kind, block in blocks if not kind for line in block.splitlines()]
-    exact = [line for line in said if line.startswith(EXACT) and "build-28" not in line]
+    output = [line for kind, block in blocks if not kind for line in block.splitlines()]
+    exact = [line for line in output if line.startswith(EXACT) and "build-28" not in line]
     assert exact or name in ("sessions", "webhooks")
     assert [line for line in exact if line not in printed] == [], printed
 
@@ -151,24 +151,26 @@ def test_the_example_of_a_comparison_is_an_answer(site: Site) -> None:
     page = (ROOT / "docs/api/comparisons.md").read_text()
     example = page.partition("```json\n")[2].partition("```")[0]
     with site.server.client() as api:
-        asked = "collections/simulated/comparison/?measures=nDCG@10&tests=paired_t,wilcoxon&limit=1"
-        real = set(numbers_in(api.get(asked).raise_for_status().json()))
-    said = [
+        address = (
+            "collections/simulated/comparison/?measures=nDCG@10&tests=paired_t,wilcoxon&limit=1"
+        )
+        real = set(numbers_in(api.get(address).raise_for_status().json()))
+    figures = [
         (name, float(value))
         for name, value in re.findall(r'"(\w+)": (-?\d[\d.]*(?:e-\d+)?)', example)
     ]
-    assert len(said) > 40
+    assert len(figures) > 40
     wrong = [
-        one
-        for one in said
-        if not any(one[0] == name and close(one[1], value) for name, value in real)
+        figure
+        for figure in figures
+        if not any(figure[0] == name and close(figure[1], value) for name, value in real)
     ]
     assert wrong == []
 
 
-def close(said: float, real: float) -> bool:
+def close(printed: float, real: float) -> bool:
     """Whether a number is said as it is: with four decimals, and p far below that with three digits."""
-    return math.isclose(said, real, rel_tol=5e-3, abs_tol=5e-5 if abs(said) > 1e-4 else 0.0)
+    return math.isclose(printed, real, rel_tol=5e-3, abs_tol=5e-5 if abs(printed) > 1e-4 else 0.0)
 
 
 def test_every_guide_is_tried() -> None:

@@ -128,7 +128,7 @@ def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("url", "commands", "said"),
+    ("url", "commands", "message"),
     [
         ("", ("fsck", "backup", "sweep"), "Run evalhub migrate first."),
         ("postgres://nobody:wrong@127.0.0.1:1/none", ("fsck", "backup"), "Check EVALHUB_DATABASE_URL."),
@@ -136,7 +136,7 @@ def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> 
     ids=["not migrated", "away"],
 )  # fmt: skip
 def test_a_database_that_is_not_ready_is_said_in_a_sentence(
-    tmp_path: Path, url: str, commands: tuple[str, ...], said: str
+    tmp_path: Path, url: str, commands: tuple[str, ...], message: str
 ) -> None:
     backup = str(tmp_path / "b.tar")
     lines = [[command, backup] if command == "backup" else [command] for command in commands]
@@ -144,7 +144,7 @@ def test_a_database_that_is_not_ready_is_said_in_a_sentence(
     if url:
         environment["EVALHUB_DATABASE_URL"] = url
     for done in run_commands(environment, *lines):
-        seen = (done.returncode, said in done.stderr, "Traceback" in done.stderr)
+        seen = (done.returncode, message in done.stderr, "Traceback" in done.stderr)
         assert seen == (1, True, False), done
         assert "wrong@" not in done.stderr
 
@@ -173,10 +173,12 @@ def test_backup_and_fsck_work_on_a_disk_that_became_read_only(tmp_path: Path, cl
         pytest.skip("only root mounts a folder read-only")
     touched = subprocess.run([*within, "touch", str(data / "x")], check=False, capture_output=True)
     assert touched.returncode == 1
-    checked, made = run_commands(environment, ["fsck"], ["backup", str(backup)], within=within)
+    checked, made_backup = run_commands(
+        environment, ["fsck"], ["backup", str(backup)], within=within
+    )
     assert (checked.returncode, checked.stderr) == (0, ""), checked
     assert "fsck: 0 faults" in checked.stdout
-    assert (made.returncode, made.stderr) == (0, ""), made
+    assert (made_backup.returncode, made_backup.stderr) == (0, ""), made_backup
     with tarfile.open(backup) as tar:
         assert b'"late"' in tar.extractfile("rows/runs.team.jsonl").read()  # type: ignore[union-attr]
 

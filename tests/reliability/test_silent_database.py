@@ -45,13 +45,13 @@ def test_requests_fail_in_time_while_postgres_is_silent_and_work_afterwards(tmp_
             address = f"{server.url}/api/v1/collections/"
             assert httpx.get(address).status_code == 200
             network.cut.set()
-            asked = [pool.submit(httpx.get, address, timeout=60) for _ in range(4)]
+            requests = [pool.submit(httpx.get, address, timeout=60) for _ in range(4)]
             time.sleep(0.5)
             for _ in range(2):
                 assert httpx.get(f"{server.url}/healthz", timeout=10).status_code == 200
             # It waits for none of them.
-            assert not any(one.done() for one in asked)
-            answers = [one.result() for one in asked]
+            assert not any(request.done() for request in requests)
+            answers = [request.result() for request in requests]
             assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {
                 (503, "database_unavailable")
             }

@@ -41,5 +41,5 @@ def loaded(script: str, data: Path) -> set[str]:
 def test_commands_of_the_client_load_nothing_of_the_service(
     tmp_path: Path, arguments: list[str]
 ) -> None:
-    found = loaded(COMMAND.replace("ARGUMENTS", repr(arguments)), tmp_path)
-    assert found & HEAVY == set()
+    modules = loaded(COMMAND.replace("ARGUMENTS", repr(arguments)), tmp_path)
+    assert modules & HEAVY == set()

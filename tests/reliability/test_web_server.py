@@ -102,9 +102,13 @@ def replace_processes(web: Server) -> None:
     asking.join()
     assert wrong == []
 
-    killed, kept = children(web)
+    killed, survivors = children(web)
     killed.kill()
-    until(lambda: killed not in children(web) and kept in children(web) and len(children(web)) == 2)
+    until(
+        lambda: (
+            killed not in children(web) and survivors in children(web) and len(children(web)) == 2
+        )
+    )
     assert httpx.get(f"{web.url}/healthz").status_code == 200
 
 
@@ -226,7 +230,7 @@ def test_a_client_that_closed_its_half_gets_its_answers(embedded: Server, versio
 @pytest.mark.parametrize("proxies", [0, 1])
 def test_the_computation_of_a_client_that_has_left_ends(settings: Any, proxies: int) -> None:
     settings.EVALHUB_PROXIES = proxies
-    started, left = threading.Event(), threading.Event()
+    started, ended = threading.Event(), threading.Event()
 
     def compute(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         started.set()
@@ -234,7 +238,7 @@ def test_the_computation_of_a_client_that_has_left_ends(settings: Any, proxies: 
         while not environ["waitress.client_disconnected"]():
             assert time.monotonic() < ends
             time.sleep(0.02)
-        left.set()
+        ended.set()
         start_response("200 OK", [])
         return []
 
@@ -247,7 +251,7 @@ def test_the_computation_of_a_client_that_has_left_ends(settings: Any, proxies: 
             connection.sendall(ASK)
             # A client that leaves earlier has no computation: its request is dropped.
             assert started.wait(60)
-        assert left.wait(60)
+        assert ended.wait(60)
     finally:
         server.stopping = True
         serving.join()

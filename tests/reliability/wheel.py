@@ -55,12 +55,12 @@ def build(folder: Path) -> Path:
     listed = subprocess.run(
         ["git", "ls-files", *_PACKAGES], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    held = {
+    names = {
         name
         for name in ZipFile(wheel).namelist()
-        if name.startswith(tuple(f"{one}/" for one in _PACKAGES))
+        if name.startswith(tuple(f"{package}/" for package in _PACKAGES))
     }
-    assert held == set(listed.stdout.splitlines()), held ^ set(listed.stdout.splitlines())
+    assert names == set(listed.stdout.splitlines()), names ^ set(listed.stdout.splitlines())
     return wheel
 
 
@@ -76,21 +76,21 @@ def install(wheel: Path | str, folder: Path, distribution: str = "evalhub") -> P
     """Make an environment with the wheel and what it declares; returns its folder of commands."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     commands = folder / "bin"
-    asked = [sys.executable, "-m", "pip", "--python", str(commands / "python")]
+    command = [sys.executable, "-m", "pip", "--python", str(commands / "python")]
     subprocess.run(
-        [*asked, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True
+        [*command, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True
     )
     (packages,) = folder.glob("lib/python*/site-packages")
     (own,) = metadata.distributions(name=distribution, path=[str(packages)])
     for name in needed(own.requires or []):
         link(metadata.distribution(name), packages)
-    subprocess.run([*asked, "check"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, "check"], check=True, stdout=subprocess.DEVNULL)
     return commands
 
 
 def needed(requirements: list[str]) -> set[str]:
     """Return the names of the distributions that these requirements lead to, over all that they need themselves."""
-    found: set[tuple[str, str]] = set()
+    packages: set[tuple[str, str]] = set()
     waiting = [(text, "") for text in requirements]
     while waiting:
         text, extra = waiting.pop()
@@ -99,10 +99,10 @@ def needed(requirements: list[str]) -> set[str]:
             continue
         name = canonicalize_name(requirement.name)
         for wanted in {"", *requirement.extras}:
-            if (name, wanted) not in found:
-                found.add((name, wanted))
+            if (name, wanted) not in packages:
+                packages.add((name, wanted))
                 waiting += [(inner, wanted) for inner in metadata.requires(name) or []]
-    return {name for name, _ in found}
+    return {name for name, _ in packages}
 
 
 def link(distribution: metadata.Distribution, packages: Path) -> None:
@@ -138,12 +138,12 @@ def served(commands: Path, environment: dict[str, str], folder: Path) -> Iterato
 
 def use(commands: Path, home: Path, version: str) -> None:
     """Everything that the README does, with nothing but a home folder."""
-    kept = {
+    clean = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("EVALHUB_", "PYTHON", "XDG_"))
     }
-    environment = {**kept, "HOME": str(home)}
+    environment = {**clean, "HOME": str(home)}
 
     def run(*command: str) -> str:
         done = subprocess.run(
