@@ -172,13 +172,13 @@ def quick_services() -> Iterator[None]:
     Every client of a test makes the middleware anew, which would look through all folders of static
     files each time. And no test has killed a web server, but those of servers.
     """
-    search, found = WhiteNoiseMiddleware.add_files_from_finders, {}
+    search, files = WhiteNoiseMiddleware.add_files_from_finders, {}
 
     def search_once(middleware: WhiteNoiseMiddleware) -> None:
-        if not found:
+        if not files:
             search(middleware)
-            found.update(middleware.files)
-        middleware.files.update(found)
+            files.update(middleware.files)
+        middleware.files.update(files)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", search_once)

@@ -29,7 +29,7 @@ class Objects:
 
     port: int = 0
     stored: dict[str, tuple[bytes, float]] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     # Sent instead of the answer: a status and a code, such as (500, "InternalError"); with 0 the
     # connection is closed.
     refuses: tuple[int, str] | None = None
@@ -58,7 +58,7 @@ def _handler(store: Objects) -> type[BaseHTTPRequestHandler]:
             parts = urlsplit(self.path)
             bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            store.asked.append(f"{self.command} {key}")
+            store.requests.append(f"{self.command} {key}")
             query = parse_qs(parts.query)
             signed = self.headers.get("Authorization", "") + query.get("X-Amz-Credential", [""])[0]
             if store.refuses:
@@ -101,16 +101,14 @@ def _handler(store: Objects) -> type[BaseHTTPRequestHandler]:
         def list(self, query: dict[str, list[str]]) -> None:
             prefix, after = query.get("prefix", [""])[0], query.get("continuation-token", [""])[0]
             keys = sorted(key for key in store.stored if key.startswith(prefix) and key > after)
-            shown, more = keys[:_PAGE], len(keys) > _PAGE
+            page, more = keys[:_PAGE], len(keys) > _PAGE
             rows = "".join(
                 f"<Contents><Key>{escape(key)}</Key><LastModified>"
                 f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(store.stored[key][1]))}</LastModified></Contents>"
-                for key in shown
+                for key in page
             )
             token = (
-                f"<NextContinuationToken>{escape(shown[-1])}</NextContinuationToken>"
-                if more
-                else ""
+                f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if more else ""
             )
             truncated = f"<IsTruncated>{str(more).lower()}</IsTruncated>"
             self.send(

@@ -95,10 +95,10 @@ def offences(check: Callable[[str, ast.Module], Iterator[str]], *, within: str =
     """What `check` finds in the modules whose names begin with `within`: a line each, so that one
     run shows all."""
     return [
-        found
+        offence
         for name, tree in modules().items()
         if name.startswith(within)
-        for found in check(name, tree)
+        for offence in check(name, tree)
     ]
 
 
@@ -171,7 +171,7 @@ def test_api_and_pages_stand_side_by_side() -> None:
 
     checked = ("api", "pages", "questions", "charts", "exports", "services")
     assert [
-        found for name in checked for found in offences(knowing, within=f"metrics.{name}")
+        offence for name in checked for offence in offences(knowing, within=f"metrics.{name}")
     ] == []
 
 
@@ -193,8 +193,8 @@ def test_the_documented_layers_are_these() -> None:
 def test_every_layer_has_the_same_packages() -> None:
     for name in ("services", "api", "pages", "charts", "exports"):
         layer_of = ROOT / "metrics" / name
-        found = {path.parent.name for path in layer_of.glob("*/__init__.py")}
-        assert found <= PACKAGES | (UNDER_SERVICES if name == "services" else set()), name
+        packages = {path.parent.name for path in layer_of.glob("*/__init__.py")}
+        assert packages <= PACKAGES | (UNDER_SERVICES if name == "services" else set()), name
 
 
 def test_the_engine_needs_numpy_and_scipy_only() -> None:
@@ -241,9 +241,9 @@ def test_the_client_needs_the_standard_library_and_httpx_only() -> None:
                     (node.module or "").split(".")[0],
                     *(alias.name for alias in node.names if not node.module),
                 }
-                found = {f"evalhub.client.{name}" for name in named} & set(WITH_LIBRARIES)
-                if found and integration not in WITH_LIBRARIES:
-                    yield f"{module} imports {', '.join(found)}"
+                modules_named = {f"evalhub.client.{name}" for name in named} & set(WITH_LIBRARIES)
+                if modules_named and integration not in WITH_LIBRARIES:
+                    yield f"{module} imports {', '.join(modules_named)}"
                 continue
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

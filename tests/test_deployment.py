@@ -32,10 +32,10 @@ PRODUCTION = {
 
 
 def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
     command = [sys.executable, "-W", "error", "manage.py", *arguments]
     return subprocess.run(
-        command, env={**kept, **environment}, cwd=ROOT, capture_output=True, text=True, check=False
+        command, env={**clean, **environment}, cwd=ROOT, capture_output=True, text=True, check=False
     )
 
 
@@ -112,8 +112,8 @@ def test_an_embedded_worker_finishes_what_it_has_in_hand_and_then_ends_at_once(
     in_hand, killed = ["second", "first"], []
     pool = SimpleNamespace(_pool=SimpleNamespace(_pool=[]))
     watch = worker.PoolWatch(SimpleNamespace(pool=pool))
-    asked = SimpleNamespace(should_stop=0, should_terminate=None, reserved_requests=in_hand)
-    monkeypatch.setattr(worker, "state", asked)
+    consumer = SimpleNamespace(should_stop=0, should_terminate=None, reserved_requests=in_hand)
+    monkeypatch.setattr(worker, "state", consumer)
     monkeypatch.setattr(worker.time, "sleep", lambda seconds: in_hand and in_hand.pop())
     monkeypatch.setattr(
         worker.os, "killpg", lambda group, number: killed.append((group, number, list(in_hand)))

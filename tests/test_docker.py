@@ -111,11 +111,11 @@ def test_the_build_is_given_no_more_than_it_copies() -> None:
     """Neither version control nor an environment file may reach a layer."""
     lines = path_of("Dockerfile.dockerignore").read_text().splitlines()
     assert lines[0] == "**"
-    given = {line[1:] for line in lines if line.startswith("!")}
+    names = {line[1:] for line in lines if line.startswith("!")}
     copied = {
         rest.split()[-2] for word, rest in dockerfile() if word == "COPY" and "--from" not in rest
     }
-    assert given == copied
+    assert names == copied
     assert "docker/.env" in (ROOT / ".gitignore").read_text().splitlines()
 
 

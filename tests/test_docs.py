@@ -62,14 +62,14 @@ def test_every_decision_has_a_date_and_a_line_in_the_index() -> None:
             r"^\| \[\d{4}\]\((.+?)\) \| (.+) \|$", (folder / "README.md").read_text(), re.MULTILINE
         )
     )
-    found = {}
+    numbers = {}
     for page in sorted(folder.glob("[0-9]*.md")):
         title, _, status, *_ = page.read_text().split("\n")
         assert re.fullmatch(r"(Accepted|Replaced by \[\d{4}\]\(.+\)), \d{4}-\d\d-\d\d\.", status), (
             page.name
         )
-        found[page.name] = title.removeprefix("# ")
-    assert listed == found
+        numbers[page.name] = title.removeprefix("# ")
+    assert listed == numbers
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -138,8 +138,8 @@ def test_the_alarms_ask_for_figures_that_exist_and_each_has_its_advice(db: None)
     ]
     known = figures()
     for rule in rules:
-        asked = set(re.findall(r"evalhub_\w+", rule["expr"]))
-        assert {name.removesuffix("_count") for name in asked} <= known, rule["alert"]
+        names = set(re.findall(r"evalhub_\w+", rule["expr"]))
+        assert {name.removesuffix("_count") for name in names} <= known, rule["alert"]
     advised = re.findall(r"^\| `(\w+)` \|", RUNBOOK.partition("| alarm |")[2], re.MULTILINE)
     assert advised == [rule["alert"] for rule in rules]
 

@@ -60,14 +60,14 @@ def expressions() -> Iterator[Expression]:
             if (
                 isinstance(node, ast.Call)
                 and node not in compiled
-                and (found := _written_here(node))
+                and (expression := _written_here(node))
             ):
-                method, text = found
+                method, text = expression
                 yield Expression(f"{module}:{node.lineno}", re.compile(text), (method,))
 
 
 def _constants(module: str, tree: ast.Module) -> dict[str, re.Pattern[Any]]:
-    found: dict[str, re.Pattern[Any]] = {}
+    patterns: dict[str, re.Pattern[Any]] = {}
     for node in tree.body:
         if isinstance(node, _ASSIGNED) and _compiles(node):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -78,12 +78,12 @@ def _constants(module: str, tree: ast.Module) -> dict[str, re.Pattern[Any]]:
             except NameError:
                 value = getattr(importlib.import_module(module), name)
             several = value.items() if isinstance(value, dict) else [("", value)]
-            found |= {
-                f"{name}[{key}]" if key else name: one
-                for key, one in several
-                if isinstance(one, re.Pattern)
+            patterns |= {
+                f"{name}[{key}]" if key else name: value
+                for key, value in several
+                if isinstance(value, re.Pattern)
             }
-    return found
+    return patterns
 
 
 def _compiles(node: ast.AST) -> bool:
@@ -92,7 +92,7 @@ def _compiles(node: ast.AST) -> bool:
         for inner in ast.walk(node)
         if isinstance(inner, ast.Attribute) and inner.attr == "compile"
     )
-    return any(ast.unparse(one) == "re.compile" for one in called)
+    return any(ast.unparse(call) == "re.compile" for call in called)
 
 
 def _methods_called(tree: ast.Module, name: str) -> tuple[str, ...]:
@@ -150,17 +150,19 @@ def seen_as(expression: re.Pattern[Any], pattern: str) -> Callable[[str], Hashab
         re.compile(kind if len(kind) > 1 or kind == "." else re.escape(kind), flags)
         for kind in sorted(kinds)
     ]
-    return lambda text: tuple(tuple(bool(kind.fullmatch(one)) for kind in compiled) for one in text)
+    return lambda text: tuple(
+        tuple(bool(kind.fullmatch(string)) for kind in compiled) for string in text
+    )
 
 
 def fragments(expression: re.Pattern[Any], pattern: str) -> list[str]:
     """What hostile input is put together from: the signs and words of the expression, and one of each common kind. Of
     several that the expression takes for the same, one."""
     words = re.findall(r"[^\\()\[\]{}?*+|.^$]{2,12}", pattern)
-    seen, found = seen_as(expression, pattern), dict[Hashable, str]()
+    seen, examples = seen_as(expression, pattern), dict[Hashable, str]()
     for part in [*"a1 ,()\n_", *sorted(set(pattern) - {"\\"}), *words]:
-        found.setdefault(seen(part), part)
-    return list(found.values())[:34]
+        examples.setdefault(seen(part), part)
+    return list(examples.values())[:34]
 
 
 def hostile(expression: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
@@ -168,8 +170,8 @@ def hostile(expression: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
     text = expression.pattern
     parts = fragments(expression, text if isinstance(text, str) else text.decode("latin-1"))
     yield from itertools.product(["", *parts], parts, ["", "\0", *parts])
-    yield from itertools.product(["a" + one for one in parts], parts, ["\0"])
-    pairs = [one + other for one, other in itertools.product(parts, repeat=2)]
+    yield from itertools.product(["a" + part for part in parts], parts, ["\0"])
+    pairs = [part + other for part, other in itertools.product(parts, repeat=2)]
     yield from itertools.product([""], pairs, ["", "\0", ")"])
 
 
@@ -241,7 +243,7 @@ def worst(expression: Expression, longest: int | None) -> str | None:
 
 @pytest.mark.slow
 def test_no_expression_is_slow_on_hostile_input(subtests: pytest.Subtests) -> None:
-    strangers = [one for one in expressions() if not one.name.startswith(OURS)]
+    strangers = [expression for expression in expressions() if not expression.name.startswith(OURS)]
     assert set(SHORT) <= {expression.name for expression in strangers}
     assert len(strangers) > 50
 
@@ -256,8 +258,8 @@ def test_no_expression_is_slow_on_hostile_input(subtests: pytest.Subtests) -> No
 )
 def test_slow_expressions_are_found(pattern: str, method: str) -> None:
     with limited(LIMIT_SECONDS):
-        found = worst(Expression("slow", re.compile(pattern), (method,)), None)
-    assert found
+        result = worst(Expression("slow", re.compile(pattern), (method,)), None)
+    assert result
 
 
 def test_an_expression_that_never_ends_is_found() -> None:

@@ -22,10 +22,10 @@ READ = "import evalhub.settings as s; print(s.EVALHUB_DATA); print(s.SECRET_KEY)
 
 def read_settings(**environment: str) -> tuple[str, str]:
     """The data folder and the key, as another process has them that reads the settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
     done = subprocess.run(
         [sys.executable, "-c", READ],
-        env={**kept, **environment},
+        env={**clean, **environment},
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -65,8 +65,8 @@ def test_the_key_that_a_web_server_keeps_is_that_of_every_later_process(
     settings.EVALHUB_SECRET_KEY, settings.EVALHUB_DATA = "", tmp_path / "own"
     first = settings.SECRET_KEY
     keep_key()
-    kept = tmp_path / "own" / "secret.key"
-    assert (kept.read_text(), settings.SECRET_KEY, kept.stat().st_mode & 0o777) == (
+    key_file = tmp_path / "own" / "secret.key"
+    assert (key_file.read_text(), settings.SECRET_KEY, key_file.stat().st_mode & 0o777) == (
         first,
         first,
         0o600,
@@ -75,7 +75,7 @@ def test_the_key_that_a_web_server_keeps_is_that_of_every_later_process(
     keep_key()
     assert first == settings.SECRET_KEY
     assert read_settings(EVALHUB_DATA=str(tmp_path / "own"))[1] == first
-    assert list(kept.parent.iterdir()) == [kept]
+    assert list(key_file.parent.iterdir()) == [key_file]
 
 
 def test_a_key_of_the_environment_is_not_written_down(settings: Any, tmp_path: Path) -> None:

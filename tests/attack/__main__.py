@@ -44,21 +44,23 @@ class Row:
     @property
     def broken(self) -> list[str]:
         """The limits that were not kept."""
-        found = [
+        problems = [
             f"{path} took {took:.1f} s"
             for (path, took), most in zip(
                 self.seen.slowest.items(), (HEALTH_SECONDS, BOARD_SECONDS), strict=True
             )
             if took >= most
         ]
-        found += [
+        problems += [
             f"{role} had {size} MB"
             for role, size in self.seen.memory.items()
             if size > self.memory.get(role, size)
         ]
-        found += [f"{count} x {text}" for text, count in Counter(self.seen.failed).most_common(3)]
-        found += [f"{code}" for code in self.answers if code.startswith("500")]
-        return found
+        problems += [
+            f"{count} x {text}" for text, count in Counter(self.seen.failed).most_common(3)
+        ]
+        problems += [f"{code}" for code in self.answers if code.startswith("500")]
+        return problems
 
     def __str__(self) -> str:
         health, board = self.seen.slowest.values()
@@ -71,7 +73,7 @@ class Row:
 
 def attacks() -> dict[str, tuple[Attack, dict[str, int]]]:
     """Every attack by its name, and how large processes may grow meanwhile."""
-    found: dict[str, tuple[Attack, dict[str, int]]] = {
+    by_name: dict[str, tuple[Attack, dict[str, int]]] = {
         "nothing": (_nothing, MEMORY),
         "200 slow senders": (slow.slow_senders, MEMORY),
         "50 slow readers of a large file": (slow.slow_readers, MEMORY),
@@ -80,14 +82,14 @@ def attacks() -> dict[str, tuple[Attack, dict[str, int]]]:
         "hostile JSON": (files.hostile_json, MEMORY),
         "hostile archives": (files.hostile_archives, BUSY_MEMORY),
     }
-    found |= {
+    by_name |= {
         f"the largest file: {kind}": (files.largest(kind), BUSY_MEMORY) for kind in files.LARGEST
     }
-    found["every plain address"] = questions.plain_questions, BUSY_MEMORY
+    by_name["every plain address"] = questions.plain_questions, BUSY_MEMORY
     for name in questions.computed():
         for known, who in ((True, "one account"), (False, "nobody")):
-            found[f"{name}, 20 of {who}"] = questions.questions(name, known=known), BUSY_MEMORY
-    return found
+            by_name[f"{name}, 20 of {who}"] = questions.questions(name, known=known), BUSY_MEMORY
+    return by_name
 
 
 def _nothing(target: Target, answers: Counter[str]) -> None:
@@ -136,19 +138,19 @@ def main() -> None:
         "--scale", type=float, default=1.0, help="size of the largest files: 0.01 is a hundredth"
     )
     parser.add_argument("--seconds", type=float, default=30.0, help="how long slow clients go on")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     sizes = {
-        "runs": given.runs,
-        "megabytes": given.megabytes,
-        "scale": given.scale,
-        "seconds": given.seconds,
+        "runs": arguments.runs,
+        "megabytes": arguments.megabytes,
+        "scale": arguments.scale,
+        "seconds": arguments.seconds,
     }
-    sys.stdout.write(f"filling a service on {given.on} with {given.runs} runs\n")
-    with target_on(given.on, **sizes) as target:
+    sys.stdout.write(f"filling a service on {arguments.on} with {arguments.runs} runs\n")
+    with target_on(arguments.on, **sizes) as target:
         sys.stdout.write(
             f"{'attack':42} {'health':>6} {'board':>6}  {'peak memory, MB':40} {'took':>5}  answers; seconds\n"
         )
-        rows = run_attacks(target, given.only)
+        rows = run_attacks(target, arguments.only)
     broken = [(row, row.broken) for row in rows if row.broken]
     for row, limits in broken:
         sys.stdout.write(f"broken by {row.name}: {'; '.join(limits)}\n")
@@ -157,7 +159,7 @@ def main() -> None:
         for index in range(len(PAUSES))
     ]
     sys.stdout.write(
-        f"attack on {given.on}: {len(rows)} attacks, slowest /healthz {slowest[0]:.2f} s, slowest leaderboard "
+        f"attack on {arguments.on}: {len(rows)} attacks, slowest /healthz {slowest[0]:.2f} s, slowest leaderboard "
         f"{slowest[1]:.2f} s, {len(broken)} with a broken limit\n"
     )
     sys.exit(bool(broken) or not rows)

@@ -105,14 +105,14 @@ def largest(kind: str) -> Callable[[Target, Counter[str]], None]:
     method, path, pieces = LARGEST[kind]
 
     def attack(target: Target, answers: Counter[str]) -> None:
-        made = target.folder / "largest.gz"
-        with igzip.open(made, "wt", compresslevel=0) as out:
+        file = target.folder / "largest.gz"
+        with igzip.open(file, "wt", compresslevel=0) as out:
             for piece in pieces(target):
                 out.write(piece)
         with target.client() as client:
             client.post("/api/v1/collections/", json={"slug": OWN, "name": "Own"})
-        ask_all(target, [partial(_send_file, method, path, made)], answers)
-        made.unlink()
+        ask_all(target, [partial(_send_file, method, path, file)], answers)
+        file.unlink()
 
     return attack
 

@@ -393,16 +393,18 @@ def questions(name: str, *, known: bool) -> Callable[[Target, Counter[str]], Non
 
     def attack(target: Target, answers: Counter[str]) -> None:
         step = permitted(target, DEAREST[name])
-        asked = [address(DEAREST[name], target.names, step) for _ in range(AT_ONCE)]
-        ask_all(target, [partial(_get, path) for path in asked], answers, known=known)
+        addresses = [address(DEAREST[name], target.names, step) for _ in range(AT_ONCE)]
+        ask_all(target, [partial(_get, path) for path in addresses], answers, known=known)
 
     return attack
 
 
 def plain_questions(target: Target, answers: Counter[str]) -> None:
     """Twenty at once to every other address, one address after the other."""
-    asked = [address(text, target.names) for name, text in DEAREST.items() if name not in COMPUTED]
-    ask_all(target, [partial(_get, path) for path in asked for _ in range(AT_ONCE)], answers)
+    addresses = [
+        address(text, target.names) for name, text in DEAREST.items() if name not in COMPUTED
+    ]
+    ask_all(target, [partial(_get, path) for path in addresses for _ in range(AT_ONCE)], answers)
 
 
 def _get(path: str, client: httpx.Client) -> httpx.Response:

@@ -29,7 +29,7 @@ class Seen:
     """The slowest answer to each probe, how many there were and failed, and the peak memory by role in MB."""
 
     slowest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PAUSES, 0.0))
-    asked: int = 0
+    requests: int = 0
     failed: list[str] = field(default_factory=list)
     memory: dict[str, int] = field(default_factory=dict)
 
@@ -111,7 +111,7 @@ def _ask(url: str, path: str, seen: Seen, stop: threading.Event) -> None:
         finally:
             connection.close()
         seen.slowest[path] = max(seen.slowest[path], time.monotonic() - start)
-        seen.asked += 1
+        seen.requests += 1
         stop.wait(PAUSES[path])
 
 
@@ -136,12 +136,12 @@ def role_of(process: psutil.Process) -> str:
 
 
 def _family(top: list[int]) -> list[psutil.Process]:
-    found = []
+    processes = []
     for pid in top:
         with contextlib.suppress(psutil.Error):
             first = psutil.Process(pid)
-            found += [first, *first.children(recursive=True)]
-    return found
+            processes += [first, *first.children(recursive=True)]
+    return processes
 
 
 def _cpu_seconds(top: list[int]) -> float:

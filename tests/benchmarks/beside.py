@@ -144,20 +144,22 @@ def _measure_experiment(python: Path, folder: Path) -> None:
         }
         for system in range(SYSTEMS)
     ]
-    given = folder / "experiment.json"
-    given.write_text(json.dumps({"qrels": qrels, "runs": runs}))
-    theirs = _run(python, _PYTERRIER, str(given), "3")
+    file = folder / "experiment.json"
+    file.write_text(json.dumps({"qrels": qrels, "runs": runs}))
+    theirs = _run(python, _PYTERRIER, str(file), "3")
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
-        found = [evaluate(qrels, run, ["AP", "nDCG@10"]) for run in runs]
+        results = [evaluate(qrels, run, ["AP", "nDCG@10"]) for run in runs]
         p_values = []
         for name in ("AP", "nDCG@10"):
-            values = np.array([[one.values[name][topic] for topic in topics] for one in found])
+            values = np.array(
+                [[result.values[name][topic] for topic in topics] for result in results]
+            )
             first, second = np.zeros(SYSTEMS - 1, np.int64), np.arange(1, SYSTEMS)
             p_values.append(TESTS["paired_t"].compare(values, first, second, Options()).p_value)
         seconds.append(time.perf_counter() - start)
-    means = [one.means["AP"] for one in found]
+    means = [result.means["AP"] for result in results]
     assert np.allclose(means, theirs["means"], atol=1e-12), "the means differ from PyTerrier's"
     adjusted = CORRECTIONS["holm"](p_values[0])
     assert np.allclose(adjusted, theirs["p"], atol=1e-9), (

@@ -161,12 +161,12 @@ def fill_collection(
         datetime(2026, 1, 1, tzinfo=UTC),
         [uuid.UUID(bytes=rng.bytes(16), version=4) for _ in range(number)],
     )
-    made = [at + timedelta(seconds=60 * n) for n in range(number)]
+    times = [at + timedelta(seconds=60 * n) for n in range(number)]
     metadata, costs = _described(rng, number) if described else ([{}] * number, [{}] * number)
     insert(
         "runs.Run",
         (
-            (keys[n], collection, teams[n % len(teams)], f"r{n}", made[n], f"Run {n}.", metadata[n], costs[n],
+            (keys[n], collection, teams[n % len(teams)], f"r{n}", times[n], f"Run {n}.", metadata[n], costs[n],
              files[1], 1, 1, 1, TOPICS, 0, True)
             for n in range(number)
         ),
@@ -250,8 +250,8 @@ def _store_described(
            "id", "run_id", "digest")  # fmt: skip
 
     def parameters() -> Iterator[tuple[Any, ...]]:
-        for pk, given, cost in zip(own, metadata, costs, strict=True):
-            for name, value in {**given, **cost}.items():
+        for pk, fields, cost in zip(own, metadata, costs, strict=True):
+            for name, value in {**fields, **cost}.items():
                 text, boolean = isinstance(value, str), isinstance(value, bool)
                 number = None if text or boolean else float(value)
                 yield pk, names[name], number, value if text else None, value if boolean else None

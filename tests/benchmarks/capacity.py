@@ -97,13 +97,13 @@ def fill() -> None:
     sizes = [size for size, count in SIZES.items() for _ in range(max(1, int(count * SHARE)))]
     sizes[0] = int(sizes[0] * SHARE)
     for number, size in enumerate(sizes):
-        made = Collection.objects.create(
+        collection = Collection.objects.create(
             slug=f"c{number}", name=f"Collection {number}", team=Team.objects.get(pk=first + number % teams),
             measures=MEASURES,
         )  # fmt: skip
         own = [first + (number + n) % teams for n in range(min(teams, max(10, size // 20)))]
         fill_collection(
-            made.pk, size, MEASURES, own, described=True, seed=number, view=view, files=files
+            collection.pk, size, MEASURES, own, described=True, seed=number, view=view, files=files
         )
     Qrels.objects.update(judgements=int(JUDGEMENTS * SHARE) // len(sizes))
     finish()
@@ -139,8 +139,8 @@ def _ask(server: Server) -> None:
         ids = [row["run"]["id"] for row in rows]
     compared = f"runs={','.join(ids)}"
     headers = {"Authorization": f"Bearer {server.token}"}
-    for who, given in (("anybody", {}), ("an administrator", headers)):
-        with httpx.Client(base_url=server.url, timeout=120, headers=given) as client:
+    for who, extra in (("anybody", {}), ("an administrator", headers)):
+        with httpx.Client(base_url=server.url, timeout=120, headers=extra) as client:
             for path in (
                 "/", "/api/v1/collections/", "/api/v1/collections/c0/", "/api/v1/runs/", "/api/v1/runs/?offset=5000",
                 "/api/v1/runs/?filter=param:k1>1.5", "/api/v1/collections/c0/runs/", "/api/v1/teams/", "/teams/",
@@ -169,9 +169,9 @@ def _time(title: str, client: httpx.Client, path: str) -> None:
         start = time.perf_counter()
         code = client.get(path).status_code
         seconds.append(1000 * (time.perf_counter() - start))
-    said = "" if code == 200 else f" (status {code})"
+    note = "" if code == 200 else f" (status {code})"
     print(
-        f"{title}{said}: first {seconds[0]:.0f} ms, then {statistics.median(seconds[1:]):.0f} ms",
+        f"{title}{note}: first {seconds[0]:.0f} ms, then {statistics.median(seconds[1:]):.0f} ms",
         flush=True,
     )
 

@@ -90,10 +90,10 @@ def main() -> None:
     for difference, topics in (
         (-MARGIN, 10), (-MARGIN, TOPICS), (-MARGIN, needed), (-2 * MARGIN, TOPICS), (0.0, TOPICS), (0.0, needed),
     ):  # fmt: skip
-        told = ", ".join(
+        shares = ", ".join(
             f"{verdict} {rate:.4f}" for verdict, rate in share(difference, topics, pairs, 1).items()
         )
-        print(f"true difference {difference:+.2f}, {topics:4} topics: {told}")
+        print(f"true difference {difference:+.2f}, {topics:4} topics: {shares}")
     print(f"{time.perf_counter() - start:.1f} s")
 
 

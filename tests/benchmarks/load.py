@@ -181,10 +181,10 @@ def _read(server: Server, path: str, *headers: str) -> str:
     ).encode()
     before = _cpu_seconds(server)
     with get_context("spawn").Pool(1) as pool:
-        codes, seconds, rate, asked = pool.apply(
+        codes, seconds, rate, count = pool.apply(
             read_for, (host, int(port), request, READERS, SECONDS)
         )
-    cpu = 1000 * (_cpu_seconds(server) - before) / asked
+    cpu = 1000 * (_cpu_seconds(server) - before) / count
     return f"{codes}, {rate:.0f} requests a second, {_percentiles(seconds)}, {cpu:.1f} ms of the web server's CPU each"
 
 

@@ -149,7 +149,7 @@ def multiply(number: int, slug: str = "open") -> None:
     known = list(
         Evaluation.objects.filter(run__collection__slug=slug).select_related("run", "view")
     )
-    vectors = {one.pk: list(one.vectors.all()) for one in known}
+    vectors = {row.pk: list(row.vectors.all()) for row in known}
     runs = []
     with transaction.atomic():
         for index in range(number - len(known)):
@@ -170,10 +170,10 @@ def multiply(number: int, slug: str = "open") -> None:
                 }
             )
             runs.append(run)
-            made = Evaluation.objects.create(**{**_fields(model, "id"), "run_id": run.pk})
-            JudgedView.objects.create(evaluation=made, content=model.view.content)
-            noisy = (_noisy(vector, made.pk, rng) for vector in vectors[model.pk])
-            MetricVector.objects.bulk_create(vector.seal(made.qrels_id) for vector in noisy)
+            evaluation = Evaluation.objects.create(**{**_fields(model, "id"), "run_id": run.pk})
+            JudgedView.objects.create(evaluation=evaluation, content=model.view.content)
+            noisy = (_noisy(vector, evaluation.pk, rng) for vector in vectors[model.pk])
+            MetricVector.objects.bulk_create(vector.seal(evaluation.qrels_id) for vector in noisy)
         store_parameters(known[0].run.collection, runs)
 
 
@@ -209,10 +209,10 @@ def _on_server(
     site: Site, addresses: dict[str, str]
 ) -> dict[str, tuple[float, float, float, int, int]]:
     code = f"from tests.benchmarks.pages import time_pages; time_pages({json.dumps(addresses)!r})"
-    found: dict[str, tuple[float, float, float, int, int]] = json.loads(
+    figures: dict[str, tuple[float, float, float, int, int]] = json.loads(
         site.server.manage("shell", "-v", "0", "-c", code)
     )
-    return found
+    return figures
 
 
 def time_pages(addresses: str) -> None:
@@ -285,8 +285,8 @@ def _slow_down(network: CDPSession) -> None:
 def _figures(page: Page, address: str) -> dict[str, float]:
     page.add_init_script(_OBSERVER)
     page.goto(address, wait_until="networkidle")
-    found: dict[str, float] = page.evaluate(_READ)
-    return found
+    figures: dict[str, float] = page.evaluate(_READ)
+    return figures
 
 
 def _told(loads: Iterable[Load]) -> str:

@@ -74,12 +74,16 @@ def _fill_runs() -> None:
 def _metadata(rng: np.random.Generator, number: int) -> dict[str, Any]:
     """Twenty numbers of few values, eight texts, a boolean, and a number that is another in every
     run."""
-    found: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         f"n{index}": float(rng.integers(20)) / 10 for index in range(KEYS - 11)
     }
-    found |= {"k1": float(rng.integers(20)) / 10, "seed": number, "stemmed": bool(rng.integers(2))}
+    parameters |= {
+        "k1": float(rng.integers(20)) / 10,
+        "seed": number,
+        "stemmed": bool(rng.integers(2)),
+    }
     return (
-        found
+        parameters
         | {f"t{index}": f"Model-{rng.integers(12)}" for index in range(7)}
         | {"model": f"splade-{rng.integers(50)}"}
     )

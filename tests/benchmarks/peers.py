@@ -111,10 +111,10 @@ class Contender:
             str(run),
             *self.after,
         ]
-        told = subprocess.run(
+        process = subprocess.run(
             command, check=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
         )
-        return f", {int(told.stderr.split()[-1]) / 1024:.0f} MB"
+        return f", {int(process.stderr.split()[-1]) / 1024:.0f} MB"
 
 
 def measure_peers() -> None:

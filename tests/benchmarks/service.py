@@ -73,8 +73,8 @@ def running(on: str, workers: int) -> Iterator[Server]:
             server.start("evalhub", "worker", "--processes", str(workers))
             server.wait()
         with server.client() as client:
-            asked = {"slug": "bench", "name": "Bench", "measures": MEASURES}
-            client.post("collections/", json=asked).raise_for_status()
+            fields = {"slug": "bench", "name": "Bench", "measures": MEASURES}
+            client.post("collections/", json=fields).raise_for_status()
             client.post(
                 "collections/bench/qrels/", files={"file": ("q", _qrels(0))}
             ).raise_for_status()
@@ -103,7 +103,7 @@ def _measure_judgements(on: str, server: Server, client: httpx.Client) -> None:
     before, start = _spent(server), time.time()
     client.post("collections/bench/qrels/", files={"file": ("q", _qrels(1))}).raise_for_status()
     _wait(client, REEVALUATED, 2)
-    told = _told(before, _spent(server), REEVALUATED)
+    summary = _told(before, _spent(server), REEVALUATED)
     code = "from tests.benchmarks import service; print(service.last_end()); service.time_bare()"
     ended, judging, measuring = map(float, server.manage("shell", "-v", "0", "-c", code).split())
     rate = REEVALUATED / (ended - start)
@@ -111,7 +111,7 @@ def _measure_judgements(on: str, server: Server, client: httpx.Client) -> None:
     share = f"file and judging {1000 * judging:.1f} ms, measures {1000 * measuring:.1f}"
     print(f"{on}: {REEVALUATED:,} runs evaluated again after new judgements: {rate:.1f} a second on {cores} cores; the "
           f"bare engine {bare:.1f} a second on each ({share}), {rate / cores / bare:.0%} of it; processor time a run: "
-          f"{told}", flush=True)  # fmt: skip
+          f"{summary}", flush=True)  # fmt: skip
 
 
 def last_end() -> float:
@@ -187,7 +187,7 @@ def _submit_all(client: httpx.Client, numbers: range) -> list[float]:
         return seconds
 
     with ThreadPoolExecutor(CLIENTS) as clients:
-        return [one for found in clients.map(submit, range(CLIENTS)) for one in found]
+        return [answer for answers in clients.map(submit, range(CLIENTS)) for answer in answers]
 
 
 def _wait(client: httpx.Client, runs: int, version: int) -> None:
@@ -243,7 +243,7 @@ def _spent(server: Server) -> Counter[str]:
     # A process that has ended is waited for by then.
     time.sleep(SETTLING)
     spent: Counter[str] = Counter()
-    found = psutil.Process().children(recursive=True)
+    processes = psutil.Process().children(recursive=True)
     if (
         port := server.environment.get("EVALHUB_DATABASE_URL", "")
         .rpartition(":")[2]
@@ -251,12 +251,12 @@ def _spent(server: Server) -> Counter[str]:
     ):
         # It is nobody's child.
         postmaster = next(
-            one
-            for one in psutil.process_iter()
-            if "postgres" in one.name() and port in one.cmdline()
+            process
+            for process in psutil.process_iter()
+            if "postgres" in process.name() and port in process.cmdline()
         )
-        found += [postmaster, *postmaster.children()]
-    for process in found:
+        processes += [postmaster, *postmaster.children()]
+    for process in processes:
         with contextlib.suppress(psutil.Error):
             times, part = process.cpu_times(), _part(process)
             spent[part] += times.user + times.system

@@ -51,8 +51,8 @@ def _measure() -> None:
     sessions, judged = simulated(), levels()
     lines = [
         f"{topic} 0 {doc} {level}\n"
-        for topic, found in enumerate(judged)
-        for doc, level in found.items()
+        for topic, levels in enumerate(judged)
+        for doc, level in levels.items()
     ]
     _send(client, "qrels/", "".join(lines).encode())
     for name, form in (("columns", as_columns), ("jsonl", as_json)):

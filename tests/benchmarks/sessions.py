@@ -110,10 +110,10 @@ def levels() -> list[dict[str, int]]:
     ]
 
 
-def judgements(found: list[dict[str, int]]) -> Judgements:
+def judgements(levels: list[dict[str, int]]) -> Judgements:
     lines = [
         f"{topic} 0 {doc} {level}\n"
-        for topic, judged in enumerate(found)
+        for topic, judged in enumerate(levels)
         for doc, level in judged.items()
     ]
     return read_qrels(

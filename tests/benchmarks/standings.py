@@ -102,7 +102,7 @@ def fill(team: Any, runs: int, topics: int, name: str = "board") -> str:
     for row, of_run in zip(done, skill.tolist(), strict=True):
         values = np.clip(ease + of_run + rng.normal(0, 0.15, ease.shape), 0, 1)
         # There is no judged view to compute the column of every leaderboard from.
-        shown = zip([*MEASURES, JUDGED.name], [*values, np.ones(topics)], strict=True)
+        columns = zip([*MEASURES, JUDGED.name], [*values, np.ones(topics)], strict=True)
         vector.objects.bulk_create(
             vector(
                 evaluation=row,
@@ -111,7 +111,7 @@ def fill(team: Any, runs: int, topics: int, name: str = "board") -> str:
                 topics=topics,
                 content=of.tobytes(),
             )
-            for name, of in shown
+            for name, of in columns
         )
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")

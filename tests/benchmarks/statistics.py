@@ -61,7 +61,7 @@ def _interval(theirs: Answer, ours: Answer, difference: Matrix) -> bool:
 
 
 def _permutation(a: Matrix, b: Matrix) -> Answer:
-    found = stats.permutation_test(
+    result = stats.permutation_test(
         (a - b,),
         _mean,
         permutation_type="samples",
@@ -70,14 +70,14 @@ def _permutation(a: Matrix, b: Matrix) -> Answer:
         vectorized=True,
         rng=1,
     )
-    return (float(found.pvalue),)
+    return (float(result.pvalue),)
 
 
 def _bca(a: Matrix, b: Matrix) -> Answer:
-    found = stats.bootstrap(
+    result = stats.bootstrap(
         (a - b,), _mean, n_resamples=RESAMPLES, batch=10_000, vectorized=True, rng=1
     )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
 def _mean(values: Matrix, axis: int) -> Any:
@@ -89,8 +89,8 @@ def _pairwise(test: Callable[..., Any], **options: Any) -> Callable[[Matrix], Ma
 
     def p_values(values: Matrix) -> Matrix:
         first, second = all_pairs(len(values))
-        found: Matrix = test(values[first], values[second], axis=1, **options).pvalue
-        return found
+        p_values: Matrix = test(values[first], values[second], axis=1, **options).pvalue
+        return p_values
 
     return p_values
 
@@ -207,12 +207,12 @@ def measure_statistics() -> None:
         f"all {len(pairs[0]):,} pairs of {RUNS} runs x {TOPICS} topics, B = {RESAMPLES:,}, best of {ROUNDS}",
         flush=True,
     )
-    found = {
+    timings = {
         name: _best(lambda name=name: TESTS[name].compare(values, *pairs, Options()))
         for name in TESTS
     }
-    ratios = {peer.test: _ratio(peer, values, *found[peer.test]) for peer in PEERS}
-    for name, (seconds, _) in found.items():
+    ratios = {peer.test: _ratio(peer, values, *timings[peer.test]) for peer in PEERS}
+    for name, (seconds, _) in timings.items():
         print(f"{name}: {1000 * seconds:.1f} ms{ratios.get(name, '')}")
     for runs in COVARIANCE_RUNS:
         _measure_covariance(simulated(runs, TOPICS))

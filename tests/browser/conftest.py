@@ -31,11 +31,11 @@ _CHROMIUM = (
 
 def start_chromium(playwright: Playwright) -> Browser | None:
     """Chromium as the system has it, or as Playwright brought it; None where there is none."""
-    found = os.environ.get("EVALHUB_TEST_CHROMIUM") or next(
+    program = os.environ.get("EVALHUB_TEST_CHROMIUM") or next(
         filter(None, map(shutil.which, _CHROMIUM)), None
     )
     try:
-        return playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        return playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
     except Error:
         return None
 

@@ -165,7 +165,7 @@ def submit(walk: Walk, files: list[FilePayload], **choices: str) -> None:
         for label, option in choices.items():
             walk.pick(label, option)
         walk.press("Submit")
-        runs = sum(one["name"].endswith(".run") for one in some)
+        runs = sum(entry["name"].endswith(".run") for entry in some)
         if walk.scripts:
             expect(walk.page.locator("#outcome")).to_contain_text(
                 f"{runs} runs in.", timeout=PATIENCE
@@ -221,12 +221,12 @@ def _make_team(walk: Walk, colleague: Walk, code: str) -> None:
 
 def _make_collection(walk: Walk) -> None:
     simulated, rng = simulate_collection(), np.random.default_rng(7)
-    made = [(tag, turn) for turn in range(4) for tag in simulated.runs][:40]
+    submissions = [(tag, turn) for turn in range(4) for tag in simulated.runs][:40]
     files = [
         payload(
             f"{tag}-{turn}.run", noisy_run(simulated.runs[tag], f"{tag}-{turn}", 0.3 * turn, rng)
         )
-        for tag, turn in made
+        for tag, turn in submissions
     ]
     page = walk.page
     with walk.step("create a collection that the team sees"):
@@ -488,15 +488,15 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path, help="a folder for the page after each step")
     parser.add_argument("--width", type=int, default=1440)
     parser.add_argument("--no-scripts", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     # The settings of single files are read by the page's script.
-    names = asked.errands or (["lab"] if asked.no_scripts else list(ERRANDS))
+    names = arguments.errands or (["lab"] if arguments.no_scripts else list(ERRANDS))
     options = {
-        "viewport": {"width": asked.width, "height": 900},
-        "java_script_enabled": not asked.no_scripts,
+        "viewport": {"width": arguments.width, "height": 900},
+        "java_script_enabled": not arguments.no_scripts,
     }
     for name in names:
-        pictures = asked.pictures and asked.pictures / name
+        pictures = arguments.pictures and arguments.pictures / name
         if pictures:
             pictures.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
@@ -506,7 +506,7 @@ def main() -> None:
             if browser is None:
                 parser.error("there is no Chromium")
             page = browser.new_context(base_url=server.url, **options).new_page()
-            walk = Walk(page, not asked.no_scripts, pictures)
+            walk = Walk(page, not arguments.no_scripts, pictures)
             try:
                 ERRANDS[name](walk, browser, server, code, options)
             finally:

@@ -183,23 +183,23 @@ def filled_site(folder: Path) -> Iterator[Site]:
                 "model": f"BM25-{number}",
                 "stemmed": True,
             }
-            said = {
+            description = {
                 "metadata": metadata,
                 "costs": {"latency_ms": {"value": 12.1, "low": 11, "high": 14, "n": 200}},
             }
-            api.patch(sent["url"], json=said).raise_for_status()
+            api.patch(sent["url"], json=description).raise_for_status()
         view = {
             "name": "Much k1",
             "query": "filter=param:bm25.k1>0.7&columns=param:bm25.k1",
             "scope": "collection",
         }
         api.post("collections/open/views/", json=view).raise_for_status()
-        made = [
+        parents = [
             {"run": run["id"], "relation": "fused", "weight": 0.5}
             for run in list(runs.values())[1:3]
         ]
         api.put(
-            f"{next(iter(runs.values()))['url']}parents/", json={"parents": made}
+            f"{next(iter(runs.values()))['url']}parents/", json={"parents": parents}
         ).raise_for_status()
         api.post("systems/", json={"slug": "bm25", "name": "BM25"}).raise_for_status()
         versions = [run["id"] for run in list(runs.values())[:3]]
@@ -271,7 +271,7 @@ def _make_campaign(server: Server, api: httpx.Client, sample: bytes) -> None:
     commands = f"make_account({ADMIN!r}, {PASSWORD!r}); arrange(); take_part({ADMIN!r}, {sha256!r})"
     code = f"from tests.browser.states import arrange, make_account, take_part; {commands}"
     server.manage("shell", "-v", "0", "-c", code)
-    given = {
+    entry_fields = {
         "run_type": "automatic",
         "answers": json.dumps({"stage": "BM25"}),
         "on_behalf_of": ADMIN,
@@ -282,7 +282,7 @@ def _make_campaign(server: Server, api: httpx.Client, sample: bytes) -> None:
         sent = api.post(
             "campaigns/cup/phases/task/entries/",
             files={"file": ("run", file)},
-            data={**given, "tag": tag},
+            data={**entry_fields, "tag": tag},
         )
         sent.raise_for_status()
     later = {"closes_at": (now + timedelta(days=10)).isoformat(), "reason": "power cut"}
@@ -291,29 +291,29 @@ def _make_campaign(server: Server, api: httpx.Client, sample: bytes) -> None:
 
 def _compare(api: httpx.Client) -> str:
     """The id of a comparison that the worker made."""
-    asked = {"tests": ["randomisation"], "measures": _MEASURES[:2]}
-    told = (
-        api.post("collections/open/comparison/", json=asked).raise_for_status().json()["comparison"]
+    query = {"tests": ["randomisation"], "measures": _MEASURES[:2]}
+    comparison = (
+        api.post("collections/open/comparison/", json=query).raise_for_status().json()["comparison"]
     )
-    wait_until_compared(api, told["url"])
-    return str(told["id"])
+    wait_until_compared(api, comparison["url"])
+    return str(comparison["id"])
 
 
 def _group(api: httpx.Client, runs: list[str]) -> str:
     """The id of an experiment with a baseline, of which there is a note, as there is of a run."""
-    made = api.post(
+    experiment = api.post(
         "experiments/", json={"slug": "study", "goal": "Which one?", "runs": runs[:3]}
     ).raise_for_status()
-    url = made.json()["url"]
+    url = experiment.json()["url"]
     api.patch(url, json={"baseline": runs[0]}).raise_for_status()
     for about in (url, f"runs/{runs[0]}/"):
         api.post(
             f"{about}notes/", json={"text": "The index was old: https://example.org/log"}
         ).raise_for_status()
-    return str(made.json()["id"])
+    return str(experiment.json()["id"])
 
 
 def _upload(api: httpx.Client, method: str, path: str, content: str | bytes) -> dict[str, str]:
     answer = api.request(method, path, files={"file": ("file", content)})
-    found: dict[str, str] = answer.raise_for_status().json()
-    return found
+    payload: dict[str, str] = answer.raise_for_status().json()
+    return payload

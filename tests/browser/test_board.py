@@ -150,9 +150,9 @@ def test_cards_on_a_phone_and_a_header_that_stays(chromium: Browser, site: Site)
         page.goto(f"{BOARD}?measures={measures}&baseline={baseline}", wait_until="networkidle")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         card = page.locator("table.board tbody tr:not(.pinned)").first
-        shown = [cell.inner_text() for cell in card.locator("td, th").all() if cell.is_visible()]
-        assert len(shown) == 5
-        assert shown[3].startswith(("+", "\N{MINUS SIGN}", "0"))
+        cells = [cell.inner_text() for cell in card.locator("td, th").all() if cell.is_visible()]
+        assert len(cells) == 5
+        assert cells[3].startswith(("+", "\N{MINUS SIGN}", "0"))
         # No tag is broken while there is room beside it.
         assert card.locator("th a").first.evaluate("link => link.getClientRects().length") == 1
         page.get_by_text("Filter and columns").click()
@@ -163,9 +163,9 @@ def test_cards_on_a_phone_and_a_header_that_stays(chromium: Browser, site: Site)
         assert faults_of_access(page) == []
         page.set_viewport_size({"width": 1440, "height": 300})
         page.locator("table.board tbody tr").last.scroll_into_view_if_needed()
-        held = page.locator("tr.held").bounding_box()
-        assert held
-        assert 0 <= held["y"] < 120
+        box = page.locator("tr.held").bounding_box()
+        assert box
+        assert 0 <= box["y"] < 120
         assert page.locator(".whole").evaluate("box => getComputedStyle(box).overflow") == "visible"
     context.close()
 
@@ -186,8 +186,8 @@ def test_everything_works_without_scripts(plain: BrowserContext, site: Site) -> 
         page.get_by_label("Filter runs").fill(tags(page)[0])
         page.get_by_role("button", name="Filter", exact=True).click()
         expect(page.locator("table.board tbody tr")).to_have_count(1)
-        for kept in ("baseline=", "sort=R%40100", "measures=", "filter="):
-            assert kept in page.url
+        for parameter in ("baseline=", "sort=R%40100", "measures=", "filter="):
+            assert parameter in page.url
 
 
 def arriving(site: Site) -> str:

@@ -20,9 +20,9 @@ PEOPLE = {"olga": "Lab", "ann": "Apples", "ben": "Berries"}
 
 def run_of(tag: str, *documents: str) -> bytes:
     lines = [
-        f"{topic} Q0 {one} {rank} {9 - rank} {tag}"
+        f"{topic} Q0 {document} {rank} {9 - rank} {tag}"
         for topic in "12"
-        for rank, one in enumerate(documents, 1)
+        for rank, document in enumerate(documents, 1)
     ]
     return "\n".join([*lines, ""]).encode()
 
@@ -34,16 +34,16 @@ def pages(chromium: Browser, site: Site) -> Iterator[dict[str, Page]]:
     code = f"from runs.models import User\nfor name in ({names}): User.objects.create_user(name, password={PASSWORD!r})"
     site.server.manage("shell", "-v", "0", "-c", code)
     with ExitStack() as stack:
-        found = {}
+        pages_by_name = {}
         for name in (*PEOPLE, "abe"):
             context = chromium.new_context(base_url=site.url, timezone_id="Europe/Lisbon")
             stack.callback(context.close)
-            found[name] = stack.enter_context(watched(context, site)).page
-            found[name].goto("/login/?next=/teams/")
-            found[name].get_by_label("Name").fill(name)
-            found[name].get_by_label("Password").fill(PASSWORD)
-            found[name].get_by_role("main").get_by_role("button", name="Log in").click()
-        yield found
+            pages_by_name[name] = stack.enter_context(watched(context, site)).page
+            pages_by_name[name].goto("/login/?next=/teams/")
+            pages_by_name[name].get_by_label("Name").fill(name)
+            pages_by_name[name].get_by_label("Password").fill(PASSWORD)
+            pages_by_name[name].get_by_role("main").get_by_role("button", name="Log in").click()
+        yield pages_by_name
 
 
 def set_up(olga: Page) -> None:

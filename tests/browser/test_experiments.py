@@ -22,8 +22,8 @@ def test_selected_runs_become_an_experiment(session: BrowserContext, site: Site)
         expect(page.get_by_label("Short name")).to_have_value("two-of-four")
         page.get_by_role("button", name="Create experiment").click()
         expect(page.locator("h1")).to_contain_text("Two of four")
-        shown = page.get_by_role("region", name="Runs of the experiment").locator("tbody th a")
-        assert sorted(shown.all_inner_texts()) == chosen
+        rows = page.get_by_role("region", name="Runs of the experiment").locator("tbody th a")
+        assert sorted(rows.all_inner_texts()) == chosen
         page.get_by_label("The run that the others are compared with").select_option(
             label=chosen[0]
         )

@@ -457,14 +457,14 @@ def test_every_form_that_asks_gets_an_answer(session: BrowserContext, site: Site
     """Nothing is refused that a form asks as it stands, and nothing that it sends is unknown."""
     with watched(session, site) as seen:
         seen.page.goto("/account/")
-        asked: dict[str, str] = {}
+        questions: dict[str, str] = {}
         for name in ASKING:
             for question in seen.page.evaluate(FILLED, address(site, name)):
-                asked.setdefault(
+                questions.setdefault(
                     urlsplit(question).path + str(sorted(parse_qs(question))), question
                 )
-        assert len(asked) > 25
-        for question in asked.values():
+        assert len(questions) > 25
+        for question in questions.values():
             answer = session.request.get(question)
             assert answer.status == 200, question
             assert "Unknown parameter" not in answer.text(), question

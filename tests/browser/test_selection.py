@@ -59,8 +59,8 @@ def test_ticks_outlive_pages_orders_filters_and_loading_again(
         check_ticked(page, chosen)
         compare.click()
         expect(page.locator("h1")).to_contain_text(" against ")
-        asked = parse_qs(urlsplit(page.url).query)
-        assert set(asked["runs"][0].split(",")) == {site.runs[tag] for tag in chosen}
+        query = parse_qs(urlsplit(page.url).query)
+        assert set(query["runs"][0].split(",")) == {site.runs[tag] for tag in chosen}
 
 
 def test_a_chip_unticks_a_run_of_another_page(reader: BrowserContext, site: Site) -> None:
@@ -68,16 +68,16 @@ def test_a_chip_unticks_a_run_of_another_page(reader: BrowserContext, site: Site
         page = seen.page
         page.set_default_timeout(PATIENCE)
         page.goto(f"{BOARD}?limit=2", wait_until="networkidle")
-        gone, kept = tick(page, 0), tick(page, 1)
+        gone, ticked = tick(page, 0), tick(page, 1)
         page.get_by_role("link", name="next").click()
         expect(page.locator(".paging")).to_contain_text("3–4 of 4")
         page.locator("#chosen-runs > summary").click()
         page.get_by_label(f"leave out {gone}").click()
-        check_ticked(page, [kept])
+        check_ticked(page, [ticked])
         page.get_by_role("link", name="previous").click()
         expect(page.locator(".paging")).to_contain_text("1–2 of 4")
         expect(page.get_by_label(f"choose {gone}", exact=True)).not_to_be_checked()
-        check_ticked(page, [kept])
+        check_ticked(page, [ticked])
         page.get_by_role("link", name="Clear", exact=True).click()
         expect(page.locator("#chosen")).to_be_hidden()
         expect(page.locator("#board :checked")).to_have_count(0)

@@ -78,12 +78,19 @@ def faults_of_access(page: Page, *, contrast_alone: bool = False) -> list[str]:
     as the rows of a table.
     """
     page.evaluate(_AXE)
-    found = (
+    violations = (
         []
         if contrast_alone
         else page.evaluate(_RUN, [{}, {"rules": {"color-contrast": {"enabled": False}}}])
     )
     page.evaluate(_MARK_ALIKE)
-    found += page.evaluate(_RUN, [{"exclude": [["[data-alike]"]]}, {"runOnly": ["color-contrast"]}])
-    grave = [one for one in found if one["impact"] in ("serious", "critical")]
-    return [f"{one['id']}: {[node['html'][:150] for node in one['nodes'][:3]]}" for one in grave]
+    violations += page.evaluate(
+        _RUN, [{"exclude": [["[data-alike]"]]}, {"runOnly": ["color-contrast"]}]
+    )
+    grave = [
+        violation for violation in violations if violation["impact"] in ("serious", "critical")
+    ]
+    return [
+        f"{violation['id']}: {[node['html'][:150] for node in violation['nodes'][:3]]}"
+        for violation in grave
+    ]

@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--flips", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="kinds of damage with this text in their name")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
     import django
 
@@ -46,8 +46,12 @@ def main() -> None:
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="evalhub-damage-") as folder:
         world = World(Path(settings.EVALHUB_DATA), Path(folder) / "sound")
-        rows = damage_all(world, given.only)
-        flips = flip_all(world, given.flips, random.Random(given.seed)) if given.flips else []
+        rows = damage_all(world, arguments.only)
+        flips = (
+            flip_all(world, arguments.flips, random.Random(arguments.seed))
+            if arguments.flips
+            else []
+        )
     total = sum(row.flips for row in flips)
     wrong = [text for row in flips for text in row.wrong]
     for text in [*(fault for row in rows for fault in row.faults), *wrong[:20]]:

@@ -147,12 +147,12 @@ def flip_one(world: World, kind: Stored, rng: random.Random) -> str:
         # What is no text any more is read as well.
         database.text_factory = bytes
         types = "typeof({0}) = 'text', {0}".format(f'"{kind.column}"')
-        found = database.execute(
+        rows = database.execute(
             f'SELECT "{kind.key}", {types} FROM "{kind.table}" WHERE "{kind.column}" IS NOT NULL'
         ).fetchall()
-        pk, text, value = rng.choice(sorted(found))
-        other, given = flipped(value.decode() if text else value, rng)
-        set_to = given.replace("%s", "?")
+        pk, text, value = rng.choice(sorted(rows))
+        other, damaged = flipped(value.decode() if text else value, rng)
+        set_to = damaged.replace("%s", "?")
         pk = pk.decode() if isinstance(pk, bytes) else pk
         database.execute(
             f'UPDATE "{kind.table}" SET "{kind.column}" = {set_to} WHERE "{kind.key}" = ?',

@@ -61,58 +61,58 @@ AROUND = (
 )
 
 
-def judge(found: Answer, sound: Answer) -> str:
+def judge(answer: Answer, sound: Answer) -> str:
     """One of ORDER."""
-    if found.status == 0:
+    if answer.status == 0:
         return REFUSED
-    if found.status >= 500:
-        named = found.code in NAMED or any(words in found.content for words in SAID)
+    if answer.status >= 500:
+        named = answer.code in NAMED or any(words in answer.content for words in SAID)
         return REFUSED if named else TRACEBACK
-    if found.status != 200:
+    if answer.status != 200:
         # What is damaged may not be found, nor what asks for it be allowed to.
         return LESS
-    if found.content == sound.content:
+    if answer.content == sound.content:
         return SAME
     try:
-        told, right = json.loads(found.content), json.loads(sound.content)
+        got, right = json.loads(answer.content), json.loads(sound.content)
     except ValueError:
         return WRONG
-    kinds = set(differences(told, right))
+    kinds = set(differences(got, right))
     return max(kinds, key=ORDER.index) if kinds else SAME
 
 
-def differences(found: Any, sound: Any, key: str = "") -> Iterator[str]:
+def differences(answer: Any, sound: Any, key: str = "") -> Iterator[str]:
     """How two JSON values differ: in numbers, in texts, or in what is missing of one."""
-    if key in AROUND or found == sound:
+    if key in AROUND or answer == sound:
         return
-    if found in (None, [], {}) or (key in COUNTS and not isinstance(found, dict | list)):
+    if answer in (None, [], {}) or (key in COUNTS and not isinstance(answer, dict | list)):
         yield LESS
-    elif isinstance(found, dict) and isinstance(sound, dict):
-        if found.keys() != sound.keys():
+    elif isinstance(answer, dict) and isinstance(sound, dict):
+        if answer.keys() != sound.keys():
             yield TEXT
-        for name in found.keys() & sound.keys():
-            yield from differences(found[name], sound[name], name)
-    elif isinstance(found, list) and isinstance(sound, list):
-        yield from _of_lists(found, sound, key)
-    elif isinstance(found, bool | str) or isinstance(sound, bool | str):
+        for name in answer.keys() & sound.keys():
+            yield from differences(answer[name], sound[name], name)
+    elif isinstance(answer, list) and isinstance(sound, list):
+        yield from _of_lists(answer, sound, key)
+    elif isinstance(answer, bool | str) or isinstance(sound, bool | str):
         yield TEXT
     else:
         yield COUNT if key in COUNTED else WRONG
 
 
-def _of_lists(found: list[Any], sound: list[Any], key: str) -> Iterator[str]:
+def _of_lists(answer: list[Any], sound: list[Any], key: str) -> Iterator[str]:
     """Rows are compared with those of the same name, wherever they stand."""
     names = [_name_of(row) for row in sound]
     if None in names or len(set(names)) < len(names):
-        if len(found) != len(sound):
-            yield LESS if len(found) < len(sound) else WRONG
-        for told, right in zip(found, sound, strict=False):
-            yield from differences(told, right, key)
+        if len(answer) != len(sound):
+            yield LESS if len(answer) < len(sound) else WRONG
+        for item, right in zip(answer, sound, strict=False):
+            yield from differences(item, right, key)
         return
     by_name = dict(zip(names, sound, strict=True))
-    if len(found) < len(sound):
+    if len(answer) < len(sound):
         yield LESS
-    for row in found:
+    for row in answer:
         name = _name_of(row)
         if name in by_name:
             yield from differences(row, by_name[name], key)

@@ -44,11 +44,11 @@ def exchange(table: str, key: str, columns: str, first: str, second: str) -> Dam
         with world.damaged() as database:
             rows = []
             for where in (first, second):
-                found = database.execute(
+                listed = database.execute(
                     f"SELECT {key}, {columns} FROM {table} WHERE {where.format(**names)} ORDER BY 1"
                 ).fetchall()
-                assert found, where
-                rows.append(found)
+                assert listed, where
+                rows.append(listed)
             for mine, other in zip(*rows, strict=True):
                 for row, values in ((mine, other), (other, mine)):
                     free = ", ".join(f"{name} = ?" for name in columns.split(", "))

@@ -26,14 +26,14 @@ class Row:
     name: str
     read: str = SAME
     refusals: Counter[str] = field(default_factory=Counter)
-    found: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
     repaired: str = "no"
     faults: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         mark = "FAULT " if self.faults else ""
         codes = ", ".join(f"{count} x {code}" for code, count in self.refusals.items())
-        return f"{mark + self.name:46} {self.read:14} {', '.join(self.found) or 'nothing':44} {self.repaired:9} {codes}"
+        return f"{mark + self.name:46} {self.read:14} {', '.join(self.findings) or 'nothing':44} {self.repaired:9} {codes}"
 
 
 def damage_all(world: World, chosen: str) -> list[Row]:
@@ -54,14 +54,14 @@ def try_kind(world: World, kind: Kind) -> Row:
     """Damage, look with fsck, read everything; then the same damage, repair, work, and read again."""
     row = Row(kind.name)
     _damage(world, kind)
-    said = world.command("fsck")
-    found = dict.fromkeys(_FINDING.findall(said.stdout))
+    process = world.command("fsck")
+    findings = dict.fromkeys(_FINDING.findall(process.stdout))
     # Of another installation on this machine.
-    found.pop("abandoned_folder", None)
-    row.found = list(found) or (["a sentence"] if said.returncode else [])
-    if "Traceback" in said.stdout + said.stderr:
+    findings.pop("abandoned_folder", None)
+    row.findings = list(findings) or (["a sentence"] if process.returncode else [])
+    if "Traceback" in process.stdout + process.stderr:
         row.faults.append(f"{kind.name}: fsck ends in a traceback")
-    if not row.found:
+    if not row.findings:
         row.faults.append(f"{kind.name}: fsck finds nothing")
     _damage(world, kind)
     for name in ANSWERS:
@@ -82,22 +82,24 @@ def try_kind(world: World, kind: Kind) -> Row:
 
 def _repair(world: World, row: Row, kind: Kind) -> str:
     for _ in range(_ROUNDS):
-        said = world.command("fsck", "--repair")
-        if "Traceback" in said.stdout + said.stderr:
+        process = world.command("fsck", "--repair")
+        if "Traceback" in process.stdout + process.stderr:
             row.faults.append(f"{kind.name}: fsck --repair ends in a traceback")
         try:
             evaluate_all()
             world.compare_all()
         except DatabaseError:
             return "no"
-        if said.returncode == 0 and "repaired" not in said.stdout:
+        if process.returncode == 0 and "repaired" not in process.stdout:
             break
     verdicts = {name: judge(world.ask(name), world.sound[name]) for name in ANSWERS}
     worst = max(verdicts.values(), key=ORDER.index)
     if worst == TRACEBACK or (worst == WRONG and not kind.decides):
         row.faults += [f"{kind.name}: {name} is {verdict} after the repair" for name, verdict in verdicts.items()
                        if verdict == worst]  # fmt: skip
-    return "yes" if worst == SAME and said.returncode == 0 else "in part" if worst == SAME else "no"
+    return (
+        "yes" if worst == SAME and process.returncode == 0 else "in part" if worst == SAME else "no"
+    )
 
 
 def _damage(world: World, kind: Kind) -> None:

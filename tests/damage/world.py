@@ -129,7 +129,7 @@ class World:
         assert not bad, bad
 
     def _fill(self) -> dict[str, str]:
-        made = simulate_collection(topics=12, pool=60, judged=30, depth=40)
+        simulated = simulate_collection(topics=12, pool=60, judged=30, depth=40)
         api = f"/api/v1/collections/{SLUG}/"
         fields = {"slug": SLUG, "name": "Small", "measures": ["nDCG@10", "AP"]}
         assert (
@@ -149,12 +149,14 @@ class World:
             assert answer.status_code in (201, 202), answer.content
             return str(answer.json().get("id", ""))
 
-        send("qrels/", file=made.qrels)
-        runs = list(made.runs.values())
+        send("qrels/", file=simulated.qrels)
+        runs = list(simulated.runs.values())
         a = send("runs/", file=runs[-1], known="101 SIM-000-0001\n102 SIM-001-0002\n")
         b, _, _ = (send("runs/", file=run) for run in runs[:3])
-        log = send("sessions/", file=made.sessions, tag="log")
-        other = send("sessions/", file="".join(made.sessions.splitlines(True)[:20]), tag="other")
+        log = send("sessions/", file=simulated.sessions, tag="log")
+        other = send(
+            "sessions/", file="".join(simulated.sessions.splitlines(True)[:20]), tag="other"
+        )
         evaluate_all()
         collection = Collection.objects.get()
         stored = queue_comparison(
@@ -168,12 +170,12 @@ class World:
         """A frozen pool, whose identifier is returned."""
         recipe = {"method": "depth", "k": 5, "only_new": False}
         address = f"/api/v1/collections/{SLUG}/pools/"
-        made = self.client.post(address, recipe, content_type="application/json")
-        assert made.status_code == 201, made.content
-        freezing = f"/api/v1/pools/{made.json()['id']}/freeze/"
+        answer = self.client.post(address, recipe, content_type="application/json")
+        assert answer.status_code == 201, answer.content
+        freezing = f"/api/v1/pools/{answer.json()['id']}/freeze/"
         frozen = self.client.post(freezing, content_type="application/json")
         assert frozen.status_code == 200, frozen.content
-        return str(made.json()["id"])
+        return str(answer.json()["id"])
 
     def _run_campaign(self) -> str:
         """A campaign from its publication to its snapshot, whose identifier is returned: two teams, a baseline, a run
@@ -191,8 +193,8 @@ class World:
             for team, person in (("apples", "ann"), ("berries", "ben")):
                 register(people[person], team)
         with patch("runs.services.clock.database_now", lambda: OPENS - ago):
-            made = [enter(people["ann"], tag).json()["url"] for tag in ("a", "b", "c")]
-            people["ann"].post(f"{made[2]}withdraw/")
+            addresses = [enter(people["ann"], tag).json()["url"] for tag in ("a", "b", "c")]
+            people["ann"].post(f"{addresses[2]}withdraw/")
             enter(people["ben"], "other")
             enter(olga, "bm25", role="baseline", label="BM25")
         evaluate_all()
@@ -202,9 +204,9 @@ class World:
         assert olga.post(f"{planned}now/").status_code == 200
         # Packets are made when they are first asked for.
         assert people["ann"].get(f"{PHASE}packet/").status_code == 200
-        made = olga.post("/api/v1/campaigns/cup/snapshots/", {"label": "final"}, format="json")
-        assert made.status_code == 201, made.content
-        return str(made.json()["code"])
+        snapshot = olga.post("/api/v1/campaigns/cup/snapshots/", {"label": "final"}, format="json")
+        assert snapshot.status_code == 201, addresses.content
+        return str(snapshot.json()["code"])
 
     def compare_all(self) -> None:
         """Make what waits of the comparisons, as a worker would."""

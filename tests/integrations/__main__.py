@@ -113,7 +113,7 @@ def _noted(place: Path, name: str) -> str:
 
 def run(name: str, python: Path, server: Server, options: list[str]) -> bool:
     """Run the tests of an integration in a folder of their own; whether they passed."""
-    kept = {
+    environment = {
         key: value
         for key, value in os.environ.items()
         if not key.startswith(("EVALHUB_", "EVH_", "PYTHON"))
@@ -123,7 +123,7 @@ def run(name: str, python: Path, server: Server, options: list[str]) -> bool:
         place = {
             "HOME": home,
             "EVH_CONFIG": f"{home}/none",
-            "PATH": f"{python.parent}{os.pathsep}{kept['PATH']}",
+            "PATH": f"{python.parent}{os.pathsep}{environment['PATH']}",
         }
         hub = {"EVH_URL": server.url, "EVH_TOKEN": server.token}
         command = [
@@ -137,7 +137,10 @@ def run(name: str, python: Path, server: Server, options: list[str]) -> bool:
         ]
         command += ["-p", "no:cacheprovider", *options, str(HERE / f"test_{name}.py")]
         done = subprocess.run(
-            command, env={**kept, **real_data, **OFFLINE, **place, **hub}, cwd=home, check=False
+            command,
+            env={**environment, **real_data, **OFFLINE, **place, **hub},
+            cwd=home,
+            check=False,
         )
     return done.returncode == 0
 
@@ -164,7 +167,7 @@ def main() -> None:
         # Installing takes minutes and may fail: no server stands idle meanwhile.
         pythons = {
             name: install(name, Path(folder))
-            for name in dict.fromkeys(INTEGRATIONS[one] for one in names)
+            for name in dict.fromkeys(INTEGRATIONS[name] for name in names)
         }
         with embedded_server(Path(folder) / "data") as server:
             server.token = server.token or server.make_admin()

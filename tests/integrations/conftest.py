@@ -33,7 +33,7 @@ def collection_of(hub: evh.Hub, tmp_path: Path) -> Callable[..., evh.Collection]
 
     def make(judgements: Judgements, **fields: Any) -> evh.Collection:
         slug = f"c-{uuid.uuid4().hex[:12]}"
-        made = hub.create_collection(slug, team=hub.me().teams[0]["slug"], **fields)
+        collection = hub.create_collection(slug, team=hub.me().teams[0]["slug"], **fields)
         lines = [
             f"{topic} 0 {doc} {level}\n"
             for topic, docs in judgements.items()
@@ -41,8 +41,8 @@ def collection_of(hub: evh.Hub, tmp_path: Path) -> Callable[..., evh.Collection]
         ]
         path = tmp_path / f"{slug}.qrels"
         path.write_text("".join(lines), encoding="utf-8")
-        made.upload_qrels(path)
-        return made
+        collection.upload_qrels(path)
+        return collection
 
     return make
 
@@ -93,7 +93,7 @@ def check_page(hub: evh.Hub, tmp_path: Path) -> Callable[[str, evh.Collection], 
     def check(name: str, collection: evh.Collection) -> None:
         path = Path(__file__).parents[2] / f"docs/integrations/{name}.md"
         before, _, after = path.read_text(encoding="utf-8").partition("```python\n")
-        example, between, said, rest = after.split("```", 3)
+        example, between, output, rest = after.split("```", 3)
         start = f"{before}```python\n{example}```{between}```\n"
         example = example.replace('"tiny"', f'"{collection.slug}"').replace(
             "evalhub:tiny", f"evalhub:{collection.slug}"
@@ -106,17 +106,17 @@ def check_page(hub: evh.Hub, tmp_path: Path) -> Callable[[str, evh.Collection], 
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        told = {
+        replacements = {
             collection.slug: "tiny",
             hub.url: "http://127.0.0.1:8000",
             hub.me().teams[0]["slug"]: "alice",
         }
         printed = done.stdout
-        for found, shown in told.items():
-            printed = printed.replace(found, shown)
+        for old, new in replacements.items():
+            printed = printed.replace(old, new)
         if os.environ.get("WRITE_PAGES"):
             path.write_text(f"{start}{printed}```{rest}", encoding="utf-8")
         else:
-            assert printed == said.removeprefix("\n")
+            assert printed == output.removeprefix("\n")
 
     return check

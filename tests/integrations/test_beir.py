@@ -42,21 +42,21 @@ def results() -> dict[str, dict[str, float]]:
     search = EvaluateRetrieval(
         DenseRetrievalExactSearch(Encoder(), batch_size=16), k_values=K, score_function="cos_sim"
     )
-    found: dict[str, dict[str, float]] = search.retrieve(CORPUS, QUERIES)
-    return {query: {**ranking, query: 1.0} for query, ranking in found.items()}
+    results: dict[str, dict[str, float]] = search.retrieve(CORPUS, QUERIES)
+    return {query: {**ranking, query: 1.0} for query, ranking in results.items()}
 
 
 def theirs(results: dict[str, dict[str, float]], **options: Any) -> dict[str, float]:
     """What BEIR prints; it takes documents out of the dictionary that it is given."""
-    found = EvaluateRetrieval.evaluate(QRELS, copy.deepcopy(results), K, **options)
-    return {name: value for one in found for name, value in one.items()}
+    values = EvaluateRetrieval.evaluate(QRELS, copy.deepcopy(results), K, **options)
+    return {name: value for part in values for name, value in part.items()}
 
 
 def named(means: Any) -> dict[str, float]:
     """Our means under BEIR's names, rounded as it rounds."""
-    asked = {f"{name}@{k}": f"{ours}@{k}" for name, ours in MEASURES.items() for k in K}
-    found = means(*asked.values())
-    return {name: round(found[ours], 5) for name, ours in asked.items()}
+    names = {f"{name}@{k}": f"{ours}@{k}" for name, ours in MEASURES.items() for k in K}
+    values = means(*names.values())
+    return {name: round(values[ours], 5) for name, ours in names.items()}
 
 
 def test_without_identical_ids_the_numbers_are_those_of_beir(
@@ -69,9 +69,9 @@ def test_without_identical_ids_the_numbers_are_those_of_beir(
     assert named(dropped.means) == theirs(results)
     own = f"{len(QUERIES)} topics retrieve the document of their own id"
     with pytest.warns(UploadWarning, match=own):
-        kept = collection.submit(results, tag="kept").wait(60)
-    assert named(kept.means) == theirs(results, ignore_identical_ids=False)
-    assert kept.means("nDCG@10")["nDCG@10"] < dropped.means("nDCG@10")["nDCG@10"]
+        filtered = collection.submit(results, tag="kept").wait(60)
+    assert named(filtered.means) == theirs(results, ignore_identical_ids=False)
+    assert filtered.means("nDCG@10")["nDCG@10"] < dropped.means("nDCG@10")["nDCG@10"]
 
 
 def test_topics_without_an_answer_are_what_is_between_the_means(

@@ -71,8 +71,12 @@ def test_a_dataset_is_a_collection_after_one_command(
     hub: evh.Hub, dataset_of: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, slug = dataset_of("1 0 d1 2\n1 0 d2 0\n2 0 d1 1\n"), f"c-{uuid.uuid4().hex[:8]}"
-    told = imported(capsys, slug, "--ir-datasets", name)
-    assert (told["topics"], told["judgements"], told["uploaded"]) == (2, 3, "topics and judgements")
+    words = imported(capsys, slug, "--ir-datasets", name)
+    assert (words["topics"], words["judgements"], words["uploaded"]) == (
+        2,
+        3,
+        "topics and judgements",
+    )
     collection = hub.collection(slug)
     topics = hub.request("GET", f"collections/{slug}/topics/").json()["results"]
     assert topics[0] == {

@@ -38,11 +38,11 @@ def test_means_are_metrics_and_what_identifies_them_are_tags(run: Any) -> None:
     assert stored.metrics["test/coverage"] == pytest.approx(2 / 3)
     assert stored.tags["evalhub.measure.test/AP_rel_2"] == "AP(rel=2)"
     assert stored.tags["evalhub.url"] == run.page
-    told = {
+    tags = {
         name: stored.tags[f"evalhub.{name}"]
         for name in ("run", "tag", "collection", "qrels", "engine", "sha256")
     }
-    assert told == {
+    assert tags == {
         "run": run.id, "tag": "bm25", "collection": run.collection, "qrels": "1",
         "engine": run.values().engine_version, "sha256": run.sha256,
     }  # fmt: skip
@@ -92,8 +92,8 @@ def test_every_measure_has_a_name_that_mlflow_takes(hub: evh.Hub) -> None:
     for measure in hub.request("GET", "measures/").json():
         cutoff = "@10" if measure["cutoff"] == "required" else ""
         names += [
-            f"{measure['name']}({one['name']}={one['default']}){cutoff}"
-            for one in measure["parameters"]
+            f"{measure['name']}({parameter['name']}={parameter['default']}){cutoff}"
+            for parameter in measure["parameters"]
         ]
         names.append(f"{measure['name']}{cutoff}")
     assert len(names) > 100

@@ -59,12 +59,12 @@ def task_of(name: str, **subsets: dict[str, Any]) -> Any:
         }
         self.data_loaded = True
 
-    made = type(
+    task = type(
         name,
         (AbsTaskRetrieval,),
         {"metadata": metadata, "load_data": load_data, "ignore_identical_ids": True},
     )
-    return made()
+    return task()
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +85,10 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
     )
     other = {query: dict(list(docs.items())[:1]) for query, docs in QRELS.items()}
     tasks = [task_of("LabTask", default=QRELS), task_of("LabTasks", en=QRELS, other=other)]
-    found = mteb.evaluate(model, tasks, prediction_folder=folder, cache=None)
+    outcome = mteb.evaluate(model, tasks, prediction_folder=folder, cache=None)
     scores = {
         f"{result.task_name}/{score['hf_subset']}": score
-        for result in found.task_results
+        for result in outcome.task_results
         for score in result.scores["test"]
     }
     return folder, scores
@@ -108,16 +108,16 @@ def test_each_task_is_a_run_with_the_scores_of_mteb(
     )
     command = ["submit", "--from", "mteb", str(folder), "--collections", str(tmp_path / "map.toml")]
     assert cli.run([*command, "--drop-identical", "--wait", "--format", "json"]) == 0
-    told = capsys.readouterr()
-    assert "so not sent: LabTasks/other/test." in told.err
+    text = capsys.readouterr()
+    assert "so not sent: LabTasks/other/test." in text.err
     runs = {
         name: hub.run(row["id"])
-        for name, row in zip(("LabTask/default", "LabTasks/en"), json.loads(told.out), strict=True)
+        for name, row in zip(("LabTask/default", "LabTasks/en"), json.loads(text.out), strict=True)
     }
     for name, run in runs.items():
         ours = run.means(*MEASURES.values())
-        assert {one: ours[MEASURES[one]] for one in MEASURES} == pytest.approx(
-            {one: scores[name][one] for one in MEASURES}, abs=1e-5
+        assert {measure: ours[MEASURES[measure]] for measure in MEASURES} == pytest.approx(
+            {measure: scores[name][measure] for measure in MEASURES}, abs=1e-5
         )
         assert (run.tag, run.metadata["revision"]) == ("lab-static-0123456", "0123456789abcdef")
         assert run.metadata["mteb_task"] == name.partition("/")[0]

@@ -20,13 +20,13 @@ def ranking(step: int) -> dict[str, dict[str, float]]:
 
 @pytest.fixture
 def collection(collection_of: Callable[..., Any]) -> Any:
-    made = collection_of(QRELS, measures=["AP", "nDCG@10"])
+    collection = collection_of(QRELS, measures=["AP", "nDCG@10"])
     for tag, step in (("bm25", 3), ("dense", 7), ("sparse", 2)):
-        made.submit(ranking(step), tag=tag).wait(60)
-    return made
+        collection.submit(ranking(step), tag=tag).wait(60)
+    return collection
 
 
-def shown(thing: Any) -> dict[str, str]:
+def display_of(thing: Any) -> dict[str, str]:
     """What a notebook is given to show, by kind."""
     data, _ = DisplayFormatter().format(thing)
     return dict(data)
@@ -44,13 +44,13 @@ def test_answers_are_tables_and_charts_are_drawn(collection: Any) -> None:
         run.values("AP"),
         collection.difference("bm25", "dense", "AP"),
     ):
-        assert "<table" in shown(answer)["text/html"]
-    assert "paired_t test of AP, holm correction" in shown(board)["text/html"]
+        assert "<table" in display_of(answer)["text/html"]
+    assert "paired_t test of AP, holm correction" in display_of(board)["text/html"]
     assert (
         f"/collections/{collection.slug}/comparison/?measures=AP&amp;runs="
-        in shown(compared)["text/html"]
+        in display_of(compared)["text/html"]
     )
-    first = shown(run.chart("curve", measure="DCG"))
+    first = display_of(run.chart("curve", measure="DCG"))
     assert first["image/svg+xml"].startswith("<svg")
     assert first["text/plain"] == f"Chart(runs/{run.id}/charts/curve.svg)"
     for chart in (
@@ -61,7 +61,7 @@ def test_answers_are_tables_and_charts_are_drawn(collection: Any) -> None:
         collection.chart("rankings", runs=["bm25", "dense"], topic="1"),
         run.chart("topics", other=collection.run("dense").id),
     ):
-        assert "</svg>" in shown(chart)["image/svg+xml"]
+        assert "</svg>" in display_of(chart)["image/svg+xml"]
     assert run.chart("distribution", "png").content.startswith(b"\x89PNG")
 
 

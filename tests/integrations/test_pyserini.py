@@ -77,7 +77,7 @@ def test_the_three_causes(collection_of: Callable[..., Any]) -> None:
     strict = pytrec_eval.RelevanceEvaluator(QRELS, {"map"}, relevance_level=2).evaluate(RUN)
     level = run.values("AP(rel=2)")
     assert {topic: level[topic] for topic in strict} == pytest.approx(
-        {topic: one["map"] for topic, one in strict.items()}
+        {topic: values["map"] for topic, values in strict.items()}
     )
     # In the order of the file b is first, in trec_eval's c.
     ranked = {

@@ -96,19 +96,19 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def same(one: Any, other: Any) -> None:
+def same(a: Any, other: Any) -> None:
     """Assert that two results of an experiment are the same."""
-    assert type(one) is type(other)
-    if isinstance(one, tuple):
-        for left, right in zip(one, other, strict=True):
-            same(left, right)
-    elif isinstance(one, pd.DataFrame):
-        pd.testing.assert_frame_equal(one, other, check_exact=True)
-    elif isinstance(one, dict):
-        assert one == other
+    assert type(a) is type(other)
+    if isinstance(a, tuple):
+        for first, right in zip(a, other, strict=True):
+            same(first, right)
+    elif isinstance(a, pd.DataFrame):
+        pd.testing.assert_frame_equal(a, other, check_exact=True)
+    elif isinstance(a, dict):
+        assert a == other
     else:  # a Styler
-        pd.testing.assert_frame_equal(one.data, other.data, check_exact=True)
-        assert one.to_html(uuid="x") == other.to_html(uuid="x")
+        pd.testing.assert_frame_equal(a.data, other.data, check_exact=True)
+        assert a.to_html(uuid="x") == other.to_html(uuid="x")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -177,11 +177,11 @@ def test_real_runs_have_pyterriers_values(
     measures = ["map", "ndcg", "ndcg_cut_10", "P_10", "recip_rank", "Rprec", "bpref", "recall_1000", "infAP",
                 "num_rel_ret", "iprec_at_recall_0.10", "success_10", pt.measures.RR @ 10, pt.measures.ERR @ 20,
                 pt.measures.Judged @ 10, pt.measures.AP(rel=2)]  # fmt: skip
-    found = eh.Experiment(
+    result = eh.Experiment(
         frames, topics, qrels, measures, collection=collection.slug, validate="ignore"
     )
-    assert found.evalhub.unsent == {}
-    rows = found.evalhub.agreement.rows()
+    assert result.evalhub.unsent == {}
+    rows = result.evalhub.agreement.rows()
     equal = [row for row in rows if not row["reason"]]
     worst = max(equal, key=lambda row: row["largest"])
     strict = {
@@ -197,11 +197,11 @@ def test_real_runs_have_pyterriers_values(
     }
     far = max(row["largest"] for row in rows if row["measure"] in strict)
     with capsys.disabled():
-        told = f"{len(frames)} runs, {sum(row['topics'] for row in equal)} of {sum(row['topics'] for row in rows)} values"
+        text = f"{len(frames)} runs, {sum(row['topics'] for row in equal)} of {sum(row['topics'] for row in rows)} values"
         sys.stdout.write(
-            f"\n{told} equal to {worst['largest']:.2g} ({worst['measure']}), trec_eval's to {far:.2g}\n"
+            f"\n{text} equal to {worst['largest']:.2g} ({worst['measure']}), trec_eval's to {far:.2g}\n"
         )
-        for row in found.evalhub.agreement.differences:
+        for row in result.evalhub.agreement.differences:
             sys.stdout.write(
                 f"  {row['run']}, {row['measure']}: {row['largest']} {row['reason']}\n"
             )
@@ -224,20 +224,20 @@ def read_run(path: Path) -> pd.DataFrame:
 def test_a_saved_experiment_is_published(
     slug: str, hub: evh.Hub, topics: Any, qrels: Any, systems: Any, tmp_path: Path
 ) -> None:
-    kept = {
+    saved = {
         "BM25": systems["BM25"],
         "rm3": pt.Transformer.from_df(results(topics, 9)),
         "saved": systems["saved"],
     }
-    pt.Experiment(kept, topics, qrels, ["map", "ndcg_cut_10", "mrt"], save_dir=str(tmp_path))
-    found = eh.publish(tmp_path, collection=slug)
-    assert [run.tag for run in found] == ["BM25", "rm3"]
+    pt.Experiment(saved, topics, qrels, ["map", "ndcg_cut_10", "mrt"], save_dir=str(tmp_path))
+    result = eh.publish(tmp_path, collection=slug)
+    assert [run.tag for run in result] == ["BM25", "rm3"]
     if (tmp_path / "perquery.csv").exists():
-        assert {row["measure"] for row in found.agreement.rows()} == {"map", "ndcg_cut_10"}
-        assert found.agreement.differences == []
-        assert max(row["largest"] for row in found.agreement.rows()) <= 1e-12
+        assert {row["measure"] for row in result.agreement.rows()} == {"map", "ndcg_cut_10"}
+        assert result.agreement.differences == []
+        assert max(row["largest"] for row in result.agreement.rows()) <= 1e-12
     again = eh.publish(tmp_path, collection=slug)
-    assert [run.id for run in again] == [run.id for run in found]
+    assert [run.id for run in again] == [run.id for run in result]
     with pytest.raises(evh.BadSource, match="save_format"):
         eh.publish(tmp_path / "..", collection=slug)
 
@@ -273,21 +273,21 @@ def test_differences_are_told_with_their_reason(
     slug = collection_of(changed).slug
     few = topics.head(6)
     measures = ["map", pt.measures.nDCG @ 10, pt.measures.Compat(p=0.8)]
-    found = eh.Experiment(systems, few, qrels, measures, collection=slug).evalhub.agreement
-    reasons = {row["measure"]: row["reason"] for row in found.rows() if row["run"] == "BM25"}
+    result = eh.Experiment(systems, few, qrels, measures, collection=slug).evalhub.agreement
+    reasons = {row["measure"]: row["reason"] for row in result.rows() if row["run"] == "BM25"}
     assert "1 topic (q1): 1 documents are judged differently" in reasons["map"]
     assert "the mean there is over 6 topics" in reasons["nDCG@10"]
     assert "here over 13" in reasons["nDCG@10"]
     assert "PyTerrier and EvalHub differ." in caplog.text
-    assert all("not explained" not in row["reason"] for row in found.rows())
+    assert all("not explained" not in row["reason"] for row in result.rows())
 
 
 def test_rounded_values_are_recognised(slug: str, topics: Any, qrels: Any, tmp_path: Path) -> None:
-    kept = {"BM25": pt.Transformer.from_df(results(topics, 2))}
-    pt.Experiment(kept, topics, qrels, ["map"], round=3, save_dir=str(tmp_path))
-    found = eh.publish(tmp_path, collection=slug)
+    systems = {"BM25": pt.Transformer.from_df(results(topics, 2))}
+    pt.Experiment(systems, topics, qrels, ["map"], round=3, save_dir=str(tmp_path))
+    result = eh.publish(tmp_path, collection=slug)
     if (tmp_path / "perquery.csv").exists():
-        assert [row["reason"] for row in found.agreement.rows()] == [
+        assert [row["reason"] for row in result.agreement.rows()] == [
             "values there are rounded to 3 decimals"
         ]
 
@@ -296,11 +296,11 @@ def test_a_measure_that_evalhub_has_not_is_listed(
     slug: str, topics: Any, qrels: Any, systems: Any
 ) -> None:
     measure = ir_measures.define_byquery(lambda qrels, run: 0.5, name="Half")
-    found = eh.Experiment(systems, topics, qrels, ["map", measure], collection=slug).evalhub
-    (told,) = [row for row in found.agreement.rows() if row["measure"] != "map"]
-    assert (told["run"], told["measure"]) == ("", "Half")
-    assert told["reason"].startswith("EvalHub has no such measure: unknown measure 'Half'")
-    assert len(found) == 3
+    result = eh.Experiment(systems, topics, qrels, ["map", measure], collection=slug).evalhub
+    (missing,) = [row for row in result.agreement.rows() if row["measure"] != "map"]
+    assert (missing["run"], missing["measure"]) == ("", "Half")
+    assert missing["reason"].startswith("EvalHub has no such measure: unknown measure 'Half'")
+    assert len(result) == 3
 
 
 def test_a_measure_that_another_one_disturbs_is_told(slug: str, topics: Any, qrels: Any) -> None:
@@ -326,10 +326,10 @@ def test_results_are_returned_when_the_server_refuses(
         collection=slug,
     )
     other = {"BM25": pt.Transformer.from_df(results(topics, 3)), "new": results(topics, 5)}
-    found = eh.Experiment(other, topics, qrels, ["map"], collection=slug)
-    same(found, pt.Experiment(other, topics, qrels, ["map"]))
-    assert [run.tag for run in found.evalhub] == ["new"]
-    assert isinstance(found.evalhub.unsent["BM25"], evh.Conflict)
+    result = eh.Experiment(other, topics, qrels, ["map"], collection=slug)
+    same(result, pt.Experiment(other, topics, qrels, ["map"]))
+    assert [run.tag for run in result.evalhub] == ["new"]
+    assert isinstance(result.evalhub.unsent["BM25"], evh.Conflict)
     assert "BM25 was not submitted" in caplog.text
     with pytest.raises(evh.Conflict):
         eh.flush()
@@ -362,19 +362,19 @@ def test_what_cannot_be_sent_is_refused_before_the_systems_run(
 def test_a_stage_submits_what_went_by(
     hub: evh.Hub, slug: str, topics: Any, qrels: Any, caplog: Any
 ) -> None:
-    found = results(topics, 2)
+    frame = results(topics, 2)
     with eh.Submit(slug, "mono", description="a stage") as stage:
-        pipeline = pt.Transformer.from_df(found) >> stage
+        pipeline = pt.Transformer.from_df(frame) >> stage
         theirs = pt.Experiment([pipeline], topics, qrels, ["map"], names=["x"], batch_size=5)
         passed = pipeline(topics)
-        pd.testing.assert_frame_equal(passed, pt.Transformer.from_df(found)(topics))
+        pd.testing.assert_frame_equal(passed, pt.Transformer.from_df(frame)(topics))
         assert caplog.text == ""
     run = hub.collection(slug).run("mono").wait(60)
     assert run.description == "a stage"
     assert run.means("AP")["AP"] == pytest.approx(theirs["map"][0], abs=1e-12)
-    changed = found.assign(score=-found["score"])
+    changed = frame.assign(score=-frame["score"])
     later = eh.Submit(slug, "later", hub=hub)
-    later(found)
+    later(frame)
     later(changed[changed["qid"] == "q1"])
     assert "came again with other results, which replace the first: q1" in caplog.text
     (run,) = eh.flush()
@@ -382,7 +382,7 @@ def test_a_stage_submits_what_went_by(
     scores = {line[2]: float(line[4]) for line in lines if line[0] == "q1"}
     again = changed[changed["qid"] == "q1"]
     assert scores == dict(zip(again["docno"], again["score"], strict=True))
-    assert len(lines) == len(found)
+    assert len(lines) == len(frame)
     assert eh.Submit(slug, "nothing").close() is None
     with pytest.raises(pt.validate.InputValidationError):
         eh.Submit(slug, "queries")(topics)
@@ -436,10 +436,10 @@ def test_blind_judgements_stay_blind(slug: str, topics: Any, qrels: Any, caplog:
     """The participant is told so, and has the result of the experiment."""
     systems = {"BM25": results(topics, 2)}
     with evh.connect(transport=Blinding()) as participant:
-        found = eh.Experiment(systems, topics, qrels, ["map"], collection=slug, hub=participant)
-        same(found, pt.Experiment(systems, topics, qrels, ["map"]))
-        assert len(found.evalhub) == 1
-        assert found.evalhub.agreement is None
+        result = eh.Experiment(systems, topics, qrels, ["map"], collection=slug, hub=participant)
+        same(result, pt.Experiment(systems, topics, qrels, ["map"]))
+        assert len(result.evalhub) == 1
+        assert result.evalhub.agreement is None
         assert "not compared with EvalHub's: the judgements are not released" in caplog.text
         dataset = eh.CollectionDataset(
             participant.collection(slug), evh.Answer({"active_qrels": None})

@@ -96,8 +96,10 @@ def test_a_training_goes_on_where_the_server_is_away(
     evaluator_here = HubEvaluator(evaluator(), "dev", hub=away)
     trainer(model, evaluator_here, tmp_path).train()
     assert evaluator_here.runs == []
-    (told,) = [record.getMessage() for record in caplog.records if record.name == "evalhub_client"]
-    assert told.startswith("the evaluation was not sent to EvalHub")
+    (message,) = [
+        record.getMessage() for record in caplog.records if record.name == "evalhub_client"
+    ]
+    assert message.startswith("the evaluation was not sent to EvalHub")
 
 
 def test_the_scores_are_those_of_the_inner_evaluator(

@@ -23,27 +23,27 @@ Values = pd.DataFrame
 def files() -> dict[str, dict[str, dict[str, float]]]:
     """Runs of five qualities over thirty topics of ten documents, of which every third is relevant."""
     rng = random.Random(7)
-    made: dict[str, dict[str, dict[str, float]]] = {}
+    runs: dict[str, dict[str, dict[str, float]]] = {}
     for number in range(RUNS):
         help_of_run = 0.4 * number
-        made[f"r{number}"] = {
+        runs[f"r{number}"] = {
             str(topic): {
                 f"d{doc}": rng.gauss(help_of_run * (doc % 3 == 0), 1 + 0.3 * number)
                 for doc in range(12)
             }
             for topic in range(TOPICS)
         }
-    return made
+    return runs
 
 
 @pytest.fixture
 def collection(collection_of: Callable[..., evh.Collection], files: Any) -> evh.Collection:
-    made = collection_of(
+    collection = collection_of(
         {str(topic): {f"d{doc}": int(doc % 3 == 0) for doc in range(12)} for topic in range(TOPICS)}
     )
     for tag, run in files.items():
-        made.submit(run, tag=tag).wait(60)
-    return made
+        collection.submit(run, tag=tag).wait(60)
+    return collection
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def values(collection: evh.Collection) -> Values:
     return pd.DataFrame({tag: run.values(MEASURE).of(MEASURE) for tag, run in runs.items()})
 
 
-def compared(hub: evh.Hub, collection: evh.Collection, **asked: Any) -> dict[str, Any]:
+def compared(hub: evh.Hub, collection: evh.Collection, **query: Any) -> dict[str, Any]:
     path = f"collections/{collection.slug}/comparison/"
     answer: dict[str, Any] = hub.request(
-        "GET", path, params={"measures": MEASURE, "correction": "none", **asked}
+        "GET", path, params={"measures": MEASURE, "correction": "none", **query}
     ).json()
     (measure,) = answer["measures"]
     return {**measure, "tags": {run["id"]: run["tag"] for run in answer["runs"]}}
@@ -79,26 +79,26 @@ def by_name(table: pd.DataFrame) -> dict[str, Any]:
 def test_anova_is_that_of_pingouin(
     hub: evh.Hub, collection: evh.Collection, values: Values
 ) -> None:
-    found = compared(hub, collection)["omnibus"]["anova"]
+    result = compared(hub, collection)["omnibus"]["anova"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = by_name(pingouin.rm_anova(**columns_of(values), correction=True))
     huynh_feldt = pingouin.epsilon(values, correction="hf")
-    assert found["statistic"] == pytest.approx(theirs["f"], rel=1e-9)
-    assert found["sphericity"]["greenhouse_geisser"] == pytest.approx(
+    assert result["statistic"] == pytest.approx(theirs["f"], rel=1e-9)
+    assert result["sphericity"]["greenhouse_geisser"] == pytest.approx(
         pingouin.epsilon(values, correction="gg"), rel=1e-9
     )
-    assert found["sphericity"]["huynh_feldt"] == pytest.approx(huynh_feldt, rel=1e-9)
-    assert found["sphericity"]["p_uncorrected"] == pytest.approx(theirs["p_unc"], rel=1e-9)
-    assert found["p_value"] == pytest.approx(theirs["p_gg_corr"], rel=1e-9)
+    assert result["sphericity"]["huynh_feldt"] == pytest.approx(huynh_feldt, rel=1e-9)
+    assert result["sphericity"]["p_uncorrected"] == pytest.approx(theirs["p_unc"], rel=1e-9)
+    assert result["p_value"] == pytest.approx(theirs["p_gg_corr"], rel=1e-9)
 
 
 def test_friedman_is_that_of_pingouin(
     hub: evh.Hub, collection: evh.Collection, values: Values
 ) -> None:
-    found = compared(hub, collection)["omnibus"]["friedman"]
+    result = compared(hub, collection)["omnibus"]["friedman"]
     theirs = by_name(pingouin.friedman(**columns_of(values)))
-    assert (found["statistic"], found["effect"]) == pytest.approx(
+    assert (result["statistic"], result["effect"]) == pytest.approx(
         (theirs["q"], theirs["w"]), rel=1e-9
     )
 
@@ -106,9 +106,9 @@ def test_friedman_is_that_of_pingouin(
 def test_effect_sizes_are_those_of_pingouin(
     hub: evh.Hub, collection: evh.Collection, values: Values
 ) -> None:
-    found = compared(hub, collection, tests="paired_t")
-    for pair in found["pairs"]:
-        a, b = (values[found["tags"][pair[name]]] for name in "ab")
+    result = compared(hub, collection, tests="paired_t")
+    for pair in result["pairs"]:
+        a, b = (values[result["tags"][pair[name]]] for name in "ab")
         # Its d of paired values has both spreads in it; d of the differences is that of one sample
         # against 0.
         against_0 = pingouin.compute_effsize(a - b, 0, eftype="cohen")
@@ -122,9 +122,9 @@ def test_effect_sizes_are_those_of_pingouin(
 def test_equivalence_is_that_of_pingouin(
     hub: evh.Hub, collection: evh.Collection, values: Values
 ) -> None:
-    found = compared(hub, collection, tests="tost", margin="0.1")
-    for pair in found["pairs"]:
-        a, b = (values[found["tags"][pair[name]]] for name in "ab")
+    result = compared(hub, collection, tests="tost", margin="0.1")
+    for pair in result["pairs"]:
+        a, b = (values[result["tags"][pair[name]]] for name in "ab")
         theirs = by_name(pingouin.tost(a, b, bound=0.1, paired=True))
         assert pair["equivalence"]["equivalent"]["p_value"] == pytest.approx(
             theirs["p_val"], rel=1e-9
@@ -136,10 +136,10 @@ def test_chances_are_those_of_baycomp(
 ) -> None:
     """baycomp's variance of the mean is that of cross-validation, 1/n + 1/(n - 1) of the variance of the differences
     instead of 1/n: it gets differences that are nearer to their mean."""
-    found = compared(hub, collection, tests="bayes_t", rope="0.05")
+    result = compared(hub, collection, tests="bayes_t", rope="0.05")
     share = np.sqrt((1 / TOPICS) / (1 / TOPICS + 1 / (TOPICS - 1)))
-    for pair in found["pairs"]:
-        a, b = (values[found["tags"][pair[name]]].to_numpy() for name in "ab")
+    for pair in result["pairs"]:
+        a, b = (values[result["tags"][pair[name]]].to_numpy() for name in "ab")
         difference = a - b
         nearer = difference.mean() + (difference - difference.mean()) * share
         better, equal, worse = baycomp.two_on_single(nearer, np.zeros(TOPICS), rope=0.05)
@@ -163,10 +163,10 @@ def test_pairs_of_ranks_are_those_of_posthocs(
     test: str,
     theirs: Callable[..., pd.DataFrame],
 ) -> None:
-    found = compared(hub, collection, tests=test)
+    result = compared(hub, collection, tests=test)
     table = theirs(values)
-    for pair in found["pairs"]:
-        a, b = (found["tags"][pair[name]] for name in "ab")
+    for pair in result["pairs"]:
+        a, b = (result["tags"][pair[name]] for name in "ab")
         assert pair["tests"][test]["p_value"] == pytest.approx(
             table.loc[a, b], rel=1e-6, abs=1e-10
         ), (a, b)

@@ -27,9 +27,9 @@ def call(capsysbinary: pytest.CaptureFixture[bytes]) -> Call:
     def run(*arguments: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as stop:
             main(["evalhub", "eval", *map(str, arguments)])
-        out, said = capsysbinary.readouterr()
+        out, error = capsysbinary.readouterr()
         assert isinstance(stop.value.code, int)
-        return stop.value.code, out.decode(), said.decode()
+        return stop.value.code, out.decode(), error.decode()
 
     return run
 

@@ -62,7 +62,7 @@ def test_real_runs_have_every_line(call: Call, real_data: Path, name: str, versi
     """All but the rbp of 10.0-rc3, whose code reads memory that it never wrote."""
     folder = real_data / "robust03"
     run, qrels = folder / f"runs/input.{name}.gz", folder / "qrels/robust03_qrels.txt"
-    status, out, said = call("--compat", version, "-q", "-c", "-m", "all_trec", qrels, run)
+    status, out, err = call("--compat", version, "-q", "-c", "-m", "all_trec", qrels, run)
     theirs = gzip.decompress(
         (folder / f"expected/{VERSIONS[version]}/input.{name}.txt.gz").read_bytes()
     ).decode()
@@ -70,7 +70,7 @@ def test_real_runs_have_every_line(call: Call, real_data: Path, name: str, versi
     differing = {
         ours.split()[0] for ours, other in zip(lines, expected, strict=True) if ours != other
     }
-    assert (status, said) == (0, "")
+    assert (status, err) == (0, "")
     assert differing == ({"rbp"} if version == "10" else set())
 
 
@@ -113,7 +113,7 @@ UNANSWERED = "num_ret 8 0\nnum_rel 8 1\nmap 8 0.0000\nrelstring 8 ''\nutility 8 
 def test_a_topic_without_an_answer_has_lines_in_version_10_alone(
     call: Call, files: tuple[Path, Path]
 ) -> None:
-    asked = shlex.split(
+    options = shlex.split(
         "-c -q -m num_ret -m num_rel -m map -m relstring -m utility -m gm_map -m num_q -m runid"
     )
     ten = BY_TOPIC.format(
@@ -122,16 +122,16 @@ def test_a_topic_without_an_answer_has_lines_in_version_10_alone(
     nine = BY_TOPIC.format(
         map_10="0.2500", relstring_10="-2.0", unanswered="", map="0.1875", gm_map="0.0019"
     )
-    assert call(*asked, *files) == (0, columns(ten), "")
-    assert call("--compat", "9.0.8", *asked, *files) == (0, columns(nine), "")
+    assert call(*options, *files) == (0, columns(ten), "")
+    assert call("--compat", "9.0.8", *options, *files) == (0, columns(nine), "")
 
 
 def test_the_level_leaves_the_number_of_relevant_documents_of_complete_qrels_alone(
     call: Call, files: tuple[Path, Path]
 ) -> None:
     expected = "num_rel all 4\nnum_rel_ret all 1\nmap all 0.2500\nbpref all 0.2500"
-    asked = shlex.split("-c -l2 -m num_rel -m num_rel_ret -m bpref -m map")
-    assert call(*asked, *files) == (0, columns(expected), "")
+    options = shlex.split("-c -l2 -m num_rel -m num_rel_ret -m bpref -m map")
+    assert call(*options, *files) == (0, columns(expected), "")
 
 
 def test_version_10_leaves_its_placeholder_in_measures_with_parameters(
@@ -182,8 +182,8 @@ def test_the_first_documents_are_chosen_by_the_scores_of_the_version(
     call: Call, files: tuple[Path, Path], version: str, value: str
 ) -> None:
     expected = columns(f"num_ret all 3\nrecip_rank all {value}\nsuccess_1 all {value}")
-    asked = shlex.split("-c -M1 -m recip_rank -m success.1 -m num_ret")
-    assert call("--compat", version, *asked, *files) == (0, expected, "")
+    options = shlex.split("-c -M1 -m recip_rank -m success.1 -m num_ret")
+    assert call("--compat", version, *options, *files) == (0, expected, "")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -191,11 +191,11 @@ def test_topics_without_an_answer_are_left_out_of_means_as_version_9_does(
     call: Call, files: tuple[Path, Path], version: str
 ) -> None:
     """Version 10 stops at the first of them; the command goes on, and says so."""
-    status, out, said = call("--compat", version, "-m", "num_q", "-m", "map", *files)
+    status, out, err = call("--compat", version, "-m", "num_q", "-m", "map", *files)
     value = {"10": "0.3333", "9.0.8": "0.2500"}[version]
     assert (status, out) == (0, columns(f"num_q all 3\nmap all {value}"))
     assert (
-        said
+        err
         == f"{files[1]}: warning: 1 of 4 judged topics have no results and are left out; see -c\n"
     )
 

@@ -42,7 +42,7 @@ def tiny(tmp_path: Path) -> Files:
 def test_measures_of_the_grammar_follow_under_their_canonical_names(
     call: Call, tiny: Files
 ) -> None:
-    asked = [
+    options = [
         "-m",
         'nDCG(gains="exp")@10',
         "-m",
@@ -54,7 +54,7 @@ def test_measures_of_the_grammar_follow_under_their_canonical_names(
         "-m",
         "P@5",
     ]
-    status, out, _ = call("--format", "tsv", "-q", *asked, *tiny)
+    status, out, _ = call("--format", "tsv", "-q", *options, *tiny)
     view = judged_run(
         {"1": {"a": 2, "b": 0, "c": 1}, "2": {"x": 1}}, {"1": {"b": 3, "a": 2}, "2": {"x": 1}}
     )
@@ -65,20 +65,20 @@ def test_measures_of_the_grammar_follow_under_their_canonical_names(
         for name in ("RR", "nDCG(gains='exp')@10", "AP", "P@5")
     }
     for row, topic in enumerate(("1", "2")):
-        expected += [(name, topic, float(found[row])) for name, found in values.items()]
-    expected += [(name, "all", float(found.sum()) / 2) for name, found in values.items()]
-    shown = [
+        expected += [(name, topic, float(values[row])) for name, values in values.items()]
+    expected += [(name, "all", float(values.sum()) / 2) for name, values in values.items()]
+    rest = [
         ("RR" if name == "recip_rank" else name, topic, float(value))
         for _, name, topic, value in rows
     ]
-    assert (status, shown) == (0, expected)
+    assert (status, rest) == (0, expected)
 
 
 def test_the_level_is_the_default_of_every_measure_and_shown_in_its_name(
     call: Call, tiny: Files
 ) -> None:
-    asked = ["-m", "AP", "-m", "AP(rel=1)", "-m", "nDCG@10", "-m", "RBP(p=0.5)", "-m", "map"]
-    _, out, _ = call("-l", 2, *asked, *tiny)
+    options = ["-m", "AP", "-m", "AP(rel=1)", "-m", "nDCG@10", "-m", "RBP(p=0.5)", "-m", "map"]
+    _, out, _ = call("-l", 2, *options, *tiny)
     names = [line.split()[0] for line in out.splitlines()]
     assert names == ["map", "AP(rel=2)", "AP", "nDCG@10", "RBP(p=0.5)"]
     assert [line.split()[2] for line in out.splitlines()][:3] == ["0.2500", "0.2500", "0.6250"]
@@ -104,10 +104,10 @@ def test_figures_of_other_measures_are_over_the_topics_that_trec_eval_takes(
 ) -> None:
     qrels, run = tiny
     run.write_text("2 Q0 x 1 1 bm25\n")
-    asked = ["--format", "tsv", "-m", "AP", "-m", "map", "-m", "NumQ", "-m", "num_q"]
-    figures = [line.rpartition("\t")[2] for line in call(*asked, qrels, run)[1].splitlines()[1:]]
+    options = ["--format", "tsv", "-m", "AP", "-m", "map", "-m", "NumQ", "-m", "num_q"]
+    figures = [line.rpartition("\t")[2] for line in call(*options, qrels, run)[1].splitlines()[1:]]
     complete = [
-        line.rpartition("\t")[2] for line in call("-c", *asked, qrels, run)[1].splitlines()[1:]
+        line.rpartition("\t")[2] for line in call("-c", *options, qrels, run)[1].splitlines()[1:]
     ]
     assert (figures, complete) == (["1", "1.0", "1.0", "1.0"], ["2", "0.5", "0.5", "2.0"])
 
@@ -151,10 +151,10 @@ def test_the_first_parameters_of_a_measure_hold_and_no_measure_comes_twice(
 def test_wrong_options_are_told_with_status_2(
     call: Call, tiny: Files, arguments: list[str], message: str
 ) -> None:
-    status, out, said = call(*arguments, *tiny)
+    status, out, err = call(*arguments, *tiny)
     assert (status, out) == (2, "")
-    assert said.startswith("usage: evalhub eval ")
-    assert message in said
+    assert err.startswith("usage: evalhub eval ")
+    assert message in err
 
 
 def test_options_may_stand_anywhere_in_long_form_too(call: Call, tiny: Files) -> None:
@@ -180,14 +180,14 @@ def test_several_runs_follow_each_other_and_a_wrong_one_is_left_out(
     qrels, run = tiny
     (tmp_path / "wrong").write_text("1 Q0 a 1 high t\n")
     alone = call("-q", qrels, run)[1]
-    status, out, said = call("-q", qrels, run, tmp_path / "wrong", run)
+    status, out, err = call("-q", qrels, run, tmp_path / "wrong", run)
     assert (status, out) == (1, alone + alone)
-    assert said == f"{tmp_path / 'wrong'}:1: bad_score: 'high' is not a finite decimal number\n"
+    assert err == f"{tmp_path / 'wrong'}:1: bad_score: 'high' is not a finite decimal number\n"
 
 
 def test_records_name_the_run_by_its_file_at_full_precision(call: Call, files: Files) -> None:
     qrels, run = files
-    asked = [
+    options = [
         "-c",
         "-q",
         "-m",
@@ -201,8 +201,8 @@ def test_records_name_the_run_by_its_file_at_full_precision(call: Call, files: F
         "-m",
         "ndcg_cut.10",
     ]
-    _, tsv, _ = call("--format", "tsv", *asked, qrels, run, run)
-    _, text, _ = call("--format", "json", *asked, qrels, run, run)
+    _, tsv, _ = call("--format", "tsv", *options, qrels, run, run)
+    _, text, _ = call("--format", "json", *options, qrels, run, run)
     header, *rows = (line.split("\t") for line in tsv.splitlines())
     records = json.loads(text)
     assert header == ["run", "measure", "topic", "value"] == list(records[0])
@@ -234,9 +234,9 @@ def test_every_problem_has_its_line_as_the_service_says_it(
 ) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_text("1 Q0 a 1 high t\n1 Q0 b\n1 Q0 c 1 1 t\n1 Q0 c 1 1 t\n")
-    status, out, said = call(tiny[0], wrong)
+    status, out, err = call(tiny[0], wrong)
     assert (status, out) == (1, "")
-    assert said.splitlines() == [
+    assert err.splitlines() == [
         f"{wrong}:1: bad_score: 'high' is not a finite decimal number",
         f"{wrong}:2: too_few_columns: a line needs 6 columns separated by spaces or tabs; three "
         "columns, as of MS MARCO, are converted by evh convert run FILE",
@@ -259,8 +259,8 @@ def test_problems_beyond_the_first_fifty_are_counted(
 def test_wrong_judgements_stop_the_command(call: Call, tiny: Files) -> None:
     qrels, run = tiny
     qrels.write_text("1 0 a 1\n1 0 a 2\n")
-    said = f"{qrels}:2: conflicting_judgement: document 'a' has level 2 here and 1 in line 1\n"
-    assert call("--format", "json", qrels, run) == (1, "", said)
+    message = f"{qrels}:2: conflicting_judgement: document 'a' has level 2 here and 1 in line 1\n"
+    assert call("--format", "json", qrels, run) == (1, "", message)
 
 
 def test_files_that_cannot_be_read_are_named(call: Call, tiny: Files, tmp_path: Path) -> None:
@@ -277,9 +277,9 @@ def test_files_that_cannot_be_read_are_named(call: Call, tiny: Files, tmp_path: 
         ("archive", "unsupported_media_type: zip files are not read"),
         ("other", "error: none of the run's topics has judgements"),
     ):
-        status, out, said = call(qrels, tmp_path / name)
-        assert (status, out, said.count("\n")) == (1, "", 1)
-        assert said.startswith(f"{tmp_path / name}: {message}")
+        status, out, err = call(qrels, tmp_path / name)
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert err.startswith(f"{tmp_path / name}: {message}")
     assert (
         call(tmp_path / "empty", run)[2]
         == f"{tmp_path / 'empty'}: empty_qrels: the file contains no judgements\n"
@@ -290,9 +290,9 @@ def test_warnings_are_shown_on_demand(call: Call, tiny: Files) -> None:
     qrels, run = tiny
     run.write_text("1 Q0 a 1 1 x\n1 Q0 b 2 1 y more\n2 Q0 x 1 1 y\n")
     assert call("-m", "runid", qrels, run) == (0, "runid                 \tall\ty\n", "")
-    status, _, said = call("--verbose", "-m", "runid", qrels, run)
+    status, _, err = call("--verbose", "-m", "runid", qrels, run)
     assert status == 0
-    assert said.splitlines() == [
+    assert err.splitlines() == [
         f"{run}:2: warning: extra_columns: columns after the first 6 are ignored",
         f"{run}:2: warning: mixed_tags: tag 'y' differs from 'x' above; the last one is used",
         f"{run}: warning: ties: 2 documents have tied scores; ties are broken by document id",
@@ -303,12 +303,12 @@ def test_the_iteration_column_is_for_measures_of_subtopics(call: Call, tiny: Fil
     qrels, run = tiny
     qrels.write_text("1 0.5 a 1\n1 1 b 1\n")
     run.write_text("1 Q0 a 1 1 x\n")
-    said = f"{qrels}: warning: no subtopics for StRecall@1: each topic is its only one; see --iteration\n"
-    for given in ((), ("--iteration", "round"), ("--iteration", "ignore")):
-        assert call(*given, "-m", "StRecall@1", qrels, run) == (
+    message = f"{qrels}: warning: no subtopics for StRecall@1: each topic is its only one; see --iteration\n"
+    for options in ((), ("--iteration", "round"), ("--iteration", "ignore")):
+        assert call(*options, "-m", "StRecall@1", qrels, run) == (
             0,
             "StRecall@1            \tall\t1.0000\n",
-            said,
+            message,
         )
     subtopics = call("--iteration", "subtopic", "-m", "StRecall@1", qrels, run)
     assert subtopics == (0, "StRecall@1            \tall\t0.5000\n", "")
@@ -323,9 +323,9 @@ def test_means_and_deviations_are_checked_line_by_line(
 ) -> None:
     means = tmp_path / "means"
     means.write_text("1 map 0.5\n\n1 map nan 1\n1 map 0.5 -1\n")
-    status, out, said = call("-Z", means, *tiny)
+    status, out, err = call("-Z", means, *tiny)
     assert (status, out) == (1, "")
-    assert [line.split(": ")[:2] for line in said.splitlines()] == [
+    assert [line.split(": ")[:2] for line in err.splitlines()] == [
         [f"{means}:1", "too_few_columns"], [f"{means}:3", "bad_score"], [f"{means}:4", "bad_score"],
     ]  # fmt: skip
     means.write_text("1 map 0.5 0.25\n2 map 1 0\n2 recip_rank 0 0\n")
@@ -366,16 +366,16 @@ def test_a_reader_that_has_enough_ends_it_quietly(tiny: Files) -> None:
     assert process.stderr
     process.stdout.read(100)
     process.stdout.close()
-    said = process.stderr.read()
+    err = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(), said) == (141, b"")
+    assert (process.wait(), err) == (141, b"")
 
 
 def test_the_process_ends_with_its_status_and_all_that_it_has_said(
     tiny: Files, tmp_path: Path
 ) -> None:
     """It ends without Python's own end, which would write what is still in its buffers."""
-    for arguments, status, said in (
+    for arguments, status, message in (
         (["-q", *tiny], 0, b""),
         ([tiny[0], tmp_path / "absent"], 1, b"No such file"),
         (["--nothing", *tiny], 2, b"--nothing"),
@@ -383,7 +383,7 @@ def test_the_process_ends_with_its_status_and_all_that_it_has_said(
         process = start(*arguments)
         out, err = process.communicate()
         assert process.returncode == status
-        assert said in err
+        assert message in err
         assert out.endswith(b"\n") is (status == 0)
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "evalhub", "eval", *map(str, tiny)]

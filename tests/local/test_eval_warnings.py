@@ -22,7 +22,7 @@ def three(tmp_path: Path) -> Files:
     return qrels, first, second
 
 
-def shown(out: str) -> list[list[str]]:
+def cells_of(out: str) -> list[list[str]]:
     return [line.split() for line in out.splitlines()]
 
 
@@ -30,14 +30,14 @@ def test_a_ratio_over_all_topics_is_of_those_that_are_averaged(call: Call, three
     """6 of 6 over the first run's topic, 6 of 7 over the second's two, 6 of 8 over all three."""
     name = "nCG(norm='average')@5"
     status, out, _ = call("-m", name, *three)
-    assert (status, shown(out)) == (0, [[name, "all", "1.0000"], [name, "all", "0.8571"]])
-    assert shown(call("-c", "-m", name, "-m", "map", *three)[1])[1] == [name, "all", "0.7500"]
-    by_topic = shown(call("-q", "-m", name, "-m", "map", *three)[1])
+    assert (status, cells_of(out)) == (0, [[name, "all", "1.0000"], [name, "all", "0.8571"]])
+    assert cells_of(call("-c", "-m", name, "-m", "map", *three)[1])[1] == [name, "all", "0.7500"]
+    by_topic = cells_of(call("-q", "-m", name, "-m", "map", *three)[1])
     assert [row for row in by_topic if row[1] == "1"] == [
         ["map", "1", "1.0000"],
         [name, "1", "1.0000"],
     ] * 2
-    assert shown(call("-n", "-q", "-m", name, *three)[1]) == [[name, "1", "1.0000"], [name, "1", "1.0000"],
+    assert cells_of(call("-n", "-q", "-m", name, *three)[1]) == [[name, "1", "1.0000"], [name, "1", "1.0000"],
                                                              [name, "2", "0.0000"]]  # fmt: skip
 
 
@@ -52,19 +52,19 @@ def test_a_measure_that_fails_takes_no_other_with_it(
         return whole(answers, requests, measures)  # type: ignore[arg-type]
 
     monkeypatch.setattr(command, "columns", failing)
-    status, out, said = call("-c", "-m", "map", "-m", "AP", "-m", "RR", *three)
+    status, out, err = call("-c", "-m", "map", "-m", "AP", "-m", "RR", *three)
     assert status == 1
-    assert [row[0] for row in shown(out)] == ["map", "RR"] * 2
-    assert said == "".join(
+    assert [row[0] for row in cells_of(out)] == ["map", "RR"] * 2
+    assert err == "".join(
         f"{run}: AP cannot be computed: ValueError: no such thing\n" for run in three[1:]
     )
 
 
 def test_a_figure_over_some_topics_says_how_many_and_why(call: Call, three: Files) -> None:
     qrels, run, _ = three
-    status, out, said = call("-c", "-m", "SearchLength", "-m", "Coverage", "-m", "AP", qrels, run)
-    assert (status, [row[0] for row in shown(out)]) == (0, ["SearchLength", "AP"])
-    assert said.splitlines() == [
+    status, out, err = call("-c", "-m", "SearchLength", "-m", "Coverage", "-m", "AP", qrels, run)
+    assert (status, [row[0] for row in cells_of(out)]) == (0, ["SearchLength", "AP"])
+    assert err.splitlines() == [
         f"{run}: warning: SearchLength is over 1 of 3 topics: a relevant document that counts is not retrieved (2)",
         f"{run}: warning: Coverage has no value for any of 3 topics: the run came without known documents (3)",
     ]
@@ -75,7 +75,7 @@ def test_known_documents_are_those_of_every_run(call: Call, three: Files, tmp_pa
     document known."""
     known = tmp_path / "known"
     known.write_text("1 a\n2 x\n1 expected 2\n9 z\n")
-    asked = [
+    options = [
         "-q",
         "-c",
         "-m",
@@ -87,8 +87,8 @@ def test_known_documents_are_those_of_every_run(call: Call, three: Files, tmp_pa
         "-m",
         "RecallEffort",
     ]
-    status, out, said = call("--known", known, *asked, *three)
-    rows = {(name, topic): value for name, topic, value in shown(out)}
+    status, out, err = call("--known", known, *options, *three)
+    rows = {(name, topic): value for name, topic, value in cells_of(out)}
     assert status == 0
     assert rows["Coverage", "1"] == "1.0000"
     assert rows["Coverage", "2"] == "0.0000"
@@ -97,10 +97,11 @@ def test_known_documents_are_those_of_every_run(call: Call, three: Files, tmp_pa
     assert (rows["RelativeRecall@1", "1"], rows["RecallEffort", "1"]) == ("0.5000", "1.0000")
     assert ("Coverage", "3") not in rows
     assert (
-        "Coverage is over 2 of 3 topics: the user knew no relevant document of the topic (1)"
-        in said
+        "Coverage is over 2 of 3 topics: the user knew no relevant document of the topic (1)" in err
     )
-    cut = shown(call("-M", 1, "--known", known, "-m", "Coverage", "-m", "Novelty", *three[:2])[1])
+    cut = cells_of(
+        call("-M", 1, "--known", known, "-m", "Coverage", "-m", "Novelty", *three[:2])[1]
+    )
     assert cut == [["Coverage", "all", "0.0000"], ["Novelty", "all", "1.0000"]]
 
 
@@ -118,9 +119,9 @@ def test_known_documents_that_cannot_be_used_are_said(
 ) -> None:
     known = tmp_path / "known"
     known.write_text(content)
-    found, out, said = call("-c", "-m", "AP", "--known", known, *three[:2])
-    assert (found, bool(out)) == (status, status == 0)
-    assert words in said
+    exit_status, out, err = call("-c", "-m", "AP", "--known", known, *three[:2])
+    assert (exit_status, bool(out)) == (status, status == 0)
+    assert words in err
     assert call("--known", tmp_path / "nothing", *three[:2])[0] == 1
 
 
@@ -128,7 +129,7 @@ def test_the_number_of_documents_serves_every_measure_that_needs_it(
     call: Call, three: Files
 ) -> None:
     qrels, run, _ = three
-    asked = [
+    options = [
         "-c",
         "-m",
         "NormRecall(missing='last')",
@@ -139,8 +140,8 @@ def test_the_number_of_documents_serves_every_measure_that_needs_it(
         "-m",
         "ASL",
     ]
-    status, out, _ = call("-N", 100, *asked, qrels, run)
-    names = [row[0] for row in shown(out)]
+    status, out, _ = call("-N", 100, *options, qrels, run)
+    names = [row[0] for row in cells_of(out)]
     assert (status, names) == (0, [
         "NormRecall(missing='last',documents=100)", "ASL(missing='last',documents=100)", "utility(d=1,documents=100)",
         "ASL",
@@ -152,7 +153,7 @@ def test_the_number_of_documents_serves_every_measure_that_needs_it(
 
 def test_gains_that_leave_levels_out_are_named(call: Call, three: Files) -> None:
     qrels, run, _ = three
-    asked = [
+    options = [
         "-m",
         "nDCG(gains='0-1-10-100')@2",
         "-m",
@@ -162,8 +163,8 @@ def test_gains_that_leave_levels_out_are_named(call: Call, three: Files) -> None
         "-m",
         "nDCG@2",
     ]
-    said = call("-c", *asked, qrels, run)[2].splitlines()
-    assert [line.split(": ")[:4] for line in said] == [
+    err = call("-c", *options, qrels, run)[2].splitlines()
+    assert [line.split(": ")[:4] for line in err] == [
         [str(qrels), "warning", "gains_completed", "nDCG(gains='0-1-10-100')@2"],
         [str(qrels), "warning", "gain_order", "CG(gains='1:1,2:10')@2"],
         [str(qrels), "warning", "gain_order", "ndcg_1=5"],
