@@ -143,13 +143,13 @@ def test_topics_are_checked_and_uploaded(browser: Client, collection: str) -> No
 
 def test_topics_get_attributes(browser: Client, collection: str) -> None:
     file = f"topic\ttype\n1\tshort {HOSTILE.replace(chr(34), chr(39))}\n2\tlong\n"
-    checked = told(send(browser, "topics/", file, action="check-attributes"))
+    checked = message_of(send(browser, "topics/", file, action="check-attributes"))
     assert "Topics 2 type 2 values" in checked
     small = Collection.objects.get()
     assert not small.topic_attributes.exists()
 
     bad = send(browser, "topics/", "topic\ttype\n1\ta\n1\tb\n", action="upload-attributes")
-    assert (bad.status_code, "already in line 2" in told(bad)) == (422, True)
+    assert (bad.status_code, "already in line 2" in message_of(bad)) == (422, True)
     answer = send(browser, "topics/", file, action="upload-attributes")
     assert done(browser, answer) == "Attributes of 2 topics uploaded."
     assert "2 topics with attributes" in text_of(page(browser, f"{MANAGE}topics/"))
