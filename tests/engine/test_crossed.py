@@ -171,7 +171,7 @@ def test_a_latin_square_loses_its_orders() -> None:
 
 
 def test_missing_sessions_leave_an_analysis_of_the_others() -> None:
-    values, system, topic, searcher = study(np.random.default_rng(8), "paired", 0.4, kept=0.7)
+    values, system, topic, searcher = study(np.random.default_rng(8), "paired", 0.4, share=0.7)
     contrast = crossed.contrast(values, system, topic, searcher, 0.95)
     fit = ols(
         "y ~ C(system) + C(topic) + C(searcher)", frame((values, system, topic, searcher))
