@@ -59,7 +59,7 @@ def test_a_comparison_whose_worker_was_killed_is_made_by_another(
 
 
 def test_a_comparison_that_kills_its_workers_fails(api: APIClient, queued: Comparison) -> None:
-    for _ in range(lifecycle.MAX_ATTEMPTS):
+    for _ in range(lifecycle.MAX_DEATHS):
         assert lifecycle.claim(queued.pk, Comparison)
         expire(queued)
         lifecycle.reap_expired()

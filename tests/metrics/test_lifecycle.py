@@ -107,8 +107,9 @@ def test_a_late_finish_is_fenced_off(queued: Evaluation, monkeypatch: pytest.Mon
     assert not MetricVector.objects.exists()
 
 
-def test_a_poisonous_run_fails_after_three_attempts(queued: Evaluation) -> None:
-    for _ in range(lifecycle.MAX_ATTEMPTS):
+def test_a_poisonous_run_fails_after_five_deaths_of_its_worker(queued: Evaluation) -> None:
+    for _ in range(lifecycle.MAX_DEATHS):
+        assert state(queued) == "queued"
         assert lifecycle.claim(queued.pk) is not None
         expire(queued)
         lifecycle.reap_expired()
