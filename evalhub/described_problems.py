@@ -58,7 +58,8 @@ CODES = {
     "campaign_published not_a_draft not_published no_phases too_many_campaigns "
     "too_many_phases too_many_agreements too_many_notices already_withdrawn doi_given "
     "too_many_snapshots nothing_to_pool pool_empty pool_frozen pool_not_frozen pool_outdated "
-    "open_conflicts nothing_judged too_few_assessors too_many_assessors",
+    "open_conflicts nothing_judged too_few_assessors too_many_assessors measure_taken has_values "
+    "measure_in_use too_many_measures too_many_topics",
     410: "share_expired share_revoked snapshot_withdrawn",
     412: "changed_meanwhile",
     413: "body_too_large file_too_large decompressed_too_large too_large_at_once too_many_lines "
@@ -78,7 +79,8 @@ CODES = {
     "bad_text missing_doc_id no_documents too_many_documents "
     "too_many_rows unknown_run ambiguous_run repeated_run not_allowed "
     "tag_differs topic_missing bad_answer wrong_run_type wrong_tag too_many_documents_per_topic "
-    "not_in_pool not_assigned missing_assessor too_many_assessors",
+    "not_in_pool not_assigned missing_assessor too_many_assessors undeclared_measure out_of_bounds "
+    "duplicate_value not_your_values no_values too_many_values missing_field bad_field",
     429: "throttled quota_exceeded attempts_exceeded too_many_comparisons too_many_at_once "
     "too_many_transfers",
     500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt "

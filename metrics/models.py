@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.arrays import Floats
+from metrics.engine.measures.grammar import Measure
 from runs.digests import (
     digest_of_bytes,
     digest_of_json,
@@ -156,6 +158,16 @@ class EvaluationQuerySet(SubmissionEvaluationQuerySet["Evaluation"]):
     def current(self, qrels: Qrels, scores: str) -> Self:
         """Return evaluations of live runs under these judgements, scores and this engine."""
         return self.live().counting(Q(qrels=qrels), scores)
+
+    def with_values_from_tables(self, measures: Iterable[Measure]) -> Self:
+        """Leave out runs of which tables have no value, under any of the measures that need one."""
+        evaluations = self
+        for measure in measures:
+            if measure.is_external:
+                evaluations = evaluations.filter(
+                    vectors__measure=measure.name, vectors__topics__gt=0
+                )
+        return evaluations
 
 
 class Evaluation(SubmissionEvaluation):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from metrics.engine.measures.definition import Aggregate
+from metrics.engine.measures.external import ExternalDefinition
 from metrics.engine.measures.grammar import Measure
 from metrics.exports.table import Cell, Column, Sorting
 from metrics.services.boards.leaderboard import Row
@@ -86,11 +87,11 @@ def columns_of(
 
     columns = []
     for place, measure in enumerate(measures, 1):
-        figures, sorted_by = aggregated(measure), measure == sort
+        sorted_by = measure == sort
         columns.append(
             SortableColumn(
                 measure.name,
-                note="" if figures == "means" else f"{figures}, not means",
+                note=_note_of(measure),
                 sorting=sorting if sorted_by else "",
                 next_order=other_order if sorted_by else "desc",
                 link=f"sort-{place}",
@@ -98,6 +99,17 @@ def columns_of(
         )
 
     return columns
+
+
+def _note_of(measure: Measure) -> str:
+    """Return what the figures of a column are, and who gave them."""
+    figures, definition = aggregated(measure), measure.definition
+    notes = [] if figures == "means" else [f"{figures}, not means"]
+    if isinstance(definition, ExternalDefinition):
+        notes = [definition.source_words, definition.unit, *notes, definition.description]
+        if measure.lower_is_better:
+            notes.insert(1, "lower is better")
+    return "; ".join(note for note in notes if note)
 
 
 def figure(measure: Measure, value: float | None) -> str:

@@ -19,7 +19,7 @@ from metrics.pages.tracking import (
     parameters,
     systems,
 )
-from metrics.pages.values import heat_map, measures, runs, topics
+from metrics.pages.values import heat_map, measures, runs, topics, value_tables
 
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
@@ -75,6 +75,11 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/topics/<path:topic>/", topics.topic_page, name="topic-page"),
     path("collections/<slug:slug>/orders/", orders.orders_page, name="orders-page"),
     path("collections/<slug:slug>/design/", design.design_page, name="design-page"),
+    path(
+        "collections/<slug:slug>/value-tables/",
+        value_tables.ValueTablesPage.as_view(),
+        name="value-tables-page",
+    ),
     path(
         "experiments/<uuid:experiment>/",
         experiments.ExperimentPage.as_view(),

@@ -23,6 +23,7 @@ from metrics.charts.figure import Figure
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.rendering import FORMATS, render
 from metrics.charts.values.charts import RUN_CHART_READS, RUN_CHARTS, RunChartRequest
+from metrics.engine.measures.external import PREFIX
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import Reads, declared, names_of, parameter
@@ -83,9 +84,11 @@ class RunChart(APIView):
         evaluation = find_evaluation(run=submitted_run, query=EvaluationQuery.read(query))
         question = RunChartRequest(submitted_run, evaluation, query)
 
-        # A second run named in the request may be withdrawn before the next request.
+        # A second run named in the request may be withdrawn before the next request, and a table may
+        # change values of the same evaluation.
         key = None
-        if not query.get("other"):
+        names = (*query.values(), *submitted_run.collection.measures)
+        if not (query.get("other") or any(PREFIX in name for name in names)):
             key = chart_key(question.evaluation, f"{chart}.{form}", query)
         collection = submitted_run.collection
         return picture(key, form, look, collection, lambda: RUN_CHARTS[chart](question))

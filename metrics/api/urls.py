@@ -19,6 +19,7 @@ from metrics.api.values import (
     matrix,
     rankings,
     topics,
+    value_tables,
     values,
 )
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
@@ -105,6 +106,26 @@ urlpatterns = [
         "collections/<slug:collection>/difference/",
         differences.DifferenceView.as_view(),
         name="difference",
+    ),
+    path(
+        "collections/<slug:collection>/external-measures/",
+        value_tables.MeasureDeclarations.as_view(),
+        name="measure-declarations",
+    ),
+    path(
+        "collections/<slug:collection>/external-measures/<str:declared>/",
+        value_tables.MeasureDeclaration.as_view(),
+        name="measure-declaration",
+    ),
+    path(
+        "collections/<slug:collection>/external-measures/<str:declared>/values/",
+        value_tables.DeclaredValues.as_view(),
+        name="declared-values",
+    ),
+    path(
+        "collections/<slug:collection>/value-tables/",
+        value_tables.ValueTableList.as_view(),
+        name="value-tables",
     ),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
     path(

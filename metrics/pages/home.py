@@ -9,7 +9,6 @@ from django.db.models import OuterRef, Q, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from metrics.engine.measures.grammar import parse_measure
 from metrics.pages.boards.table import Bar, interval_bar
 from metrics.services.boards.leaders import Leader, Leaders, read_leaders
 from metrics.services.queue.status import failed_runs, statuses
@@ -96,7 +95,7 @@ def _cards(collections: list[Any]) -> list[LeadersCard]:
 
 
 def _lines(collection: Collection, leaders: Leaders) -> list[tuple[Leader, str, Bar | None]]:
-    measure = parse_measure(leaders.measure, collection.documents)
+    measure = collection.measure(leaders.measure)
     confidence = f"{100 * leaders.confidence:g}%"
     ends = [end for leader in leaders.runs for end in leader.interval or ()]
     lines = []

@@ -58,13 +58,12 @@ def canonical_query(text: str, collection: Collection, reader: Any) -> str:
         BoardQuery.read(by_id, collection, reader)
         StandingsQuery.requested({**by_id, "statistics": _statistics_in(by_id)})
 
-        documents = collection.documents
         if parameters.get("measures"):
-            measures = measures_in(parameters, "measures", [], documents)
+            measures = measures_in(parameters, "measures", [], collection)
             parameters["measures"] = ",".join(measure.name for measure in measures)
 
         if parameters.get("sort"):
-            sort = measure_in(parameters, "sort", collection.measures[0], documents)
+            sort = measure_in(parameters, "sort", collection.measures[0], collection)
             parameters["sort"] = sort.name
     except EvalHubError as error:
         raise InvalidInput(error.message, code=error.code, pointer="/query") from error

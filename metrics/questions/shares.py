@@ -94,7 +94,7 @@ def _run_query(text: str, collection: Collection) -> str:
     """Return the measures that a query string of a run names, as one."""
     try:
         parameters = _parse(text, ["measures"])
-        measures = measures_in(parameters, "measures", [], collection.documents)
+        measures = measures_in(parameters, "measures", [], collection)
     except EvalHubError as error:
         raise InvalidInput(error.message, code=error.code, pointer="/query") from error
 
@@ -116,7 +116,7 @@ def _board_query(text: str, collection: Collection, reader: Any) -> str:
     try:
         chart = choice_in(drawn, "chart", ("none", *BOARD_CHARTS))
         axes = {
-            axis: measure_in(drawn, axis, "", collection.documents).name
+            axis: measure_in(drawn, axis, "", collection).name
             for axis in ("x", "y")
             if chart == "scatter" and drawn.get(axis)
         }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from metrics.engine.measures.grammar import parse_measure
 from runs.errors import InvalidInput
 from runs.models import Collection, System
 
@@ -31,5 +30,5 @@ def system_in(parameters: Mapping[str, str], reader: Any) -> System:
 
 def default_measure(collection: Collection) -> str:
     """Return the first measure of a collection whose value of a run is a mean over topics."""
-    measures = (parse_measure(name, collection.documents) for name in collection.measures)
+    measures = (collection.measure(name) for name in collection.measures)
     return next((measure.name for measure in measures if not measure.pools), "nDCG@10")

@@ -224,7 +224,7 @@ class Measures(Parameter):
     def value(self, context: Context) -> list[Measure]:
         name = one_of(context.parameters, self.name, self.also) if self.also else self.name
         usual = list(self.names(context.collection))
-        measures = measures_in(context.parameters, name, usual, context.documents)
+        measures = measures_in(context.parameters, name, usual, context.collection)
         if self.most and len(measures) > self.most:
             message = f"{len(measures)} measures; a comparison takes at most {self.most}"
             raise MeasureError(message, code="too_many_measures", pointer=name)
@@ -244,7 +244,7 @@ class OneMeasure(Parameter):
 
     def value(self, context: Context) -> Measure:
         usual, *_ = self.names(context.collection)
-        return measure_in(context.parameters, self.name, usual, context.documents)
+        return measure_in(context.parameters, self.name, usual, context.collection)
 
     def write(self, value: Any) -> str:
         return str(value.name)
@@ -529,24 +529,28 @@ def _parts_of(
 
 
 def measures_in(
-    parameters: Mapping[str, str], name: str, default: list[str], documents: int | None = None
+    parameters: Mapping[str, str],
+    name: str,
+    default: list[str],
+    collection: Collection | None = None,
 ) -> list[Measure]:
     """Return the measures of one parameter, or the default ones.
 
-    `documents` is the size of the collection, if known.
+    Without a collection they are computed measures.
     """
+    text = parameters.get(name, "")
     try:
-        return parse_measures(parameters.get(name, ""), documents) or [
-            parse_measure(usual, documents) for usual in default
-        ]
+        if collection is None:
+            return parse_measures(text) or [parse_measure(usual) for usual in default]
+        return collection.measures_named(text) or [collection.measure(usual) for usual in default]
     except MeasureError as error:
         raise pointed(error, name) from error
 
 
 def measure_in(
-    parameters: Mapping[str, str], name: str, default: str, documents: int | None = None
+    parameters: Mapping[str, str], name: str, default: str, collection: Collection | None = None
 ) -> Measure:
-    return measures_in({name: parameters.get(name) or default}, name, [default], documents)[0]
+    return measures_in({name: parameters.get(name) or default}, name, [default], collection)[0]
 
 
 def run_ids_in(parameters: Mapping[str, str], name: str = "runs") -> list[str]:

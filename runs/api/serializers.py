@@ -103,7 +103,7 @@ class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection])
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         collection = self.instance or Collection()
         measures = attrs.get("measures", collection.measures)
-        check_measures(measures, attrs.get("documents", collection.documents))
+        check_measures(measures, collection, attrs.get("documents", collection.documents))
         return attrs
 
     def validate_slug(self, slug: str) -> str:

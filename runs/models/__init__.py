@@ -48,6 +48,7 @@ from runs.models.sharing.shares import ShareLink
 from runs.models.submissions.runs import Run, System
 from runs.models.submissions.sessions import SessionSet
 from runs.models.submissions.submissions import Submission
+from runs.models.submissions.value_tables import ExternalMeasure, TableValues, ValueTable
 from runs.models.tracking.artifacts import Artifact
 from runs.models.tracking.experiments import Experiment, ExperimentRun
 from runs.models.tracking.labels import Label, LabelMove
@@ -75,6 +76,7 @@ __all__ = [
     "Experiment",
     "ExperimentRun",
     "Extension",
+    "ExternalMeasure",
     "Immutable",
     "Install",
     "Invitation",
@@ -108,11 +110,13 @@ __all__ = [
     "Snapshot",
     "Submission",
     "System",
+    "TableValues",
     "Team",
     "Topic",
     "TopicAttributes",
     "UnannouncedEvaluations",
     "User",
+    "ValueTable",
     "View",
     "Webhook",
     "boards_seen",

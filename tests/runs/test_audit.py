@@ -86,6 +86,15 @@ def share_board(api: APIClient) -> Any:
     return api.post("/api/v1/shares/", {"kind": "leaderboard", "collection": "small"})
 
 
+def declare_measure(api: APIClient) -> Any:
+    fields = {"name": "ms", "direction": "lower"}
+    return api.post(f"{SMALL}external-measures/", fields, format="json")
+
+
+def upload_table(api: APIClient) -> Any:
+    return upload(api, "collections/small/value-tables/", f"{Run.objects.get().pk} 1 ms 5\n")
+
+
 Act = Callable[[APIClient], Any]
 ACTS: dict[str, tuple[Act, Act]] = {
     "collection.created": (
@@ -120,6 +129,16 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: upload(api, "collections/small/documents/", "a\tx\n", "put"),
         lambda api: api.delete(f"{SMALL}documents/"),
     ),
+    "measure.declared": (lambda api: None, declare_measure),
+    "measure.changed": (
+        declare_measure,
+        lambda api: api.patch(f"{SMALL}external-measures/ms/", {"unit": "s"}, format="json"),
+    ),
+    "measure.deleted": (
+        declare_measure,
+        lambda api: api.delete(f"{SMALL}external-measures/ms/"),
+    ),
+    "table.uploaded": (lambda api: (submit(api), declare_measure(api)), upload_table),
     "qrels.uploaded": (
         lambda api: None,
         lambda api: upload(api, "collections/small/qrels/", "1 0 q 1\n"),
@@ -260,7 +279,7 @@ ACTS: dict[str, tuple[Act, Act]] = {
 }
 OF_COLLECTIONS = (
     "collection", "topics", "topic_attributes", "documents", "qrels", "run", "artifact", "session_set", "parameter", "label",
-    "view", "share", "note",
+    "view", "share", "note", "measure", "table",
 )  # fmt: skip
 # Those of commands, of the administration, of workers, and of earlier versions.
 ADMINISTRATION = {

@@ -60,6 +60,10 @@ UNSEEN = {
     # Organisers see them under manage/documents/.
     "DocumentTitle",
     "TopicAttributes",
+    # The page of value tables shows them.
+    "ExternalMeasure",
+    "TableValues",
+    "ValueTable",
     "Invitation",
     "InvitationLink",
     # The account page of its user shows it.

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalhub.campaigns.exports.citations import Cited
+from metrics.engine.measures.definition import Aggregate, MeasureDefinition
+from metrics.engine.measures.external import PREFIX, external_definition
 from metrics.engine.measures.grammar import parse_measure
 
 SCHEMA_VERSION = "0.2.1"
@@ -81,9 +83,9 @@ def _results(
         if mean["mean"] is None:
             continue
 
-        measure = parse_measure(name, collection["documents"])
-        low, high = measure.definition.bounds
-        summary = measure.definition.sections()["summary"]
+        definition, lower_is_better = _definition(name, collection)
+        low, high = definition.bounds
+        summary = definition.sections()["summary"]
 
         uncertainty: dict[str, Any] = {"num_samples": mean["topics"]}
         if mean["low"] is not None:
@@ -109,7 +111,7 @@ def _results(
             },
             "metric_config": {
                 "evaluation_description": f"{name}, mean over topics: {summary}",
-                "lower_is_better": measure.lower_is_better,
+                "lower_is_better": lower_is_better,
                 # The schema asks for both ends.
                 "score_type": "continuous",
                 "min_score": low if math.isfinite(low) else -sys.float_info.max,
@@ -121,3 +123,21 @@ def _results(
                 "uncertainty": uncertainty,
             },
         }
+
+
+def _definition(name: str, collection: Mapping[str, Any]) -> tuple[MeasureDefinition, bool]:
+    """Return the definition of a measure, and whether lower values are better."""
+    declared = collection.get("external_measures", {}).get(name)
+    if declared is None:
+        measure = parse_measure(name, collection["documents"])
+        return measure.definition, measure.lower_is_better
+
+    definition = external_definition(
+        name.removeprefix(PREFIX),
+        lower_is_better=declared["lower_is_better"],
+        aggregate=Aggregate.MEAN,
+        low=declared["low"],
+        high=declared["high"],
+        description=declared["description"],
+    )
+    return definition, definition.lower_is_better

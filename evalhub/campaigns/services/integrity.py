@@ -16,7 +16,6 @@ from django.db.models import Model, QuerySet
 
 from evalhub.campaigns.services.phase_times import closing_time
 from metrics.engine.errors import EvalHubError
-from metrics.engine.measures.grammar import parse_measure
 from metrics.services.upkeep.findings import Finding
 from runs.models import (
     Agreement,
@@ -181,7 +180,7 @@ def _find_in_phases(trail: Trail) -> Iterator[Finding]:
         fields = trail.get(("phase", str(phase)), {})
         try:
             for name in phase.measures:
-                parse_measure(name, phase.collection.documents)
+                phase.collection.measure(name)
         except EvalHubError as error:
             yield Finding(
                 "measure_unknown",

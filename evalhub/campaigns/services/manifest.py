@@ -35,6 +35,7 @@ from evalhub.campaigns.services.results import (
     phase_measures,
 )
 from metrics.engine import ENGINE_VERSION
+from metrics.engine.measures.external import ExternalDefinition
 from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST
 from metrics.services.boards.mean_intervals import MEAN_INTERVAL_METHOD
 from runs.models import Campaign, Disclosure, Entry, Phase, Qrels, Snapshot
@@ -248,7 +249,27 @@ def _collection(phase: Phase, qrels: Qrels) -> dict[str, Any]:
             "note": qrels.note,
             **_authors(qrels),
         },
+        **_external_measures(phase),
     }
+
+
+def _external_measures(phase: Phase) -> dict[str, Any]:
+    """Return what the collection declares of measures of value tables; nothing without one."""
+    declared = phase.collection.declared_measures
+    measures = [declared[name].definition for name in phase.measure_names if name in declared]
+    described = {
+        definition.name: {
+            "lower_is_better": definition.lower_is_better,
+            "low": definition.low,
+            "high": definition.high,
+            "unit": definition.unit,
+            "description": definition.description,
+            "table": definition.version,
+        }
+        for definition in measures
+        if isinstance(definition, ExternalDefinition)
+    }
+    return {"external_measures": described} if described else {}
 
 
 def _authors(qrels: Qrels) -> dict[str, Any]:

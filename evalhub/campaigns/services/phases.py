@@ -425,9 +425,17 @@ def _check(phase: Phase, user: User) -> None:
         raise InvalidInput("late entries end at closes_at or later", pointer="/late_closes_at")
 
     try:
-        check_measures(phase.measures, phase.collection.documents)
+        check_measures(phase.measures, phase.collection, phase.collection.documents)
     except ValidationError as error:
         raise InvalidInput("; ".join(error.messages), pointer="/measures") from error
+
+    for name in phase.measures:
+        if phase.collection.is_reported(name):
+            message = (
+                f"teams report the values of {name}, and could change them after the deadline: "
+                "declare a measure with values from the organisers"
+            )
+            raise InvalidInput(message, pointer="/measures")
 
     if not Collection.objects.managed_by(user).filter(pk=phase.collection_id).exists():
         raise NotAllowed(f"only organisers of collection {phase.collection} can use it for a phase")

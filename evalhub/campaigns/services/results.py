@@ -71,9 +71,7 @@ class PhaseValues:
 def phase_measures(phase: Phase) -> list[Measure]:
     """Return the measures of a phase, or else of its collection, the primary one first."""
     collection = phase.collection
-    return [
-        parse_measure(name, collection.documents) for name in phase.measures or collection.measures
-    ]
+    return [collection.measure(name) for name in phase.measure_names]
 
 
 def read_own_results(

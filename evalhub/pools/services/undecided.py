@@ -17,7 +17,7 @@ from metrics.engine.analysis.bounds import (
 )
 from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.judging import Judgements
-from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.engine.measures.grammar import Measure
 from metrics.services.boards.difference import DifferenceQuery, Side, read_difference
 from metrics.services.question import SCORES, OneMeasure, Question, RunIds, parameter
 from metrics.services.values.effort import begin_reading_file
@@ -63,7 +63,7 @@ class Undecided:
 def bounded_measures(collection: Collection) -> list[str]:
     """Return the collection's measures with exact bounds."""
     names = collection.measures
-    return [name for name in names if is_bounded(parse_measure(name, collection.documents))]
+    return [name for name in names if is_bounded(collection.measure(name))]
 
 
 def read_undecided(*, collection: Collection, query: UndecidedQuery) -> Undecided:

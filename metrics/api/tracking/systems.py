@@ -228,7 +228,7 @@ def _progress(
     if not (named or collection.active_qrels) or not sees_scores(request, collection):
         return None
 
-    measure = measure_in(parameters, "measure", default_measure(collection), collection.documents)
+    measure = measure_in(parameters, "measure", default_measure(collection), collection)
     progress = read_progress_of(
         system=system,
         collection=collection,

@@ -137,10 +137,10 @@ def _parallel(collection: Collection, query: Mapping[str, str], reader: Any) -> 
 
 def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
     """Draw two measures: by default the collection's first upwards, and its second across."""
-    own = measures_in({}, "measures", collection.measures, collection.documents)
-    upwards = measure_in(query, "y", own[0].name, collection.documents)
+    own = measures_in({}, "measures", collection.measures, collection)
+    upwards = measure_in(query, "y", own[0].name, collection)
     others = [measure.name for measure in own if measure != upwards]
-    across = measure_in(query, "x", others[0] if others else upwards.name, collection.documents)
+    across = measure_in(query, "x", others[0] if others else upwards.name, collection)
     if across == upwards:
         message = f"both axes are {upwards.name}: name another measure with x= or y="
         raise InvalidInput(message, code="nothing_to_draw", pointer="x")
@@ -167,7 +167,7 @@ def _over_time(collection: Collection, query: Mapping[str, str], reader: Any) ->
 
 def _progress(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
     system = system_in(query, reader)
-    measure = measure_in(query, "measure", default_measure(collection), collection.documents)
+    measure = measure_in(query, "measure", default_measure(collection), collection)
     scores = scores_in(query)
     progress = read_progress_of(
         system=system, collection=collection, measure=measure, reader=reader, scores=scores

@@ -61,8 +61,8 @@ ANSWER_CHARTS: dict[str, Callable[[Answer, Query], Figure]] = {
 
 def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
     """Return the named measure and test of the answer, or its first ones."""
-    documents = answer.entrants.qrels.collection.documents
-    measure = measure_in(query, "measures", answer.results[0].measure.name, documents)
+    collection = answer.entrants.qrels.collection
+    measure = measure_in(query, "measures", answer.results[0].measure.name, collection)
 
     compared = next((part for part in answer.results if part.measure == measure), None)
     if compared is None:

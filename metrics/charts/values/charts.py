@@ -84,7 +84,7 @@ def _precision_recall(request: RunChartRequest) -> Figure:
 
 def _distribution(request: RunChartRequest) -> Figure:
     collection = request.run.collection
-    measure = measure_in(request.query, "measure", collection.measures[0], collection.documents)
+    measure = measure_in(request.query, "measure", collection.measures[0], collection)
     values = read_values(evaluation=request.evaluation, measures=[measure])
     figure = distribution_figure(
         values.vectors[measure.name], measure=measure.name, run=request.run.tag
@@ -95,7 +95,7 @@ def _distribution(request: RunChartRequest) -> Figure:
 def _topics(request: RunChartRequest) -> Figure:
     run, evaluation = request.run, request.evaluation
     collection = run.collection
-    measure = measure_in(request.query, "measure", collection.measures[0], collection.documents)
+    measure = measure_in(request.query, "measure", collection.measures[0], collection)
 
     other = run_id_in(request.query, "other")
     if other is None:

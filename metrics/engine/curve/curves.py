@@ -15,6 +15,7 @@ from metrics.engine.judgement.gains import GainMap
 from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.judgement.steps import Matrix, SameRows, Steps, same_rows
 from metrics.engine.measures.cumulated_gain import Discount, Ideal, Norm, best_gains, discount
+from metrics.engine.measures.external import FROM_TABLES, is_external
 from metrics.engine.measures.graded import largest_gain
 from metrics.engine.measures.grammar import Measure, parse_measure, split_names
 from metrics.engine.measures.ratio import ratio
@@ -108,6 +109,9 @@ def _check_curve(measure: Measure) -> None:
 
 def curve_measure(text: str) -> Measure:
     """Return the measure of a curve, which is written without a cutoff: nDCG, P(rel=2)."""
+    if is_external(text):
+        raise MeasureError(f"{text[:80]} has no curve: {FROM_TABLES}", code="no_curve")
+
     try:
         return replace(parse_measure(text), cutoff=None)
     except MeasureError:

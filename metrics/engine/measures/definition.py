@@ -91,6 +91,8 @@ class MeasureDefinition:
     needs_documents: Callable[[Mapping[str, Any]], bool] | None = None
     # The figure of all topics with norm='average', called as `compute` is.
     pooled: Callable[..., float] | None = None
+    # Of the values, where these come from tables.
+    version: int = 0
 
     def values(
         self, arguments: Mapping[str, Any], documents: int | None = None

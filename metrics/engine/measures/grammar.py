@@ -11,6 +11,7 @@ definition.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from metrics.engine.judgement.gains import GainMap
 from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition
+from metrics.engine.measures.external import NOT_IN_TABLE, check_external, is_external
 from metrics.engine.measures.spelling import suggest_measure
 from metrics.engine.measures.undefined import why_undefined
 
@@ -112,6 +114,17 @@ class Measure:
         two_digits = f"{cutoff:.2f}"
         return f"{name}_{two_digits if share and float(two_digits) == cutoff else plain}"
 
+    @cached_property
+    def key(self) -> str:
+        """Return the name, with the version of the values where these come from tables."""
+        version = self.definition.version
+        return f"{self.name} {version}" if version else self.name
+
+    @cached_property
+    def is_external(self) -> bool:
+        """Return whether the values come from tables, and not from rankings."""
+        return is_external(self.name)
+
     @property
     def parameters(self) -> dict[str, Any]:
         return dict(self.values)
@@ -134,6 +147,9 @@ class Measure:
     def why_undefined(self, run: JudgedRun, values: Floats) -> list[str | None]:
         """Return for each topic without a value the reason, a key of REASONS; `values` are the
         computed values of the run."""
+        if self.is_external:
+            return [NOT_IN_TABLE if math.isnan(value) else None for value in values.tolist()]
+
         run, parameters = self.as_called(run)
         return why_undefined(self.definition.name, run, values, parameters)
 
@@ -198,8 +214,12 @@ def parse_measure(text: str, documents: int | None = None) -> Measure:
     """Return the measure that `text` names in either spelling; raise MeasureError if none.
 
     `documents` is the size of the collection: a measure that needs it and names none uses it, and
-    has it in its name.
+    has it in its name. What names of value tables mean is known to their collection alone.
     """
+    if is_external(text):
+        message = f"{check_external(text)} is a measure of value tables: name its collection"
+        raise MeasureError(message)
+
     parts = take_apart(text)
     name, implied = _ALIASES.get(parts[0], (parts[0], "")) if parts else ("", "")
     if parts is None or name not in MEASURES:
@@ -214,6 +234,9 @@ def parse_measure(text: str, documents: int | None = None) -> Measure:
 def name_in_collection(text: str) -> str:
     """Return the canonical name of a measure that uses the number of documents of its collection,
     if it names none."""
+    if is_external(text):
+        return check_external(text)
+
     measure = parse_measure(text, 1)
     if measure == parse_measure(text, 2):
         return measure.name

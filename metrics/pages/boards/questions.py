@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.measures.grammar import Measure, parse_measure, parse_measures
+from metrics.engine.measures.grammar import Measure
 from metrics.pages.parts import Query, query_string
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.columns import LABEL, MAX_COLUMNS, SUBMITTED, ShownColumn, read_columns
@@ -63,7 +63,7 @@ class Panel:
 
 def columns_panel(collection: Collection, reader: Any, question: BoardQuery, query: Query) -> Panel:
     names = [measure.name for measure in question.measures]
-    own = [parse_measure(name, collection.documents).name for name in collection.measures]
+    own = [collection.measure(name).name for name in collection.measures]
     complete = ""
     if set(own) - set(names):
         complete = query_string(
@@ -110,7 +110,7 @@ def _measure_column(question: BoardQuery, place: int, query: Query) -> PanelColu
         earlier=address(earlier),
         later=address(later),
         without=without,
-        definition=definition.name,
+        definition="" if measure.is_external else definition.name,
         summary=definition.sections()["summary"],
     )
 
@@ -159,7 +159,8 @@ def _offered(collection: Collection, reader: Any, shown: tuple[ShownColumn, ...]
     first = keys.order_by("-space", "name").values_list("space", "name")[:_KEYS_OFFERED]
     names = [term_of_key(space, name) for space, name in first]
     present = {column.name for column in shown}
-    return [name for name in (*names, LABEL, SUBMITTED) if name and name not in present]
+    others = (*collection.declared_measures, *names, LABEL, SUBMITTED)
+    return [name for name in others if name and name not in present]
 
 
 def read_added(
@@ -185,7 +186,7 @@ def read_added(
             continue
 
         try:
-            measures += parse_measures(part, collection.documents)
+            measures += collection.measures_named(part)
         except MeasureError as error:
             # What is no measure may be the name of a setting or cost alone.
             key = None

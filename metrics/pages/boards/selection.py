@@ -174,9 +174,9 @@ def comparison_address(collection: Collection, query: Query, which: str, reader:
             return None
 
         query = with_shown_measures(collection, query)
-        measures = measures_in(query, "measures", collection.measures, collection.documents)
+        measures = measures_in(query, "measures", collection.measures, collection)
         comparison = {
-            "measure": measure_in(query, "sort", measures[0].name, collection.documents).name,
+            "measure": measure_in(query, "sort", measures[0].name, collection).name,
             "runs": ",".join(str(run) for run in chosen),
             "baseline": query.get("baseline"),
         }

@@ -167,7 +167,7 @@ def _with_added(request: HttpRequest, collection: Collection, query: Query) -> s
         measures = []
         if added:
             present = with_shown_measures(collection, query)
-            measures = measures_in(present, "measures", collection.measures, collection.documents)
+            measures = measures_in(present, "measures", collection.measures, collection)
     except EvalHubError:
         return None
 
@@ -272,7 +272,7 @@ def _question(request: HttpRequest, collection: Collection, query: Query) -> Boa
 
     for axis in ("x", "y"):
         if query.get(axis):
-            measures_in(query, axis, [], collection.documents)
+            measures_in(query, axis, [], collection)
 
     return page_question(collection, query, request.user)
 
@@ -344,11 +344,11 @@ def _chart(
 
     if chart == "scatter":
         # By default the measure that ranks the runs upwards, and the next one across.
-        own = measures_in({}, "measures", collection.measures, collection.documents)
-        upwards = measure_in(query, "y", board.sort.name, collection.documents)
+        own = measures_in({}, "measures", collection.measures, collection)
+        upwards = measure_in(query, "y", board.sort.name, collection)
         named = list(dict.fromkeys([*board.measures, upwards, *own]))
         others = [measure.name for measure in named if measure != upwards]
-        across = measure_in(query, "x", (others or [upwards.name])[0], collection.documents)
+        across = measure_in(query, "x", (others or [upwards.name])[0], collection)
         query = {**query, "x": across.name, "y": upwards.name}
         names = list(dict.fromkeys(measure.name for measure in (*named, across)))
         context["axes"] = [

@@ -156,7 +156,7 @@ def show(
     collection: Collection, answer: Answer, text: Text, link: ShareLink | None = None
 ) -> ShownComparison:
     """Return the answer under the measure named by `by`, or the first one."""
-    by = measure_in(text, "by", answer.results[0].measure.name, collection.documents)
+    by = measure_in(text, "by", answer.results[0].measure.name, collection)
     compared = next((part for part in answer.results if part.measure == by), answer.results[0])
     return ShownComparison(collection, answer, compared, text, link)
 

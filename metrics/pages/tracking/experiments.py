@@ -16,7 +16,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.engine.measures.grammar import Measure
 from metrics.exports.table import Cell
 from metrics.models import Evaluation
 from metrics.pages.parts import fill, query_string
@@ -273,9 +273,7 @@ def _table(
 
         return Table(lines, paging, unranked=reason)
 
-    measures = [
-        parse_measure(name, collection.documents) for name in collection.measures[:_MEASURES]
-    ]
+    measures = [collection.measure(name) for name in collection.measures[:_MEASURES]]
     board = read_leaderboard(
         collection=collection,
         query=BoardQuery(

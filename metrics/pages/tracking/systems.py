@@ -101,7 +101,7 @@ def _progress(
     request: HttpRequest, system: System, collection: Collection, query: Query
 ) -> dict[str, Any]:
     check_scores(request, collection)
-    measure = measure_in(query, "measure", default_measure(collection), collection.documents)
+    measure = measure_in(query, "measure", default_measure(collection), collection)
     progress = read_progress_of(
         system=system, collection=collection, measure=measure, reader=request.user
     )

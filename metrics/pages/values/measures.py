@@ -12,6 +12,7 @@ from django.shortcuts import render
 from metrics.engine.curve.curves import CURVES
 from metrics.engine.errors import MeasureError
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parameter, show
+from metrics.engine.measures.external import is_external
 from metrics.engine.measures.finding import names_of
 from metrics.engine.measures.grammar import parse_measure, split_names
 from metrics.engine.sessions.grammar import VECTORS, parse_session_measure
@@ -126,6 +127,9 @@ def measure_suggestions(request: HttpRequest) -> HttpResponse:
     last = _last_name(names[0]) if names else ""
     if "add" in request.GET and _COLUMN.match(last):
         return render(request, "metrics/_measure_suggestions.html", {"column": last})
+
+    if is_external(last):
+        return render(request, "metrics/_measure_suggestions.html", {"external": last})
 
     # A form that adds measures has buttons for it: they keep the text before the last name.
     before = names[0][: names[0].rindex(last)] if names and last in names[0] else ""

@@ -412,8 +412,8 @@ def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
 
 def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """Return a page of a run's values by topic."""
-    measures = measures_in(query, "measures", run.collection.measures, run.collection.documents)
-    sort = parse_measure(query["sort"], run.collection.documents) if query.get("sort") else None
+    measures = measures_in(query, "measures", run.collection.measures, run.collection)
+    sort = run.collection.measure(query["sort"]) if query.get("sort") else None
     descending = choice_in(query, "order", ("desc", "asc")) != "asc"
     paging = Paging(
         integer_in(query, "offset", 0, 0, MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics
@@ -452,7 +452,7 @@ class MeanLine:
 
 def run_means(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """Return the means of a run with their intervals over topics."""
-    measures = measures_in(query, "measures", run.collection.measures, run.collection.documents)
+    measures = measures_in(query, "measures", run.collection.measures, run.collection)
     values = read_values(evaluation=evaluation, measures=measures)
     judged = len(values.topic_ids)
     intervals = intervals_of([evaluation.pk], measures, _CONFIDENCE, judged)
@@ -515,7 +515,7 @@ def _bars(run: Run, evaluation: Evaluation, query: Query) -> PageFigure:
 
 def first_measure(run: Run, query: Query) -> Measure:
     collection = run.collection
-    return measures_in(query, "measures", collection.measures, collection.documents)[0]
+    return measures_in(query, "measures", collection.measures, collection)[0]
 
 
 def measure_with_curve(measures: list[Measure]) -> Measure | None:
@@ -526,7 +526,7 @@ def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """Return the curve of the first measure that has one, with its readings at the requested
     ranks."""
     collection = run.collection
-    measures = measures_in(query, "measures", collection.measures, collection.documents)
+    measures = measures_in(query, "measures", collection.measures, collection)
     drawn = measure_with_curve(measures)
     parameters_of_curve = {name: query[name] for name in ("depth", "ranks") if query.get(name)}
     if drawn:
@@ -621,7 +621,7 @@ def _documents(collection: Collection, ranking: Ranking, paging: Paging) -> list
 
 
 def _of_topic(run: Run, evaluation: Evaluation, topic_id: str) -> list[tuple[str, str]]:
-    measures = measures_in({}, "measures", run.collection.measures, run.collection.documents)
+    measures = measures_in({}, "measures", run.collection.measures, run.collection)
     values = read_values(evaluation=evaluation, measures=measures)
     place = values.topic_ids.index(topic_id)
     return [

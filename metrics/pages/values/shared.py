@@ -54,9 +54,7 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
 def file(link: ShareLink, kind: str) -> HttpResponse:
     run, evaluation = _run(link)
     collection = run.collection
-    measures = measures_in(
-        parameters_of_link(link), "measures", collection.measures, collection.documents
-    )
+    measures = measures_in(parameters_of_link(link), "measures", collection.measures, collection)
     values = read_values(evaluation=evaluation, measures=measures)
     headers = FORMATS[kind].headers(f"{run.pk}-values")
 
@@ -69,9 +67,7 @@ def chart(link: ShareLink, name: str) -> Figure:
 
     run, evaluation = _run(link)
     collection = run.collection
-    measures = measures_in(
-        parameters_of_link(link), "measures", collection.measures, collection.documents
-    )
+    measures = measures_in(parameters_of_link(link), "measures", collection.measures, collection)
     drawn = measure_with_curve(measures) if name == "curve" else measures[0]
     parameters = {"measure": drawn.name} if drawn and name != "precision-recall" else {}
     return RUN_CHARTS[name](RunChartRequest(run, evaluation, parameters, titled=False))

@@ -13,7 +13,8 @@ from django.db.models import Count, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from metrics.engine.arrays import Floats, Ints
-from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.engine.measures.external import computed_names
+from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation, EvaluationQuerySet, MetricVector, VectorUpdate
 from metrics.services.boards.columns import (
     Arrangement,
@@ -124,7 +125,7 @@ class _Sort(Parameter):
 
     def value(self, context: Context) -> Measure:
         first = context.values["measures"][0].name
-        return measure_in(context.parameters, self.name, first, context.documents)
+        return measure_in(context.parameters, self.name, first, context.collection)
 
     def write(self, value: Any) -> str:
         return str(value.name)
@@ -287,7 +288,7 @@ def computing_measures(collection: Collection, qrels: Qrels) -> frozenset[str]:
     under_way = (VectorUpdate.State.QUEUED, VectorUpdate.State.COMPUTING)
     if not VectorUpdate.objects.filter(qrels=qrels, state__in=under_way).exists():
         return frozenset()
-    return frozenset((*own_measures(collection), JUDGED.name))
+    return frozenset((*computed_names(own_measures(collection)), JUDGED.name))
 
 
 def count_lacking(evaluations: EvaluationQuerySet, measures: Set[str]) -> dict[str, int]:
@@ -525,8 +526,7 @@ def primary_means(qrels: Qrels, phase: Phase, runs: list[UUID]) -> Mapping[UUID,
     be ranked, are left out.
     """
     collection = phase.collection
-    name = (phase.measures or collection.measures)[0]
-    measure = parse_measure(name, collection.documents)
+    measure = collection.measure(phase.measure_names[0])
     lower = measure.definition.lower_is_better
     query = BoardQuery(
         measures=[measure], sort=measure, descending=not lower, among=Among(frozenset(runs))

@@ -15,6 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Substr
 
 from metrics.engine.errors import MeasureError
+from metrics.engine.measures.external import is_external
 from metrics.engine.measures.grammar import name_in_collection
 from metrics.models import Evaluation, MetricVector
 from metrics.services.snapshots import once_in_snapshot
@@ -226,6 +227,13 @@ def _stored_measure(board: Board, text: str, where: str) -> str:
         name = text
 
     stored: list[str] = board.collection.measures
+    if is_external(name):
+        try:
+            return board.collection.measure(name).name
+        except MeasureError as error:
+            message = f"{where}{error.message}"
+            raise InvalidInput(message, code="bad_filter", pointer="filter") from error
+
     if name not in stored:
         message = (
             f"measure:{text[:60]} is not stored for this collection; stored are {', '.join(stored)}"

@@ -27,7 +27,8 @@ import unicodedata
 from datetime import date
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.measures.external import is_external
+from metrics.engine.measures.grammar import name_in_collection
 from metrics.engine.measures.spelling import closest
 from metrics.services.boards.conditions import MEASURE, PLAIN_KEY, SPACES, Bound, Condition, Value
 from metrics.services.boards.filter import FIELDS, All, Either, Field, Not, Term, Text, asks_for
@@ -95,14 +96,14 @@ def _advice_for(comparison: re.Match[str]) -> str:
             f"{sign} must directly follow what it compares, as in k1>0.9; text with "
             f"{sign} needs quotes"
         )
-    if not PLAIN_KEY.fullmatch(left):
+    if not PLAIN_KEY.fullmatch(left) and not is_external(left):
         return f'{left[:40]} is not a name; write the parameter in quotes, as in param:"a, b"=1'
     return ""
 
 
 def _is_measure(text: str) -> bool:
     try:
-        parse_measure(text)
+        name_in_collection(text)
     except MeasureError:
         return False
     return True
@@ -187,11 +188,13 @@ class _Parser:
             return self._group()
 
         self._count()
-        if field := _FIELD.match(self._text, self._at):
+        comparison = _COMPARED.match(self._text, self._at)
+        field = _FIELD.match(self._text, self._at)
+        if field and not (comparison and is_external(comparison[1])):
             return (
                 self._condition(field[1]) if field[1].lower() in SPACES else self._field(field[1])
             )
-        if comparison := _COMPARED.match(self._text, self._at):
+        if comparison:
             if advice := _advice_for(comparison):
                 raise self._problem(advice)
 

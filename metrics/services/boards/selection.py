@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from metrics.engine.errors import MeasureError, StatisticsError
-from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
 from metrics.services.boards.board_question import ranked_evaluations
 from metrics.services.queue.damage import check_files
@@ -32,11 +33,18 @@ _SHOWN = (
 
 
 def select_evaluations(
-    *, collection: Collection, qrels: Qrels, scores: str, runs: list[str], most: int
+    *,
+    collection: Collection,
+    qrels: Qrels,
+    scores: str,
+    runs: list[str],
+    most: int,
+    measures: Iterable[Measure] = (),
 ) -> list[Evaluation]:
     """Return the evaluations of these runs in the given order.
 
-    Without any, return those of all runs that the collection's leaderboard ranks, by submission.
+    Without any, return those of all runs that the collection's leaderboard ranks, by submission;
+    runs are left out there of which tables have no value under one of the `measures`.
 
     Stale and withdrawn runs are left out. Raise StatisticsError for more than `most` of them, or a
     run that is not evaluated.
@@ -45,7 +53,7 @@ def select_evaluations(
     current = (
         Evaluation.objects.current(qrels, scores).evaluated()
         if named
-        else ranked_evaluations(collection, qrels, scores)
+        else ranked_evaluations(collection, qrels, scores).with_values_from_tables(measures)
     )
 
     rows = (
@@ -85,14 +93,14 @@ def tested_measures(collection: Collection) -> list[str]:
     names = []
     for name in collection.measures:
         with suppress(MeasureError):
-            names += [] if parse_measure(name, collection.documents).pools else [name]
+            names += [] if collection.measure(name).pools else [name]
     return names or list(collection.measures)
 
 
 def effectiveness_measures(collection: Collection) -> list[str]:
     """Return the tested measures except Judged, which does not say how good a run is."""
     tested = tested_measures(collection)
-    names = [name for name in tested if parse_measure(name).definition.name != "Judged"]
+    names = [name for name in tested if collection.measure(name).definition.name != "Judged"]
     return names or tested
 
 

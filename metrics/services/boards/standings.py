@@ -202,7 +202,7 @@ class _Entrants:
         It changes with its runs, means or order.
         """
         digest = hashlib.sha256(np.array(self.ids, np.int64).tobytes() + self.means.tobytes())
-        digest.update(f"{self.descending} {self.measure.name}".encode())
+        digest.update(f"{self.descending} {self.measure.key}".encode())
         return digest.hexdigest()
 
     def remembered(

@@ -23,6 +23,7 @@ from metrics.engine.errors import MeasureError, StatisticsError
 from metrics.engine.judgement.gains import GainMap
 from metrics.engine.judgement.steps import Matrix
 from metrics.engine.measures.definition import BASE, DISCOUNT, MAX_CUTOFF, read_choice, read_integer
+from metrics.engine.measures.external import FROM_TABLES
 from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.models import Evaluation
 from metrics.services.boards.board_question import active_qrels
@@ -122,6 +123,10 @@ class WhatIfQuery(Question):
     scores: str | None = parameter(SCORES)
 
     def __post_init__(self) -> None:
+        if external := [measure.name for measure in self.measures if measure.is_external]:
+            message = f"{', '.join(external)}: {FROM_TABLES}"
+            raise MeasureError(message, code="no_curve", pointer="measures")
+
         if self.bases and set(self.discounts) == {"log2"}:
             message = "b needs dis=jk or dis=session: log2(i + 1) has its base"
             raise MeasureError(message, code="bad_parameter", pointer="b")
@@ -207,7 +212,7 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     Raise StatisticsError for an unknown run, or for more runs times combinations than MAX_FIGURES.
     """
     qrels, scores = active_qrels(collection), query.scores or collection.scores
-    measures = [parse_measure(collection.measures[0], collection.documents), *query.combinations]
+    measures = [collection.measure(collection.measures[0]), *query.combinations]
     evaluations = _evaluations(collection, qrels, scores, query)
     ids = [evaluation.pk for evaluation in evaluations]
     columns, orders = _orders(collection, qrels, ids, measures)

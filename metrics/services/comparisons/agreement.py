@@ -23,7 +23,7 @@ from metrics.engine.agreement.run_bias import (
     verdict_changes,
 )
 from metrics.engine.errors import StatisticsError
-from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST, Pairs, Rule, compare_family
@@ -289,7 +289,7 @@ def _effects(
 
     (before, after), _ = values_of_orders(versions, ids, [query.measure])
     (judged_before, judged_after), _ = values_of_orders(
-        versions, ids, [parse_measure(f"Judged@{query.depth}", collection.documents)]
+        versions, ids, [collection.measure(f"Judged@{query.depth}")]
     )
 
     def verdicts(values: Matrix) -> np.ndarray:

@@ -281,7 +281,12 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
         named.append(query.baseline)
 
     evaluations = select_evaluations(
-        collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS
+        collection=collection,
+        qrels=qrels,
+        scores=scores,
+        runs=named,
+        most=MAX_RUNS,
+        measures=query.measures,
     )
     if len(evaluations) < 2:
         message = f"a comparison needs at least two evaluated runs; found {len(evaluations)}"

@@ -13,7 +13,7 @@ import numpy as np
 import zstandard
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.families import Family, Pairs, Rule
 from metrics.engine.significance.omnibus import OmnibusResult, Source, Sphericity
 from metrics.engine.significance.pairs import Caution, Options, PairedResult
@@ -27,6 +27,7 @@ from metrics.services.comparisons.comparison import (
     with_equivalence,
 )
 from metrics.services.values.coverage import Coverage, OnJudged
+from runs.models import Collection
 
 # The options on which the result depends; the number of threads does not change it.
 _OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties")
@@ -57,11 +58,18 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
         "evaluations": [evaluation.pk for evaluation in entrants.evaluations],
         "baseline": entrants.baseline,
         "measures": [measure.name for measure in query.measures],
+        **_versions(query.measures),
         "tests": query.tests,
         **asdict(query.rule),
         **{name: getattr(query.options, name) for name in _OPTIONS},
         **practical_content,
     }
+
+
+def _versions(measures: Sequence[Measure]) -> dict[str, Any]:
+    """Return the versions of the values that come from tables."""
+    versions = {m.name: m.definition.version for m in measures if m.is_external}
+    return {"tables": versions} if versions else {}
 
 
 def digest_of(canonical_query: dict[str, Any]) -> str:
@@ -70,11 +78,11 @@ def digest_of(canonical_query: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def query_from(content: dict[str, Any]) -> ComparisonQuery:
+def query_from(content: dict[str, Any], collection: Collection) -> ComparisonQuery:
     """Return the query from which `canonical` made this form; its runs are in `evaluations`."""
     practical_content = content.get("practical")
     return ComparisonQuery(
-        measures=[parse_measure(name) for name in content["measures"]],
+        measures=[collection.measure(name) for name in content["measures"]],
         tests=content["tests"],
         rule=Rule(content["correction"], content["alpha"]),
         options=Options(**{name: content[name] for name in _OPTIONS}),
@@ -156,15 +164,18 @@ def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
     """Return the results that `encode` stored; the verdicts follow from the query's level."""
     with np.load(io.BytesIO(zstandard.decompress(content)), allow_pickle=False) as arrays:
         headers = json.loads(arrays[_HEADER].tobytes())
+        measures = {measure.name: measure for measure in query.measures}
         results = [
-            _compared(header, f"{number}", arrays, query.rule.alpha)
+            _compared(header, measures[header["measure"]], f"{number}", arrays, query.rule.alpha)
             for number, header in enumerate(headers)
         ]
 
         return [with_equivalence(compared, query) for compared in results]
 
 
-def _compared(header: dict[str, Any], prefix: str, arrays: Any, alpha: float) -> Compared:
+def _compared(
+    header: dict[str, Any], measure: Measure, prefix: str, arrays: Any, alpha: float
+) -> Compared:
     """Return the result of one measure from its header and the arrays that begin with `prefix`."""
     values, pairs = arrays[prefix], Pairs(**header["pairs"])
     coverage = Coverage(
@@ -208,7 +219,7 @@ def _compared(header: dict[str, Any], prefix: str, arrays: Any, alpha: float) ->
         )
 
     return Compared(
-        parse_measure(header["measure"]),
+        measure,
         header["order"],
         values,
         values.shape[1],

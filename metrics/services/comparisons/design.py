@@ -207,7 +207,12 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
     qrels, scores = active_qrels(collection), query.scores or collection.scores
 
     evaluations = select_evaluations(
-        collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
+        collection=collection,
+        qrels=qrels,
+        scores=scores,
+        runs=query.runs,
+        most=MAX_RUNS,
+        measures=query.measures,
     )
     if len(evaluations) < 2:
         message = f"a design needs at least two evaluated runs; found {len(evaluations)}"

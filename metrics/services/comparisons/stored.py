@@ -267,7 +267,7 @@ def read_stored_comparison(stored: Comparison) -> Answer:
     if stored.read_at < timezone.now() - _READ_AGAIN:
         after_snapshot(lambda: Comparison.objects.filter(pk=stored.pk).update(read_at=Now()))
 
-    query, entrants = query_from(stored.query), _entrants(stored)
+    query, entrants = query_from(stored.query, stored.qrels.collection), _entrants(stored)
     baseline = entrants.evaluations[entrants.baseline] if entrants.baseline is not None else None
     query = replace(query, baseline=str(baseline.run_id) if baseline else None)
     gone = frozenset(
@@ -285,7 +285,7 @@ def read_stored_comparison(stored: Comparison) -> Answer:
 
 def question_of(stored: Comparison) -> ComparisonQuery:
     """Return the query of a stored comparison, with the ids of its runs, to request it again."""
-    query, content = query_from(stored.query), stored.query
+    query, content = query_from(stored.query, stored.qrels.collection), stored.query
     run_of_evaluation = dict(
         Evaluation.objects.filter(pk__in=content["evaluations"]).values_list("pk", "run_id")
     )
@@ -325,8 +325,8 @@ def compare(*, comparison_id: str) -> bool:
 
 
 def _compare(lease: Lease, lost: threading.Event) -> bool:
-    stored = Comparison.objects.select_related("qrels").get(pk=lease.pk)
-    query, entrants = query_from(stored.query), _entrants(stored)
+    stored = Comparison.objects.select_related("qrels__collection").get(pk=lease.pk)
+    query, entrants = query_from(stored.query, stored.qrels.collection), _entrants(stored)
     start = time.perf_counter()
     progress = Progress(lease, lost, entrants, query)
     watched_query = replace(query, options=replace(query.options, watch=progress.block))

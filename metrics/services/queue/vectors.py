@@ -17,6 +17,7 @@ from django.db.models.functions import Coalesce
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.curve.gain_curves import curve_sets
 from metrics.engine.errors import MeasureError
+from metrics.engine.measures.external import computed_names
 from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.models import Evaluation, EvaluationQuerySet, MetricVector, StoredCurves, VectorUpdate
 from metrics.services.queue.lifecycle import count_moves, queue_again
@@ -32,7 +33,7 @@ def stored_measures(collection: Collection) -> list[Measure]:
 
     Raise MeasureError for one that this engine cannot compute.
     """
-    measures = [parse_measure(name, collection.documents) for name in collection.measures]
+    measures = [collection.measure(name) for name in computed_names(collection.measures)]
     return list({measure.name: measure for measure in [*measures, JUDGED]}.values())
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.matching import matching_runs
@@ -266,7 +266,7 @@ def read_means(*, collection: Collection, runs: list[UUID]) -> RunMeans | None:
     if qrels is None:
         return None
 
-    measure = parse_measure(collection.measures[0], collection.documents)
+    measure = collection.measure(collection.measures[0])
     current = Evaluation.objects.current(qrels, collection.scores).evaluated().filter(run__in=runs)
     run_of = dict(current.order_by().values_list("pk", "run_id"))
     means = means_of(list(run_of), [measure], qrels.pk) if run_of else {}

@@ -14,7 +14,6 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from metrics.engine.errors import EvalHubError
-from metrics.engine.measures.grammar import parse_measure
 from metrics.models import (
     EVALUATIONS,
     JOBS,
@@ -120,7 +119,7 @@ def _find_in_collections() -> Iterator[Finding]:
         computable = True
         for name in collection.measures:
             try:
-                parse_measure(name, collection.documents)
+                collection.measure(name)
             except EvalHubError as error:
                 text = (
                     f"collection {collection} asks for what this engine cannot compute; PATCH "
@@ -400,7 +399,7 @@ def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
         return
 
     finished = Comparison.objects.filter(state=Comparison.State.COMPARED)
-    for stored in finished.iterator(1):
+    for stored in finished.select_related("qrels__collection").iterator(1):
         try:
             content = bytes(stored.content or b"")
             if stored.content_digest not in (
@@ -408,7 +407,7 @@ def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
                 stored.digest_of_content(stored.digest, content),
             ):
                 raise StoredValueCorrupt(str(stored))
-            decode(content, query_from(stored.query))
+            decode(content, query_from(stored.query, stored.qrels.collection))
         except Exception:
             text = f"the result of {stored} cannot be read; --repair queues it again"
             yield Finding("comparison_unreadable", text, partial(forget_result, stored.pk))

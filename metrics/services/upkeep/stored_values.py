@@ -16,6 +16,7 @@ from metrics.engine.curve.gain_curves import GainCurves
 from metrics.engine.errors import EvalHubError
 from metrics.engine.judgement.depth import judged_depth
 from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.measures.external import is_external
 from metrics.engine.measures.grammar import parse_measure
 from metrics.models import (
     EVALUATIONS,
@@ -100,6 +101,15 @@ def find_in_vectors() -> Iterator[Finding]:
         for vector in MetricVector.objects.filter(evaluation=evaluation.pk):
             sound = vector.is_sound(evaluation.qrels_id)
             text = f"{vector.measure} of run {evaluation.run_id} is damaged"
+
+            if is_external(vector.measure):
+                if not sound:
+                    yield Finding(
+                        "vector_altered",
+                        f"{text}; --repair makes it from the tables",
+                        vector.delete,
+                    )
+                continue
 
             if view is None:
                 if not sound:

@@ -279,6 +279,11 @@ def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Q
     `answered` has the number of topics that each answered. Means of Judged@k that are not stored
     are computed and cached.
     """
+    if measure.is_external:
+        # What its values say of documents is not known.
+        unknown = np.full(len(answered), np.nan)
+        return Coverage(unknown, unknown, USUAL_DEPTH, judging_counts=False)
+
     k = depth_of(measure)
     judged_measure = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
     means = means_of(list(answered), [judged_measure], qrels.pk)

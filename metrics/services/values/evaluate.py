@@ -23,6 +23,7 @@ from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
 from metrics.services.queue.vectors import stored_curve_sets, stored_measures
 from metrics.services.values.storing import insert, seal_vectors
+from metrics.services.values.table_vectors import lock_measures, store_table_vectors
 from runs.digests import digest_of_depth
 from runs.formats.trec_run import judge_run
 from runs.services.audit.revisions import raise_revision
@@ -190,6 +191,8 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
         curves = [_values(row, _CURVES) for _, outcome in saved for row in outcome.curves]
         insert(StoredCurves, _CURVES, curves)
 
+        measures = lock_measures({outcome.collection for _, outcome in saved})
+        store_table_vectors(Evaluation.objects.filter(pk__in=pks), measures)
         raise_revision(*{outcome.collection for _, outcome in saved}, arriving=True)
         announce_ended(Evaluation, pks)
 

@@ -16,12 +16,14 @@ from metrics.engine.arrays import Floats, Ints
 from metrics.engine.judgement.depth import judged_depth
 from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.judgement.steps import Matrix
+from metrics.engine.measures.external import is_external
 from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.snapshots import once_in_snapshot
 from metrics.services.values.effort import begin_values, begin_vectors
 from metrics.services.values.evaluate import make_vector
+from metrics.services.values.table_vectors import table_vectors, without_external
 from runs.attention import keep_going
 from runs.digests import digest_of_depth, digest_of_vector, digests_of_means
 from runs.models import Qrels, Run
@@ -89,9 +91,11 @@ def _make_vectors(
 ) -> dict[tuple[int, str], MetricVector]:
     """Compute the measures that evaluations lack, and replace those that are damaged."""
     _check_engine(damaged)
+    vectors = table_vectors(missing)
+    replace_vectors([row for key, row in vectors.items() if key in damaged])
+    missing = {pk: without_external(measures) for pk, measures in missing.items()}
     begin_values(missing)
 
-    vectors: dict[tuple[int, str], MetricVector] = {}
     for pk, qrels, view in views_of(pk for pk, lacking in missing.items() if lacking):
         fresh = [make_vector(pk, measure, view) for measure in _watched(missing[pk])]
         replace_vectors([row.seal(qrels) for row in fresh if (pk, row.measure) in damaged])
@@ -188,7 +192,7 @@ def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
 
     This one would compute its own.
     """
-    pks = {pk for pk, _ in damaged}
+    pks = {pk for pk, name in damaged if not is_external(name)}
     if pks:
         _log.error("stored values are damaged, and computed again: %s", sorted(damaged)[:_NAMED])
         foreign = Evaluation.objects.filter(pk__in=pks).exclude(engine_version=ENGINE_VERSION)
@@ -218,7 +222,7 @@ def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, byt
 
     Cached for an hour if the values are not stored.
     """
-    keys = {_cache_key(pk, measure.name, "topics"): pk for pk in evaluation_ids}
+    keys = {_cache_key(pk, measure.key, "topics"): pk for pk in evaluation_ids}
     cached = {keys[key]: topics for key, topics in cache.get_many(keys).items()}
     missing = [pk for pk in evaluation_ids if pk not in cached]
     vectors = vectors_of(missing, [measure]) if missing else {}
@@ -226,8 +230,8 @@ def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, byt
 
     # A row without a key is not stored.
     computed = {
-        _cache_key(pk, name, "topics"): topics_of[pk]
-        for (pk, name), row in vectors.items()
+        _cache_key(pk, measure.key, "topics"): topics_of[pk]
+        for (pk, _), row in vectors.items()
         if row.pk is None
     }
     cache.set_many(computed, _CACHE_SECONDS)
@@ -325,6 +329,14 @@ def _compute_means(
     measures: dict[str, Measure],
     damaged: set[tuple[int, str]],
 ) -> dict[tuple[int, str], Mean]:
+    external: dict[int, list[Measure]] = {}
+    for pk, name in pairs:
+        if measures[name].is_external:
+            external.setdefault(pk, []).append(measures[name])
+
+    of_tables = table_vectors(external)
+    replace_vectors([row for key, row in of_tables.items() if key in damaged])
+    pairs = [pair for pair in pairs if pair not in of_tables]
     keys = {_cache_key(pk, name): (pk, name) for pk, name in pairs}
     cached: dict[tuple[int, str], Mean] = {
         keys[key]: mean for key, mean in cache.get_many(keys).items()
@@ -347,7 +359,7 @@ def _compute_means(
     to_cache = {_cache_key(*pair): mean for pair, mean in computed.items() if pair not in damaged}
     cache.set_many(to_cache, _CACHE_SECONDS)
 
-    return cached | computed
+    return cached | computed | {key: (row.mean, row.topics) for key, row in of_tables.items()}
 
 
 def depths_of(evaluation_ids: list[int]) -> dict[int, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.measures.grammar import parse_measure
 from runs.models import Collection
 
 
@@ -18,5 +17,5 @@ def own_measures(collection: Collection) -> set[str]:
     names = set()
     for name in collection.measures:
         with suppress(MeasureError):
-            names.add(parse_measure(name, collection.documents).name)
+            names.add(collection.measure(name).name)
     return names

@@ -304,6 +304,18 @@ class Phase(models.Model):
     def __str__(self) -> str:
         return f"{self.campaign}/{self.slug}"
 
+    @property
+    def measure_names(self) -> list[str]:
+        """Return the names of its measures, the primary one first.
+
+        Without own ones they are those of its collection that teams do not report: a team could
+        change what it reported after the deadline.
+        """
+        names: list[str] = self.measures or [
+            name for name in self.collection.measures if not self.collection.is_reported(name)
+        ]
+        return names or self.collection.measures
+
 
 class Participation(models.Model):
     """A team in a campaign. Its row is locked while its limits are counted."""

@@ -13,7 +13,14 @@ from django.db.models import Q
 from django.utils import timezone
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.measures.external import (
+    PREFIX,
+    ExternalDefinition,
+    check_external,
+    is_external,
+)
+from metrics.engine.measures.grammar import Measure, parse_measure, split_names
+from metrics.engine.measures.spelling import suggest
 from runs.digests import digest_of_json
 from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models.accounts.accounts import Team, User, is_staff
@@ -37,14 +44,18 @@ def default_measures() -> list[str]:
     return list(DEFAULT_MEASURES)
 
 
-def check_measures(measures: list[str], documents: int | None) -> None:
-    """Raise ValidationError for a measure that cannot be computed with this number of documents."""
+def check_measures(measures: list[str], collection: Collection, documents: int | None) -> None:
+    """Raise ValidationError for a measure that the collection neither computes with this number of
+    documents nor declares."""
     for name in measures:
         try:
-            parse_measure(name, documents)
+            if is_external(name):
+                collection.measure(name)
+            else:
+                parse_measure(name, documents)
         except MeasureError as error:
-            message = f"{error.message}; or give the collection its number of documents"
-            raise ValidationError({"measures": message}) from error
+            advice = "" if is_external(name) else "; or give the collection its number of documents"
+            raise ValidationError({"measures": error.message + advice}) from error
 
 
 def check_labels(labels: Any) -> None:
@@ -230,7 +241,39 @@ class Collection(models.Model):
         return self.slug
 
     def clean(self) -> None:
-        check_measures(self.measures, self.documents)
+        check_measures(self.measures, self, self.documents)
+
+    def measure(self, name: str) -> Measure:
+        """Return the measure of a name, which may be one of value tables.
+
+        A measure that needs the number of documents, and names none, uses that of the collection.
+        Raise MeasureError for an unknown name.
+        """
+        if not name.lstrip().startswith(PREFIX):
+            return parse_measure(name, self.documents)
+
+        name = check_external(name)
+        if name not in self.declared_measures:
+            advice = suggest(name, self.declared_measures, "declared are")
+            raise MeasureError(f"collection {self.slug} declares no measure {name}; {advice}")
+        return self.declared_measures[name]
+
+    def measures_named(self, text: str) -> list[Measure]:
+        """Return the measures of a list separated by commas or blanks, in order, each once."""
+        return list(dict.fromkeys(self.measure(name) for name in split_names(text)))
+
+    def is_reported(self, name: str) -> bool:
+        """Return whether a measure has values that each team gives of its own runs."""
+        if not name.startswith(PREFIX) or name not in self.declared_measures:
+            return False
+        definition = self.declared_measures[name].definition
+        return isinstance(definition, ExternalDefinition) and definition.reported
+
+    @cached_property
+    def declared_measures(self) -> dict[str, Measure]:
+        """Return the measures of value tables by their names."""
+        rows = self.external_measures.all() if self.pk else ()
+        return {str(row): row.measure for row in rows}
 
     @property
     def disclosure(self) -> Disclosure:

@@ -30,6 +30,11 @@ BODIES: dict[tuple[str, str], Callable[[], Any]] = {
     ("documents", "PUT"): lambda: file_of("a\ta title\n"),
     ("topic-attributes", "PUT"): lambda: file_of("topic\ttype\n1\tshort\n"),
     ("qrels-list", "POST"): lambda: file_of("1 0 b 1\n"),
+    ("measure-declarations", "POST"): lambda: {"name": "new", "direction": "higher"},
+    ("measure-declaration", "PATCH"): lambda: {"unit": "ms"},
+    # Which runs a line may name is tested with the tables.
+    ("value-tables", "POST"): lambda: file_of("\n"),
+    ("value-tables-page", "POST"): lambda: {"action": "upload", **file_of("\n")},
     ("runs", "POST"): lambda: file_of(GOOD.replace("good", "another")),
     ("session-sets", "POST"): lambda: file_of(SESSIONS.replace("s1", "s3")),
     ("session-set", "PATCH"): lambda: {"description": "changed"},

@@ -76,6 +76,7 @@ THINGS = {
 PLAIN = {
     "act",
     "chart",
+    "declared",
     "ending",
     "file_form",
     "form",

@@ -88,6 +88,8 @@ UNREADY = {
     ("phase-extend", "DELETE"): 400,
     ("readyz", "GET"): 503,
     ("rename-parameter-page", "POST"): 400,
+    ("value-tables", "POST"): 422,
+    ("value-tables-page", "POST"): 422,
 }
 
 

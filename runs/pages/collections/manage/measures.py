@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.measures.grammar import Measure, parse_measure, split_names
+from metrics.engine.measures.grammar import Measure, split_names
 from runs.errors import InvalidInput
 from runs.models import Collection
 from runs.pages.collections.manage.sections import ChangingSection, change_fields
@@ -30,7 +30,7 @@ class MeasuresPage(ChangingSection):
         names = ("documents", "scores", "add")
         fields = fields_of(request, *names) if request.method == "POST" else {}
         return {
-            "measures": [_row(name, collection.documents) for name in collection.measures],
+            "measures": [_row(collection, name) for name in collection.measures],
             "precisions": _SCORES,
             "form_values": {**stored, **fields},
         }
@@ -72,9 +72,9 @@ class MeasuresPage(ChangingSection):
         return done
 
 
-def _row(name: str, documents: int | None) -> tuple[str, Measure | None]:
+def _row(collection: Collection, name: str) -> tuple[str, Measure | None]:
     """Return a stored name with its measure, which a later release may no longer have."""
     try:
-        return name, parse_measure(name, documents)
+        return name, collection.measure(name)
     except MeasureError:
         return name, None
