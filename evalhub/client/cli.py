@@ -25,6 +25,7 @@ from . import (
     pool_commands,
     prediction_commands,
     study_commands,
+    table_commands,
 )
 from .errors import EvalHubError, UploadWarning, suggestion
 from .gate import TESTS
@@ -46,13 +47,14 @@ _EXAMPLES = """a first session:
 
 """
 # Commands with actions about one collection; without an action they list.
-_NOUNS = ("topics", "documents", "qrels", "sessions")
+_NOUNS = ("topics", "documents", "qrels", "sessions", "tables")
 _FORMS = {"*": "[{}]...", "+": "{}...", "?": "[{}]"}
 _EXAMPLE_OF = {
     "collections": "evh collections create robust04 --topics topics.tsv --qrels qrels.txt -m AP",
     "topics": "evh topics upload robust04 topics.tsv",
     "qrels": "evh qrels upload robust04 qrels.txt --note 'pool of 2004'",
     "documents": "evh documents upload robust04 corpus.jsonl",
+    "tables": "evh tables upload robust04 answers.tsv --tool nuggetizer",
     "sessions": "evh sessions submit trec14 sessions.jsonl --wait",
     "submit": "evh submit robust04 bm25.run.gz dense.json --wait",
     "convert": "evh convert qrels test.tsv --to qrels.txt",
@@ -184,6 +186,7 @@ def parser() -> Parser:
     experiment_commands.add_commands(add, _add_actions, _RUN)
     study_commands.add_commands(add, _RUN)
     judge_commands.add_commands(add, _add_actions)
+    table_commands.add_commands(add, _add_actions)
     _add_sessions(add)
     campaign_commands.add_commands(add, _add_actions)
     pool_commands.add_commands(add, _add_actions)

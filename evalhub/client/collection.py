@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import uuid
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, overload
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from .answers import Answer, Board, Check, Comparison, Difference, Listed
 from .batches import Batch, files_of, submit_batch
@@ -466,6 +467,61 @@ class Collection(CollectionStudies):
     def delete_documents(self) -> None:
         """Delete the titles of all documents."""
         self._hub.send(Call("DELETE", f"{self.path}documents/"))
+
+    def declared_measures(self) -> Listed:
+        """Return the measures that other programs compute, of all pages."""
+        return Listed(self._hub.pages(f"{self.path}external-measures/"))
+
+    def declare_measure(self, name: str, direction: str, **fields: Any) -> Answer:
+        """Declare a measure that another program computes; others call it `x:name`.
+
+        `direction` says which values are better, `higher` or `lower`. Fields are `low`, `high`,
+        `unit`, `description`, `aggregate`, `missing` and `source`.
+        """
+        call = Call(
+            "POST",
+            f"{self.path}external-measures/",
+            json={"name": name, "direction": direction, **fields},
+            key=uuid.uuid4().hex,
+        )
+        return Answer(self._hub.send(call).json())
+
+    def delete_measure(self, name: str) -> None:
+        """Delete a declared measure with its values."""
+        self._hub.send(Call("DELETE", f"{self.path}external-measures/{quote(name, safe='')}/"))
+
+    def tables(self) -> Listed:
+        """Return the uploaded tables of values, of all pages."""
+        return Listed(self._hub.pages(f"{self.path}value-tables/"))
+
+    def upload_values(
+        self,
+        source: Any,
+        *,
+        note: str = "",
+        tool: str = "",
+        tool_version: str = "",
+        provenance: dict[str, Any] | None = None,
+        dry_run: bool = False,
+    ) -> Answer:
+        """Upload values of declared measures from a file, a path or bytes; `dry_run` checks them.
+
+        A line is run, topic, measure and value, with tabs or blanks between them, or a JSON object
+        with these keys. Values replace those of earlier tables; null removes one.
+        """
+        form = {
+            "note": note,
+            "tool": tool,
+            "tool_version": tool_version,
+            "provenance": json.dumps(provenance) if provenance else "",
+            "dry_run": dry_run,
+        }
+        return self._upload("POST", "value-tables/", source, form)
+
+    def values_file(self, measure: str) -> bytes:
+        """Return the present values of a declared measure as a table."""
+        name = quote(measure, safe="")
+        return self._hub.download(f"{self.path}external-measures/{name}/values/")
 
     @overload
     def qrels(self) -> Listed: ...

@@ -156,7 +156,7 @@ def pull_qrels(args: argparse.Namespace) -> int:
             detail = f"collection {args.collection} shows no active judgements; name a version"
             raise NotFound(404, {"detail": detail})
 
-        _write(args.to, collection.qrels(version).file())
+        write_file(args.to, collection.qrels(version).file())
 
     return DONE
 
@@ -182,7 +182,7 @@ def upload_topics(args: argparse.Namespace) -> int:
 
 def pull_topics(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        _write(args.to, _topic_lines(hub.collection(args.collection).topics()))
+        write_file(args.to, _topic_lines(hub.collection(args.collection).topics()))
     return DONE
 
 
@@ -347,7 +347,7 @@ def _topic_lines(topics: Answer) -> bytes:
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines).encode()
 
 
-def _write(to: str, content: bytes) -> None:
+def write_file(to: str, content: bytes) -> None:
     """Write a file, or to standard output for `-`."""
     if to == "-":
         sys.stdout.buffer.write(content)

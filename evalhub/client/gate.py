@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 TESTS = ("paired_t", "bootstrap", "randomisation")
 PREVIOUS = "previous"
+# How names of measures begin that have values from tables.
+_FROM_TABLES = "x:"
 _JUDGED = "Judged@10"
 _MAX_WORST = 5
 _MAX_TOPICS = 1000
@@ -195,20 +197,14 @@ def _results(
     results, versions = [], set()
     for rule in question.rules:
         if rule.kind == AT_LEAST:
-            measure = collection._hub.read(f"measures/{quote(rule.measure, safe='')}/")
+            lower_is_better = _is_lower_better(collection, rule.measure)
             measures = {"measures": f"{rule.measure},{_JUDGED}"}
             body = collection._hub.read(f"runs/{candidate.id}/values/", measures)
-            # A rule about Judged@10 itself has one mean.
-            mean, judged = next(iter(body["means"].values())), body["means"][_JUDGED]["mean"]
-            answered, topics = body["coverage"]["answered"], body["coverage"]["judged"]
-            coverage = {"answered": answered / topics if topics else None, "k": 10}
-            if len(body["means"]) > 1:
-                coverage["judged"] = judged
-
+            mean = next(iter(body["means"].values()))
+            # Values from tables say nothing of what the run retrieved.
+            coverage = None if rule.measure.startswith(_FROM_TABLES) else _coverage_of(body)
             results.append(
-                decide_least(
-                    rule, mean["mean"], mean["topics"], measure["lower_is_better"], coverage
-                )
+                decide_least(rule, mean["mean"], mean["topics"], lower_is_better, coverage)
             )
         elif baseline is None:
             results.append(Result(rule, FINE, "there is nothing to be worse than yet"))
@@ -242,6 +238,24 @@ def _results(
         versions.add((body["qrels"], body["engine_version"]))
 
     return results, versions or {(candidate.status["qrels"], "")}
+
+
+def _is_lower_better(collection: Collection, measure: str) -> bool:
+    if measure.startswith(_FROM_TABLES):
+        name = quote(measure.removeprefix(_FROM_TABLES), safe="")
+        declared = collection._hub.read(f"{collection.path}external-measures/{name}/")
+        return bool(declared["direction"] == "lower")
+    return bool(collection._hub.read(f"measures/{quote(measure, safe='')}/")["lower_is_better"])
+
+
+def _coverage_of(body: dict[str, Any]) -> dict[str, Any]:
+    """Return how much of a run was measured, from its values and its Judged@10."""
+    answered, topics = body["coverage"]["answered"], body["coverage"]["judged"]
+    coverage = {"answered": answered / topics if topics else None, "k": 10}
+    # A rule about Judged@10 itself has one mean.
+    if len(body["means"]) > 1:
+        coverage["judged"] = body["means"][_JUDGED]["mean"]
+    return coverage
 
 
 def _find_worst(

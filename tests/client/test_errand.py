@@ -317,6 +317,23 @@ def explain(evh: Any, config: Config) -> None:
     ]
 
 
+def give_values(evh: Any) -> None:
+    """Declare a measure, upload a table, rank by it and gate it."""
+    (measure,) = evh("tables declare", "tables", "declare", "told", "ms", "lower", "--low", "0")
+    assert (measure["name"], measure["low"], measure["version"]) == ("x:ms", 0.0, 0)
+    lines = [
+        f"{run} {topic} ms {ms}\n" for run, ms in (("bm25", 5), ("dense", 7)) for topic in (1, 2)
+    ]
+    Path("values.tsv").write_text("".join(lines))
+    (uploaded,) = evh("tables upload", "tables", "upload", "told", "values.tsv", "--tool", "timer")
+    assert (uploaded["number"], uploaded["measures"]) == (1, {"x:ms": 4})
+    assert [row["tool"] for row in evh("tables", "tables", "told")] == ["timer"]
+    assert [row["version"] for row in evh("tables measures", "tables", "measures", "told")] == [1]
+    board = evh("leaderboard", "leaderboard", "told", "-m", "x:ms")
+    assert [(row["tag"], row["x:ms"]) for row in board[:2]] == [("bm25", 5.0), ("dense", 7.0)]
+    assert cli.run(["gate", "told", "dense", "--rule", "x:ms at-least 6"]) == 10
+
+
 def test_every_command_writes_what_its_schema_says(
     place: tuple[Server, Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
@@ -404,6 +421,7 @@ def test_every_command_writes_what_its_schema_says(
     group_and_note(evh)
     read_sessions(evh)
     explain(evh, place[1])
+    give_values(evh)
     # Others are checked where their people and runs are: test_campaigns.py, test_pools.py.
     elsewhere = ("campaign ", "pool ")
     assert checked == {name for name in schemas["$defs"] if not name.startswith(elsewhere)}
