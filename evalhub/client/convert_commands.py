@@ -13,6 +13,7 @@ from .converting import JSON, RUN_FORMS, TRIPLES, QrelsConverter, RunConverter
 from .errors import BadSource
 from .sources import convert, form_of_file, tag_of_name
 from .statuses import DONE
+from .value_converting import VALUE_FORMS, ValuesConverter, names_in
 
 
 def convert_run(args: argparse.Namespace) -> int:
@@ -46,7 +47,23 @@ def convert_qrels(args: argparse.Namespace) -> int:
     return _write(args, QrelsConverter(str(path), args.scale, form_of_file(path) == JSON), path)
 
 
-def _write(args: argparse.Namespace, converter: RunConverter | QrelsConverter, path: Path) -> int:
+def convert_values(args: argparse.Namespace) -> int:
+    """Write values of another form as a table."""
+    path = Path(args.file)
+    converter = ValuesConverter(
+        str(path),
+        args.form,
+        names_in(args.run, "--run"),
+        names_in(args.measure, "--measure"),
+    )
+    return _write(args, converter, path)
+
+
+def _write(
+    args: argparse.Namespace,
+    converter: RunConverter | QrelsConverter | ValuesConverter,
+    path: Path,
+) -> int:
     """Write the lines to standard output, or into a file that is whole when it is there."""
     if args.to == "-":
         sys.stdout.writelines(convert(converter, path))
@@ -65,7 +82,7 @@ def _write(args: argparse.Namespace, converter: RunConverter | QrelsConverter, p
 
 def add_commands(add: Any, add_actions: Any) -> None:
     """Add the command to the parser."""
-    command = add("convert", None, "write a run or judgements of another form in TREC's columns")
+    command = add("convert", None, "write runs, judgements or values of another form in columns")
     add_action = add_actions(command, None)
 
     action = add_action("run", convert_run, "MS MARCO, three columns or JSON into six columns")
@@ -87,4 +104,22 @@ def add_commands(add: Any, add_actions: Any) -> None:
     action.add_argument(
         "--scale", type=int, metavar="N", help="multiply every level: 10 makes 0.7 the level 7"
     )
+    action.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
+
+    action = add_action(
+        "values", convert_values, "values of TIRA or Every Eval Ever into a table for evh tables"
+    )
+    action.add_argument("file", metavar="FILE")
+    action.add_argument(
+        "--from", dest="form", choices=VALUE_FORMS, required=True,
+        help="tira: trec-eval-leaderboard; every-eval-ever: instances, as in *_samples.jsonl",
+    )  # fmt: skip
+    action.add_argument(
+        "--run", action="append", default=[], metavar="NAME=RUN",
+        help="the run that a name or model of the file stands for; may be repeated",
+    )  # fmt: skip
+    action.add_argument(
+        "--measure", action="append", default=[], metavar="NAME=MEASURE",
+        help="the declared measure for a name of the file; may be repeated",
+    )  # fmt: skip
     action.add_argument("--to", default="-", metavar="FILE", help="default: standard output")

@@ -33,6 +33,7 @@ from .converting import (
     looks_like_qrels,
 )
 from .errors import BadSource
+from .value_converting import ValuesConverter
 
 # Tags that programs write into every run, in lower case: they name no run.
 GENERIC = frozenset(
@@ -174,13 +175,17 @@ def read_qrels(file: Any, scale: int | None = None) -> Source:
         return _copy_converted(converter, body, Path(str(name)).name)
 
 
-def convert(converter: RunConverter | QrelsConverter, file: Path) -> Iterator[str]:
+def convert(
+    converter: RunConverter | QrelsConverter | ValuesConverter, file: Path
+) -> Iterator[str]:
     """Yield the lines of a file, which may be compressed with gzip, as `converter` makes them."""
     with file.open("rb") as body:
         yield from _lines_in(converter, body)
 
 
-def _lines_in(converter: RunConverter | QrelsConverter, file: IO[bytes]) -> Iterator[str]:
+def _lines_in(
+    converter: RunConverter | QrelsConverter | ValuesConverter, file: IO[bytes]
+) -> Iterator[str]:
     is_gzip = file.read(len(_GZIP)) == _GZIP
     file.seek(0)
     try:
@@ -191,7 +196,9 @@ def _lines_in(converter: RunConverter | QrelsConverter, file: IO[bytes]) -> Iter
         raise BadSource(f"{converter.name} is not a whole gzip file: {error}") from error
 
 
-def _copy_converted(converter: RunConverter | QrelsConverter, file: IO[bytes], name: str) -> Source:
+def _copy_converted(
+    converter: RunConverter | QrelsConverter | ValuesConverter, file: IO[bytes], name: str
+) -> Source:
     tag = getattr(converter, "tag", None)
     lines = io.BufferedReader(_Lines(_lines_in(converter, file)), _CHUNK)
     source = _copy(lines, name, tag)
