@@ -35,7 +35,7 @@ CODES = {
     "format_not_installed token_in_address unknown_user not_owner bad_url "
     "port_not_permitted address_not_permitted bad_recipe bad_strata pool_too_large unknown_form "
     "bad_assessor no_pooled_runs no_bounds bad_level not_assigned not_in_pool "
-    "topics_interleaved bad_passage",
+    "bad_suite topics_interleaved bad_passage",
     401: "not_authenticated authentication_failed",
     403: "not_allowed missing_scope blind",
     404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets",

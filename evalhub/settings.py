@@ -234,6 +234,7 @@ INSTALLED_APPS = [
     "metrics",
     "evalhub.campaigns",
     "evalhub.pools",
+    "evalhub.suites",
 ]
 MIDDLEWARE = [
     "evalhub.operating.middleware.NoBodyForHead",

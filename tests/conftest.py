@@ -58,7 +58,7 @@ SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
 MISSING = [name for name in SERVICES if not os.environ.get(name)]
 # What asks a database: the engine and the commands on files do not, and servers are tested on both
 # as it is.
-DATABASE_FOLDERS = {"campaigns", "metrics", "pools", "runs", "web"}
+DATABASE_FOLDERS = {"campaigns", "metrics", "pools", "runs", "suites", "web"}
 # Tests of these wait for servers and browsers.
 WAITING_FOLDERS = {"browser", "reliability"}
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ

@@ -19,6 +19,13 @@ OURS = ("evalhub", "runs", "metrics")
 # import from its own layer and those below.
 LAYERS = (
     (("evalhub",), "settings, URLs, errors to HTTP, the commands, the supervisor"),
+    (("evalhub.suites",), "suites of collections, an app on `runs` and `metrics`: its URLs"),
+    (("evalhub.suites.api", "evalhub.suites.pages"), "requests and responses about suites"),
+    (("evalhub.suites.charts",), "charts of suites"),
+    (("evalhub.suites.exports",), "tables of suites"),
+    (("evalhub.suites.questions",), "what requests name and ask of suites"),
+    (("evalhub.suites.services",), "versions of suites, leaderboards and comparisons over collections"),
+    (("evalhub.suites.models",), "suites, their versions and members"),
     (("evalhub.pools",), "pools and judgements, an app on `campaigns`, `runs` and `metrics`: its URLs and receivers"),
     (("evalhub.pools.api", "evalhub.pools.pages"), "requests and responses about pools"),
     (("evalhub.pools.exports", "evalhub.pools.charts"), "files and charts of pools"),
@@ -119,7 +126,7 @@ def test_imports_go_down_only() -> None:
 # In each of these the modules and packages that are directly inside are rooms.
 HOUSES = tuple(
     f"{app}.{layer}"
-    for app in ("runs", "metrics", "evalhub.campaigns", "evalhub.pools")
+    for app in ("runs", "metrics", "evalhub.campaigns", "evalhub.pools", "evalhub.suites")
     for layer in ("models", "services", "questions", "charts", "exports", "api", "pages")
 )
 

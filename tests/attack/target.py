@@ -106,6 +106,8 @@ def fill(owner: httpx.Client, runs: int, megabytes: int) -> dict[str, str]:
     owner.post("collections/", json={"slug": SLUG, "name": "Board"}).raise_for_status()
     owner.put(f"collections/{SLUG}/topics/", files={"file": ("t", world.topics)}).raise_for_status()
     owner.post(f"collections/{SLUG}/qrels/", files={"file": ("q", world.qrels)}).raise_for_status()
+    suite = {"slug": SLUG, "name": "Suite", "members": [{"collection": SLUG}]}
+    owner.post("suites/", json=suite).raise_for_status()
     sent = []
     for number in range(runs):
         answer = owner.post(

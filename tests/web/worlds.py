@@ -20,6 +20,8 @@ from evalhub.pools.services.assigning import assign_topics, documents_to_judge
 from evalhub.pools.services.judging import judge_document
 from evalhub.pools.services.pools import Contributor, freeze_pool, plan_pool, store_draft
 from evalhub.pools.services.recipes import Method, Recipe
+from evalhub.suites.models import Suite
+from evalhub.suites.services.suites import MemberRequest, create_suite, members_of
 from metrics.engine.errors import EvalHubError
 from metrics.engine.measures.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
@@ -189,6 +191,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "note": make_note(people, run),
         "system": make_system(),
         **make_pool(people, slug),
+        "suite": make_suite(people, slug),
         "file_form": "tsv",
         **make_campaign(people, slug, run),
     }
@@ -205,6 +208,17 @@ def make_declared(slug: str, run: str) -> str:
         row.write({"1": 12.5})
         row.save()
     return str(measure.name)
+
+
+def make_suite(people: People, slug: str) -> str:
+    """A suite of the lab's with the collection alone; those of other collections go."""
+    Suite.objects.exclude(versions__members__collection__slug=slug).delete()
+    name = f"suite-{slug}"
+    if not Suite.objects.filter(slug=name).exists():
+        lab, owner = Team.objects.get(slug="lab"), people.users["owner"]
+        members = members_of([MemberRequest(slug, "AP")], owner)
+        create_suite(slug=name, name="A suite", team=lab, members=members, user=owner)
+    return name
 
 
 def make_pool(people: People, slug: str) -> dict[str, Any]:

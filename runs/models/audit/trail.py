@@ -109,6 +109,8 @@ class AuditEvent(models.Model):
         POOL_UNASSIGNED = "pool.unassigned"
         POOL_JUDGED = "pool.judged"
         POOL_ADJUDICATED = "pool.adjudicated"
+        SUITE_CREATED = "suite.created"
+        SUITE_VERSION_CREATED = "suite.version_created"
         SESSION_SET_SUBMITTED = "session_set.submitted"
         SESSION_SET_CHANGED = "session_set.changed"
         SESSION_SET_DELETED = "session_set.deleted"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import ProtectedError
 
 from runs import hooks
 from runs.errors import Conflict, FileReport
@@ -106,7 +107,10 @@ def delete_collection(*, collection: Collection, origin: Origin = SYSTEM) -> Non
 
         before = {"name": collection.name}
         record(origin, AuditEvent.Action.COLLECTION_DELETED, collection, before=before)
-        collection.delete()
+        try:
+            collection.delete()
+        except ProtectedError as error:
+            raise Conflict(f"collection {collection} is in use, such as by a suite") from error
 
 
 def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:

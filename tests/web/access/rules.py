@@ -68,6 +68,7 @@ THINGS = {
     "snapshot": Thing(ALL, ORGANISERS),
     "campaign_link": _CAMPAIGN,
     "account_link": Thing(frozenset({"staff"}), frozenset({"staff"})),
+    "suite": Thing(ALL, ORGANISERS),
     "pool": _ORGANISED,
     # The member is an assessor of it.
     "assigned_pool": Thing(LAB, ORGANISERS, LAB),

@@ -60,7 +60,7 @@ _BY_ID = (
 )
 _BY_NAME = (
     "collection", "slug", "team", "label", "code", "artifact", "system", "username", "invited", "entrant", "key",
-    "participant", "campaign", "phase", "share", "campaign_link", "account_link",
+    "participant", "campaign", "phase", "share", "campaign_link", "account_link", "suite",
 )  # fmt: skip
 ABSENT = {
     **dict.fromkeys(_BY_ID, NO_ID),

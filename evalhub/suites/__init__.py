@@ -1,0 +1,1 @@
+"""Suites: ordered, versioned sets of collections with one leaderboard."""

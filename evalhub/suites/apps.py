@@ -1,0 +1,8 @@
+"""The app of suites. Nothing in `runs` or `metrics` depends on its tables."""
+
+from django.apps import AppConfig
+
+
+class SuitesConfig(AppConfig):
+    name = "evalhub.suites"
+    verbose_name = "Suites"

@@ -1,0 +1,299 @@
+"""The leaderboard of a suite and the difference of two of its systems, as tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from evalhub.suites.models import SuiteVersion
+from evalhub.suites.services.board import BY_GROUPS, Interval, SuiteBoard, SystemRow
+from evalhub.suites.services.comparison import SuiteComparison
+from evalhub.suites.services.values import MemberValues, SuiteValues
+from metrics.exports.table import Cell, Column, Row, Table
+from metrics.tables import NOTHING, probability_words, signed, with_minus
+
+KINDS = ("csv", "md", "tex")
+TOPICS, COLLECTIONS = "Other topics", "Other collections"
+
+
+def pair_page(slug: str, first: str, second: str, version: int | None = None) -> str:
+    """Return the address of the page of two systems."""
+    query: dict[str, Any] = {"systems": f"{first},{second}"}
+    if version:
+        query["version"] = version
+    return f"{reverse('suite-comparison-page', args=[slug])}?{urlencode(query)}"
+
+
+def citation_of(request: Any, version: SuiteVersion) -> str:
+    """Return a sentence that names a version, its digest and its address."""
+    suite = version.suite
+    page = request.build_absolute_uri(reverse("suite-page", args=[suite.slug]))
+    return (
+        f"{suite.name}, version {version.number} ({version.created_at.year}), digest "
+        f"{version.digest}. {page}?version={version.number}"
+    )
+
+
+def board_table(board: SuiteBoard) -> Table:
+    """Build the table of the systems, those without a rank below the others."""
+    values, version = board.values, board.values.version
+    with_groups = values.group_weights is not None
+    same = _common_measure(values)
+    leader = board.ranked[0].name if board.ranked else ""
+    columns = [
+        Column("rank", "Rank", format=_whole),
+        Column("", "System", head=True),
+        Column("system", format=None),
+        Column("mean", "Mean", format=_mean),
+        *([Column("group_mean", "By group", format=_mean)] if with_groups else []),
+        Column("difference", "Difference", format=_signed),
+        Column("", TOPICS),
+        Column("", COLLECTIONS),
+        Column("borda", "Borda", format=_tenths),
+        Column("mean_rank", "Mean rank", format=_hundredths),
+        *(
+            Column(
+                row.member.collection.slug,
+                row.member.collection.slug,
+                unit="" if same else row.measure.name,
+                format=_mean,
+            )
+            for row in values.members
+        ),
+        *(Column(name, format=None) for name in _INTERVALS),
+        Column("lacks", format=None),
+        Column("suite", format=None),
+        Column("version", format=None),
+        Column("order", format=None),
+    ]
+
+    def row_of(row: SystemRow, begins_part: bool) -> Row:
+        topics, collections = row.other_topics, row.other_collections
+        first = Cell(row.name)
+        if leader and row.rank and row.name != leader:
+            address = pair_page(version.suite.slug, leader, row.name, version.number)
+            first = Cell(row.name, address=address, spoken=f"{row.name} compared with {leader}")
+        cells = [
+            row.rank,
+            first,
+            row.name,
+            _data(row.mean),
+            *([_data(row.group_mean)] if with_groups else []),
+            _data(topics.difference) if topics else None,
+            Cell(interval_text(topics)),
+            Cell(interval_text(collections)),
+            _data(row.borda),
+            _data(row.mean_rank),
+            *map(_data, row.means),
+            *_ends(topics),
+            *_ends(collections),
+            "; ".join(row.lacks),
+            version.suite.slug,
+            version.number,
+            board.order,
+        ]
+        return Row(cells, begins_part=begins_part, style="" if row.rank else "faint")
+
+    ranked = len(board.ranked)
+    rows = [row_of(row, 0 < ranked == place) for place, row in enumerate(board.rows)]
+    name = f"{version.suite.slug}-v{version.number}"
+    return Table(
+        name, columns, rows, board_sentences(board), title=f"Systems of {version.suite.name}"
+    )
+
+
+_INTERVALS = (
+    "topics_low", "topics_high", "topics_p", "collections_low", "collections_high", "collections_p",
+)  # fmt: skip
+
+
+def board_sentences(board: SuiteBoard) -> list[str]:
+    """Return in words what the means, the intervals and the ranks are."""
+    values = board.values
+    sentences = [_absence(row) for row in values.without_results]
+    if sentences:
+        sentences.append("Without all collections no system has a mean or a rank.")
+
+    ranked, ranking = board.ranked, board.ranking
+    if ranking and len(ranked) > 1:
+        mean = "mean of groups" if board.order == BY_GROUPS else "mean"
+        collections = len(values.members)
+        sentences.append(
+            f"Differences of the {mean} from {ranked[0].name}, with 95% intervals: for other topics "
+            "of these collections, and for other collections like these"
+            + (", which count the same each" if _is_weighted(values) else "")
+            + "."
+        )
+        if not math.isnan(ranking.critical_difference):
+            sentences.append(
+                f"Mean ranks over {collections} collections that are less than "
+                f"{ranking.critical_difference:.2f} apart do not differ significantly (Nemenyi; "
+                f"Friedman {probability_words(ranking.p_value)})."
+            )
+        if ranking.others_decide:
+            sentences.append(
+                "Borda's order depends on who takes part: without a third system two of the first "
+                "ten would change places."
+            )
+
+    if not values.without_results and (lacking := len(board.rows) - len(ranked)):
+        single = lacking == 1
+        subject = "1 system lacks" if single else f"{lacking:,} systems lack"
+        sentences.append(f"{subject} a collection and {'has' if single else 'have'} no rank.")
+    return sentences
+
+
+def comparison_table(comparison: SuiteComparison) -> Table:
+    """Build the table of the collections, and below them the means over all."""
+    values = comparison.values
+    first, second = values.systems
+    columns = [
+        Column("", "Collection", head=True),
+        Column("collection", format=None),
+        Column("measure", "Measure", style=""),
+        Column("first", first, format=_mean),
+        Column("second", second, format=_mean),
+        Column("topics", "Topics", format=_whole),
+        Column("difference", "Difference", format=_signed),
+        Column("", "95% interval"),
+        Column("low", format=None),
+        Column("high", format=None),
+        Column("p", format=None),
+        Column("weight", "Weight", format=_share),
+        Column("effects_weight", "Random effects", format=_share),
+    ]
+    rows = [
+        Row(
+            [
+                line.row.member.collection.name,
+                line.row.member.collection.slug,
+                line.row.measure.name,
+                line.first,
+                line.second,
+                line.topics,
+                line.interval.difference,
+                Cell(interval_text(line.interval)),
+                *_ends(line.interval),
+                line.weight,
+                _data(line.effects_weight),
+            ]
+        )
+        for line in comparison.lines
+    ]
+    rows += [
+        _summary_row(name, interval, place == 0)
+        for place, (name, interval) in enumerate(summaries(comparison))
+    ]
+    version = values.version
+    name = f"{version.suite.slug}-v{version.number}-comparison"
+    title = f"{first} and {second} in {version.suite.name}"
+    return Table(name, columns, rows, comparison_sentences(comparison), title=title)
+
+
+def summaries(comparison: SuiteComparison) -> list[tuple[str, Interval]]:
+    """Return the means over all collections with their intervals, by what they are for."""
+    rows = [
+        (TOPICS, comparison.other_topics),
+        (COLLECTIONS, comparison.other_collections),
+    ]
+    if effects := comparison.effects:
+        rows.append(
+            ("Random effects", Interval(effects.mean, effects.low, effects.high, effects.p_value))
+        )
+        if not math.isnan(effects.prediction_low):
+            prediction = Interval(
+                effects.mean, effects.prediction_low, effects.prediction_high, math.nan
+            )
+            rows.append(("A further collection", prediction))
+    return rows
+
+
+def comparison_sentences(comparison: SuiteComparison) -> list[str]:
+    """Return the difference in words, and how far it is the same in all collections."""
+    first, second = comparison.values.systems
+    topics, collections = comparison.other_topics, comparison.other_collections
+    ahead, behind = (first, second) if topics.difference >= 0 else (second, first)
+    sentences = [
+        f"{ahead} is ahead of {behind} by {abs(topics.difference):.4f} on average: "
+        f"{_verdict(topics)} for other topics of these collections, and {_verdict(collections)} for "
+        "other collections like these."
+    ]
+    if effects := comparison.effects:
+        sentences.append(
+            f"Between collections the difference varies by {math.sqrt(effects.tau_squared):.4f} "
+            f"(tau), {effects.i_squared:.0%} of what is seen (I squared)."
+        )
+    elif len(comparison.lines) > 1:
+        sentences.append(
+            "There is no summary by random effects: in a collection the difference is the same on "
+            "every topic, or there is one topic."
+        )
+    if comparison.missing:
+        names = ", ".join(row.member.collection.slug for row in comparison.missing)
+        sentences.append(f"Without {names}: both systems need results that you see there.")
+    return sentences
+
+
+def interval_text(interval: Interval | None) -> str:
+    """Return the ends of an interval, NOTHING without one."""
+    if interval is None or math.isnan(interval.low):
+        return NOTHING
+    return f"[{signed(interval.low)}, {signed(interval.high)}]"
+
+
+def _verdict(interval: Interval) -> str:
+    if math.isnan(interval.low):
+        return "not tested"
+    if interval.p_value < 0.05:
+        return f"significantly ({probability_words(interval.p_value)})"
+    return f"not significantly ({probability_words(interval.p_value)})"
+
+
+def _summary_row(name: str, interval: Interval, begins_part: bool) -> Row:
+    blank = ["", "", None, None, None]
+    difference = [interval.difference, Cell(interval_text(interval)), *_ends(interval)]
+    return Row([name, *blank, *difference, None, None], begins_part=begins_part)
+
+
+def _absence(row: MemberValues) -> str:
+    slug = row.member.collection.slug
+    if row.hidden:
+        return f"{slug}: results are not shown to you."
+    return f"{slug}: no judgements are active."
+
+
+def _common_measure(values: SuiteValues) -> str:
+    measures = {row.measure.name for row in values.members}
+    return measures.pop() if len(measures) == 1 else ""
+
+
+def _is_weighted(values: SuiteValues) -> bool:
+    return len({row.member.weight for row in values.members}) > 1
+
+
+def _ends(interval: Interval | None) -> list[float | None]:
+    if interval is None:
+        return [None, None, None]
+    return [_data(interval.low), _data(interval.high), _data(interval.p_value)]
+
+
+def _data(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _written(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: NOTHING if value is None else with_minus(write(value))
+
+
+_mean = _written("{:.4f}".format)
+_whole = _written("{:,}".format)
+_tenths, _hundredths = _written("{:,.1f}".format), _written("{:.2f}".format)
+_share = _written("{:.1%}".format)
+
+
+def _signed(value: float | None) -> str:
+    return NOTHING if value is None else signed(value)

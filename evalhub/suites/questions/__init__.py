@@ -1,0 +1,1 @@
+"""What requests name and ask of suites."""

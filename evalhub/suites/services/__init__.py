@@ -1,0 +1,1 @@
+"""What is stored and computed of suites."""

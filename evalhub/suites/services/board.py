@@ -1,0 +1,186 @@
+"""The leaderboard of a suite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalhub.suites.models import SuiteVersion
+from evalhub.suites.services.values import SuiteValues, read_values
+from metrics.engine.agreement.standings import standings
+from metrics.engine.analysis.suites import (
+    Estimate,
+    Ranking,
+    combine,
+    differences_from,
+    on_other_collections,
+    on_other_topics,
+    rank_systems,
+)
+from metrics.engine.arrays import Floats
+from metrics.services.question import (
+    MAX_VERSION,
+    Choice,
+    Integer,
+    Parameter,
+    Question,
+    Several,
+    parameter,
+)
+
+BY_MEAN, BY_GROUPS, BY_BORDA, BY_RANK = "mean", "groups", "borda", "mean_rank"
+ORDERS = (BY_MEAN, BY_GROUPS, BY_BORDA, BY_RANK)
+SYSTEMS = Several(
+    "names of systems, as team/system, separated by commas; default: all", of=Parameter("")
+)
+
+
+@dataclass(frozen=True)
+class SuiteQuery(Question):
+    """A version of a suite."""
+
+    version: int | None = parameter(
+        Integer("of the suite; default: the newest", low=1, high=MAX_VERSION, default=None)
+    )
+
+
+@dataclass(frozen=True)
+class SuiteBoardQuery(SuiteQuery):
+    """A version of a suite, its systems, and what ranks them."""
+
+    systems: list[str] = parameter(SYSTEMS)
+    order: str = parameter(
+        Choice(
+            "what ranks the systems: the weighted mean, the mean of the means of groups, Borda's "
+            "count or the mean rank",
+            default=BY_MEAN,
+            choices=ORDERS,
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean difference with the ends of its interval and p, each NaN where there is none."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+    @classmethod
+    def of(cls, estimate: Estimate, place: int) -> Interval:
+        columns = (estimate.difference, estimate.low, estimate.high, estimate.p_value)
+        return cls(*(float(column[place]) for column in columns))
+
+
+@dataclass(frozen=True)
+class SystemRow:
+    """A system: its means by collection, NaN where it has none, and what it lacks.
+
+    A system that lacks something has no rank, mean, count or difference. The first one has no
+    difference from itself.
+    """
+
+    name: str
+    place: int
+    means: list[float]
+    lacks: list[str]
+    rank: int | None = None
+    mean: float = math.nan
+    group_mean: float = math.nan
+    borda: float = math.nan
+    mean_rank: float = math.nan
+    other_topics: Interval | None = None
+    other_collections: Interval | None = None
+
+
+@dataclass(frozen=True)
+class SuiteBoard:
+    """The systems of a suite, those with a rank first; `ranking` is None if there are none."""
+
+    values: SuiteValues
+    order: str
+    rows: list[SystemRow]
+    ranking: Ranking | None
+
+    @property
+    def ranked(self) -> list[SystemRow]:
+        return [row for row in self.rows if row.rank is not None]
+
+
+def read_board(version: SuiteVersion, scored: Set[int], query: SuiteBoardQuery) -> SuiteBoard:
+    """Return the leaderboard of a version for a reader who sees these collections' results.
+
+    A system has a rank if it has a value in every collection, on as many topics as any other
+    system. Where the results of a collection are not shown, no system has one. Raise InvalidInput
+    as `read_values` does.
+    """
+    values = read_values(version, scored, query.systems or None)
+    lacks = [
+        [text for member in values.members if (text := member.lack(place))]
+        for place in range(len(values.systems))
+    ]
+    complete = [place for place, texts in enumerate(lacks) if not texts]
+    if values.without_results:
+        complete = []
+
+    rows = [
+        SystemRow(name, place, values.means[place].tolist(), lacks[place])
+        for place, name in enumerate(values.systems)
+        if place not in set(complete)
+    ]
+    rows.sort(key=lambda row: (sum(map(math.isnan, row.means)), row.name))
+    if not complete:
+        return SuiteBoard(values, query.order, rows, None)
+
+    ranked, ranking = _rank(values, complete, query.order)
+    return SuiteBoard(values, query.order, [*ranked, *rows], ranking)
+
+
+def _rank(
+    values: SuiteValues, complete: Sequence[int], order: str
+) -> tuple[list[SystemRow], Ranking]:
+    means = values.means[complete]
+    mean = combine(means, values.weights)
+    by_groups = values.group_weights
+    group_mean = np.full(len(complete), np.nan) if by_groups is None else combine(means, by_groups)
+    ranking = rank_systems(means)
+
+    figures: dict[str, Floats] = {
+        BY_MEAN: mean,
+        BY_GROUPS: mean if by_groups is None else group_mean,
+        BY_BORDA: ranking.borda,
+        BY_RANK: -ranking.mean_ranks,
+    }
+    ranks = standings(figures[order][None, :], np.zeros(1, np.bool_))[0]
+    first = sorted(
+        range(len(complete)), key=lambda row: (ranks[row], values.systems[complete[row]])
+    )
+
+    matrices = [member.values[complete] for member in values.members]
+    differences = differences_from(matrices, first[0])
+    weights = by_groups if order == BY_GROUPS and by_groups is not None else values.weights
+    topics = on_other_topics(differences, weights)
+    collections = on_other_collections(differences)
+
+    rows = [
+        SystemRow(
+            name=values.systems[complete[row]],
+            place=complete[row],
+            means=means[row].tolist(),
+            lacks=[],
+            rank=int(ranks[row]),
+            mean=float(mean[row]),
+            group_mean=float(group_mean[row]),
+            borda=float(ranking.borda[row]),
+            mean_rank=float(ranking.mean_ranks[row]),
+            other_topics=Interval.of(topics, row) if row != first[0] else None,
+            other_collections=Interval.of(collections, row) if row != first[0] else None,
+        )
+        for row in first
+    ]
+    return rows, ranking
