@@ -25,6 +25,7 @@ from . import (
     pool_commands,
     prediction_commands,
     study_commands,
+    suite_commands,
     table_commands,
 )
 from .errors import EvalHubError, UploadWarning, suggestion
@@ -59,6 +60,7 @@ _EXAMPLE_OF = {
     "submit": "evh submit robust04 bm25.run.gz dense.json --wait",
     "convert": "evh convert qrels test.tsv --to qrels.txt",
     "pool": "evh pool make robust04 --method depth -k 10 --dry-run",
+    "suite": "evh suite make mine --member 'scifact nDCG@10' --member 'fiqa nDCG@10'",
     "status": "evh status robust04",
     "wait": "evh wait robust04 bm25 dense",
     "values": "evh values robust04 bm25 -m AP --per-topic",
@@ -190,6 +192,7 @@ def parser() -> Parser:
     _add_sessions(add)
     campaign_commands.add_commands(add, _add_actions)
     pool_commands.add_commands(add, _add_actions)
+    suite_commands.add_commands(add, _add_actions)
     _add_tools(add)
     _set_usage(top, "evh")
     top.usage = _USAGE
@@ -547,6 +550,11 @@ def _add_runs(add: Any) -> None:
     )
     command.add_argument("--from", dest="library", choices=("mteb", "st"), help="FILE holds predictions of MTEB or of"
                       " sentence-transformers")  # fmt: skip
+    command.add_argument(
+        "--suite",
+        default="",
+        help="COLLECTION is a folder with files or folders named as the collections of this suite",
+    )
     command.add_argument(
         "--collections", metavar="TOML", help='with --from mteb: lines such as SciFact = "scifact"'
     )

@@ -18,6 +18,7 @@ from .pools import Pool, Pools, pools_of
 from .runs import Run, find_run
 from .sending import Call, Connection
 from .sources import read_file
+from .suites import Suite
 
 
 class Hub(Connection):
@@ -135,6 +136,10 @@ class Hub(Connection):
     def pool(self, pool: str) -> Pool:
         """Return a pool by its id; nothing is sent."""
         return Pool(self, pool)
+
+    def suite(self, slug: str) -> Suite:
+        """Return a suite by its short name; nothing is sent."""
+        return Suite(self, slug)
 
     def pools(self, place: str) -> Pools:
         """Return the pools of a collection, or of a phase as CAMPAIGN/PHASE; nothing is sent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from . import commands
@@ -11,10 +12,18 @@ from .errors import EvalHubError, QuotaExceeded, Unavailable, WrongOption
 from .hub import Hub
 from .predictions import Prediction, read_map, read_mteb, read_sentence_transformers
 from .runs import Run
+from .suites import match_files
+
+# The name of a source, its collection, itself, and the options of its submission.
+Candidate = tuple[str, Any, Any, dict[str, Any]]
 
 
 def submit(args: argparse.Namespace) -> int:
-    """Submit files or folders, or predictions of MTEB or sentence-transformers."""
+    """Submit files or folders, those of a suite, or predictions of MTEB or sentence-transformers."""
+    if args.suite:
+        with commands.hub_of(args) as hub:
+            return _submit_suite(args, hub, commands.submit_options(args))
+
     if args.library:
         with commands.hub_of(args) as hub:
             return _submit_predictions(args, hub, commands.submit_options(args))
@@ -61,7 +70,7 @@ def _submit_predictions(args: argparse.Namespace, hub: Hub, common: dict[str, An
     if args.label and len(predictions) > 1:
         raise WrongOption(f"--label is of one run, and these are {len(predictions)}")
 
-    candidates = []
+    candidates: list[Candidate] = []
     for prediction in predictions:
         options = {**common, "tag": prediction.tag, "drop_identical": args.drop_identical}
         options["label"] = label_at_once(args)
@@ -69,6 +78,38 @@ def _submit_predictions(args: argparse.Namespace, hub: Hub, common: dict[str, An
         collection = hub.collection(prediction.collection)
         candidates.append((prediction.name, collection, prediction.results, options))
 
+    return _send(args, hub, candidates)
+
+
+def _submit_suite(args: argparse.Namespace, hub: Hub, common: dict[str, Any]) -> int:
+    """Submit the runs of a folder; the argument COLLECTION is the folder.
+
+    A file that names its collection is named after its folder where no option names it: it is the
+    same system in all collections.
+    """
+    for name in ("library", "collections", "known", "follow", "label"):
+        if getattr(args, name):
+            option = "from" if name == "library" else name
+            raise WrongOption(f"leave --{option} out: --suite submits run files of one system")
+    if args.files:
+        raise WrongOption("name one folder: evh submit --suite SUITE FOLDER")
+
+    names = [row["collection"] for row in hub.suite(args.suite).info().rows()]
+    files = match_files(names, args.collection)
+    if missing := [name for name in names if name not in {file.collection for file in files}]:
+        say(f"Without a file, so that the system has no rank: {', '.join(missing)}.")
+
+    tag = args.tag or (None if args.system else Path(args.collection).resolve().name)
+    candidates: list[Candidate] = []
+    for file in files:
+        options = {**common, "system": args.system, "drop_identical": args.drop_identical}
+        options["tag"] = args.tag if file.by_folder else tag
+        candidates.append((str(file.path), hub.collection(file.collection), file.path, options))
+    return _send(args, hub, candidates)
+
+
+def _send(args: argparse.Namespace, hub: Hub, candidates: list[Candidate]) -> int:
+    """Submit runs to their collections one by one, or only check them."""
     if args.dry_run:
         return dry_run(args, hub, candidates)
 

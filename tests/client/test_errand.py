@@ -422,8 +422,9 @@ def test_every_command_writes_what_its_schema_says(
     read_sessions(evh)
     explain(evh, place[1])
     give_values(evh)
-    # Others are checked where their people and runs are: test_campaigns.py, test_pools.py.
-    elsewhere = ("campaign ", "pool ")
+    # Others are checked where their people and runs are: test_campaigns.py, test_pools.py,
+    # test_suites.py.
+    elsewhere = ("campaign ", "pool ", "suite ")
     assert checked == {name for name in schemas["$defs"] if not name.startswith(elsewhere)}
     # And what writes files.
     assert cli.run(["pull", "told", "bm25", "--to", "pulled"]) == 0
