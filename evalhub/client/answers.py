@@ -243,6 +243,14 @@ class Comparison(ChartAnswer):
         parts = [super().source(), tests, f"alpha {self.raw.get('alpha')}", *topics]
         return ", ".join(part for part in parts if part)
 
+    def groups(self) -> list[dict[str, Any]]:
+        """Return a row for every measure and group of topics of a comparison of two runs `by` a key."""
+        return [
+            {"measure": measure["measure"], **group}
+            for measure in self.raw["measures"]
+            for group in measure.get("topic_groups", {}).get("groups", [])
+        ]
+
     def rows(self) -> list[dict[str, Any]]:
         names = {run["id"]: run["tag"] for run in self.raw["runs"]}
         rows = []

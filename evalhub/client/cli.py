@@ -663,6 +663,10 @@ def _add_results(add: Any) -> None:
         "--test", action="append", default=[], help="a significance test; may be repeated"
     )
     command.add_argument("--correction", help="of p for several pairs: holm, bonferroni, ...")
+    _add_topics(command)
+    command.add_argument(
+        "--by", metavar="KEY", help="two runs in the groups of topics that an attribute makes"
+    )
     command.add_argument(
         "--timeout", type=float, default=600.0, help="seconds to wait for a long comparison"
     )
@@ -673,11 +677,18 @@ def _add_results(add: Any) -> None:
     command.add_argument("b", metavar="RUN")
     command.add_argument("-m", "--measure")
     command.add_argument("--order", choices=("topic", "difference"), default="topic")
+    _add_topics(command)
 
     command = add("pull", collection_commands.pull, "download runs, values, topics and judgements")
     command.add_argument("collection", nargs="?", help="default: the configured one")
     command.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}; default: all")
     command.add_argument("--to", default=".", help="a folder")
+
+
+def _add_topics(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--topics", metavar="FILTER", help="the topics to use, as in 'type:navigational words:<4'"
+    )
 
 
 def _add_gate(add: Any) -> None:

@@ -498,16 +498,20 @@ def compare(args: argparse.Namespace) -> int:
             "tests": args.test,
             "baseline": args.baseline,
             "correction": args.correction,
+            "topics": args.topics,
+            "by": args.by,
         }
         parameters = {name: value for name, value in parameters.items() if value}
 
         collection = hub.collection(args.collection)
         comparison = collection.compare(*args.runs, timeout=args.timeout, **parameters)
-        show(args, comparison.rows(), hub)
+        show(args, comparison.groups() if args.by else comparison.rows(), hub)
 
         for caution in comparison.cautions:
             say(f"{caution['code']}: {caution['message']}")
         for measure in comparison.measures:
+            if groups := measure.get("topic_groups"):
+                say(f"{measure['measure']}: {groups['sentence']}")
             for caution in measure["cautions"]:
                 say(f"{measure['measure']}: {caution['code']}: {caution['message']}")
 
@@ -517,7 +521,8 @@ def compare(args: argparse.Namespace) -> int:
 def diff(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
         collection = hub.collection(args.collection)
-        difference = collection.difference(args.a, args.b, args.measure, order=args.order)
+        topics = {"topics": args.topics} if args.topics else {}
+        difference = collection.difference(args.a, args.b, args.measure, order=args.order, **topics)
         show(args, difference.rows(), hub)
         counts = f"{difference.wins} wins, {difference.ties} ties, {difference.losses} losses"
         say(f"{args.a}: {counts} against {args.b}")

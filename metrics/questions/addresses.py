@@ -47,4 +47,4 @@ def topic_of_pair_address(
 
 
 def _stored_page(comparison: str, measure: str) -> str:
-    return f"{reverse('stored-comparison-page', args=[comparison])}?{urlencode({'by': measure})}"
+    return f"{reverse('stored-comparison-page', args=[comparison])}?{urlencode({'tab': measure})}"

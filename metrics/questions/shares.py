@@ -29,6 +29,7 @@ from runs.web.parameters import refusals, text_of
 _Kind = ShareLink.Kind
 # The charts that a leaderboard shows below its runs, and the parameters that choose one.
 BOARD_CHARTS = ("means", "scatter", "over-time")
+_OF_TOPICS = "leave topics= and by= out: readers of a link do not see attributes of topics"
 _DRAWN = ("chart", "x", "y")
 # The fields that name an object by its id.
 _NAMES = {_Kind.RUN: "run", _Kind.COMPARISON: "comparison"}
@@ -65,6 +66,8 @@ def shared_in(request: HttpRequest | Request, fields: Mapping[str, Any]) -> Shar
             raise InvalidInput("a stored comparison has no query; leave it out", pointer="/query")
 
         stored = stored_comparison(request, _id_in(fields, "comparison"))
+        if "topics" in stored.query:
+            raise InvalidInput(_OF_TOPICS, pointer="/comparison")
         return Shared(kind, stored.qrels.collection, str(stored.pk))
 
     if not fields.get("collection"):
@@ -137,6 +140,8 @@ def _comparison_query(text: str, collection: Collection, reader: Any) -> str:
     try:
         parameters = without_labels(_parse(text, names_of(COMPARISON)), collection, reader)
         query = ComparisonQuery.read(parameters, collection)
+        if query.topics or query.by:
+            raise InvalidInput(_OF_TOPICS)
         if isinstance(look_up_comparison(collection=collection, query=query), Outlook):
             message = "this comparison must run in the background; then share the stored one"
             raise InvalidInput(message, code="too_much_work")

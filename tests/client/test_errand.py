@@ -202,6 +202,13 @@ def upload_attributes(evh: Any) -> None:
     ]  # fmt: skip
 
 
+def compare_runs(evh: Any) -> None:
+    evh("compare", "compare", "told", "-m", "AP", "--test", "sign", "--test", "paired_t")
+    pair = ("compare", "told", "bm25", "dense", "-m", "AP", "--topics", "topic:1,2,3")
+    groups = evh("compare --by", *pair, "--by", "relevant")
+    assert sum(group["topics"] for group in groups) == 3
+
+
 def upload_judgements(evh: Any) -> None:
     """Versions of judgements, and a collection that is filled as it is made."""
     evh("qrels upload --dry-run", "qrels", "upload", "told", "qrels", "--dry-run")
@@ -415,7 +422,7 @@ def test_every_command_writes_what_its_schema_says(
         (3, "bm25"),
         (3, "third"),
     ]
-    evh("compare", "compare", "told", "-m", "AP", "--test", "sign", "--test", "paired_t")
+    compare_runs(evh)
     evh("diff", "diff", "told", "bm25", "dense", "--order", "difference")
     label_gate_and_import(evh, monkeypatch)
     group_and_note(evh)

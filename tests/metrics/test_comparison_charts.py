@@ -62,8 +62,8 @@ def chart(
 
 
 def query_of(pair: tuple[Run, Run], name: str) -> dict[str, str]:
-    topic = {"topic": "1"} if name == "rankings" else {}
-    return {"runs": ",".join(str(run.pk) for run in pair), **topic}
+    named = {"rankings": {"topic": "1"}, "groups": {"by": "relevant"}}
+    return {"runs": ",".join(str(run.pk) for run in pair), **named.get(name, {})}
 
 
 @pytest.mark.slow

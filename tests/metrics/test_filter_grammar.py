@@ -112,7 +112,7 @@ REFUSED = {
     "a " * (MAX_TERMS + 1): f"a filter has at most {MAX_TERMS} terms and values",
     f"team:{'a,' * MAX_TERMS}a": f"a filter has at most {MAX_TERMS} terms and values",
     "(" * (MAX_DEPTH + 1) + "a" + ")" * (MAX_DEPTH + 1): f"at most {MAX_DEPTH} deep",
-    "a" * (MAX_LENGTH + 1): "the filter has 1,001 characters; at most 1,000 are read",
+    "a" * (MAX_LENGTH + 1): "the text has 1,001 characters; at most 1,000 are read",
 }  # fmt: skip
 
 

@@ -43,7 +43,9 @@ ROWS = {
 # What other charts of a collection are asked for, where they are not drawn unasked.
 OF_BOARDS = {**ROWS, "orders": {"measures": "AP,RR"}, "power": {"measures": "AP,RR"},
              "heat-map": {"measure": "AP", "baseline": "mean"}, "best-so-far": {"system": "alice/splade"}}  # fmt: skip
-OF_RUNS = {"curves": {}, "precision-recall": {}, "topic-scatter": {}, "rankings": {"topic": "1"}}
+OF_RUNS = {
+    "curves": {}, "precision-recall": {}, "topic-scatter": {}, "rankings": {"topic": "1"}, "groups": {"by": "relevant"},
+}  # fmt: skip
 
 
 def make(alice: User, runs: int) -> Collection:

@@ -177,7 +177,7 @@ def test_no_link_no_picture_and_no_form_asks_for_what_is_not_read(
     more = {
         "collection-page": ["?measures=AP,P@3&sort=P@3&order=asc&limit=1&filter=good", f"?statistics=all&baseline={a}",
                             "?measures=foo", "?filter=x=1", "?scores=float32&seed=3&test=sign"],
-        "comparison-page": [f"?{both}", f"?baseline={a}&tests=sign,paired_t&by=AP", "?measure=P@3&test=wilcoxon",
+        "comparison-page": [f"?{both}", f"?baseline={a}&tests=sign,paired_t&tab=AP", "?measure=P@3&test=wilcoxon",
                             f"?{both}&topic=1&curve=DCG&depth=5&scores=float64"],
         "stored-comparison-page": ["?sort=p_value"],
         "run-page": ["?measures=AP&scores=float64&qrels=1"],

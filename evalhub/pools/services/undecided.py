@@ -105,7 +105,7 @@ def read_undecided(*, collection: Collection, query: UndecidedQuery) -> Undecide
         a=difference.a,
         b=difference.b,
         bounds=bound_difference(
-            (difference.a.vector.mean or 0.0) - (difference.b.vector.mean or 0.0),
+            (difference.a.mean or 0.0) - (difference.b.mean or 0.0),
             len(topic_ids),
             worth_of_ranks(measure, level, ranks),
             _open_documents(rankings, judgements),

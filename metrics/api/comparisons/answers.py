@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 from uuid import UUID
 
 import numpy as np
@@ -16,7 +16,8 @@ from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.practical import PRACTICAL
 from metrics.engine.significance.tiers import letters_of
-from metrics.services.comparisons import shown_pairs
+from metrics.engine.significance.verdicts import REASONS, VERDICTS
+from metrics.services.comparisons import shown_pairs, topic_groups
 from metrics.services.comparisons.comparison import (
     Compared,
     ComparisonQuery,
@@ -31,6 +32,7 @@ from metrics.services.comparisons.shown_pairs import (
     visible_pairs,
 )
 from metrics.services.comparisons.stored import Answer
+from metrics.services.comparisons.topic_groups import compare_in_groups
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
 from metrics.services.values.coverage import judged_only
 from runs.models import Collection
@@ -145,6 +147,39 @@ class Disagreements(TypedDict):
     pairs: Annotated[list[SplitPair], "the first 50"]
 
 
+class TopicGroup(TypedDict):
+    """The difference of the two runs, a minus b, on the topics with one value of the key."""
+
+    group: str
+    topics: int
+    difference: float
+    low: Annotated[float | None, "of Student's interval; null below two topics"]
+    high: float | None
+    p_value: Annotated[float | None, "of the paired t test"]
+    p_adjusted: Annotated[float | None, "corrected by Holm over the groups"]
+    verdict: Annotated[str | None, OneOf(VERDICTS), "on a"]
+    withheld: Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict, whatever p is"]
+
+
+class Interaction(TypedDict):
+    """Whether the difference is the same in all groups."""
+
+    statistic: Annotated[float | None, "F; null where there is no test"]
+    freedom: list[int]
+    p_value: float | None
+    significant: bool
+    kruskal_wallis: Annotated[Omnibus | None, "the same question of ranks"]
+
+
+class TopicGroups(TypedDict):
+    by: Annotated[str, "the key"]
+    sentence: str
+    interaction: Interaction
+    topics_without: Annotated[int, "compared topics that have no value"]
+    cautions: list[Caution]
+    groups: list[TopicGroup]
+
+
 class ComparedMeasure(TypedDict):
     measure: str
     judged_only: Annotated[str | None, "the measure of `on_judged`, where it has a name of its own"]
@@ -159,6 +194,7 @@ class ComparedMeasure(TypedDict):
         Disagreements | None,
         "pairs on which tests of means and of ranks disagree; null for tests of one kind",
     ]
+    topic_groups: NotRequired[Annotated[TopicGroups, "of two runs, with by="]]
     count: Annotated[int, "pairs of all pages"]
     pairs: list[Pair]
 
@@ -203,6 +239,7 @@ class Comparison(TypedDict):
     zeros: str
     ties: str
     min_difference: float
+    topics_filter: NotRequired[Annotated[str, "the topics that count, if not all"]]
     cautions: list[Caution]
     runs: list[ComparedRun]
     measures: list[ComparedMeasure]
@@ -250,12 +287,14 @@ def comparison_answer(
 
     chosen_alone = one_of_many(entrants, query)
     cautions += cautions_of([chosen_alone] if chosen_alone else [])
+    if entrants.selection:
+        cautions += cautions_of(entrants.selection.cautions)
 
     # The runs are in the order of the first measure.
     best_first = answer.results[0]
     runs = list(runs_by_row(answer, best_first).values())
 
-    return Comparison(
+    result = Comparison(
         comparison=status,
         collection=collection.slug,
         qrels=entrants.qrels.version,
@@ -285,6 +324,10 @@ def comparison_answer(
         next=page.next,
         previous=page.previous,
     )
+    if entrants.selection:
+        result["topics_filter"] = entrants.selection.text
+
+    return result
 
 
 def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> ComparedMeasure:
@@ -303,7 +346,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         pairs = shown_pairs.shown_pairs(answer, compared, places[:_SHOWN])
         split = Disagreements(count=len(places), pairs=[split_pair(pair) for pair in pairs])
 
-    return ComparedMeasure(
+    result = ComparedMeasure(
         measure=compared.measure.name,
         judged_only=condensed.name if condensed else None,
         lower_is_better=compared.measure.definition.lower_is_better,
@@ -342,6 +385,44 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         count=count,
         pairs=[
             pair_answer(pair, topics) for pair in shown_pairs.shown_pairs(answer, compared, chosen)
+        ],
+    )
+    if groups := compare_in_groups(answer, compared):
+        result["topic_groups"] = _topic_groups(groups, compared)
+
+    return result
+
+
+def _topic_groups(groups: topic_groups.TopicGroups, compared: Compared) -> TopicGroups:
+    differences = groups.differences
+    interaction, verdicts = differences.interaction, differences.verdicts
+    better = verdicts.better(compared.measure.definition.lower_is_better).tolist()
+
+    return TopicGroups(
+        by=groups.key,
+        sentence=groups.sentence,
+        interaction=Interaction(
+            statistic=number(interaction.statistic),
+            freedom=list(interaction.freedom),
+            p_value=number(interaction.p_value),
+            significant=groups.depends,
+            kruskal_wallis=omnibus_answer(interaction.ranks) if interaction.ranks else None,
+        ),
+        topics_without=groups.without,
+        cautions=cautions_of(groups.cautions),
+        groups=[
+            TopicGroup(
+                group=name,
+                topics=int(differences.topics[place]),
+                difference=float(differences.difference[place]),
+                low=number(float(differences.low[place])),
+                high=number(float(differences.high[place])),
+                p_value=number(float(differences.p_value[place])),
+                p_adjusted=number(float(differences.adjusted[place])),
+                verdict={1: VERDICTS[0], -1: VERDICTS[1]}.get(better[place]),
+                withheld=REASONS[verdicts.withheld[place]] or None,
+            )
+            for place, name in enumerate(groups.names)
         ],
     )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import Mean, RunName, numbers, run_name
+from metrics.api.answers import Caution, Mean, RunName, cautions_of, numbers, run_name
 from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
@@ -50,6 +50,8 @@ class Difference(TypedDict):
     losses: int
     undefined: Annotated[int, "topics on which one of them has no value"]
     order: str
+    topics_filter: NotRequired[Annotated[str, "the topics that count, if not all"]]
+    cautions: NotRequired[Annotated[list[Caution], "of the selected topics"]]
     topics: list[TopicDifference]
 
 
@@ -74,10 +76,10 @@ class DifferenceView(APIView):
 
 def _answer(collection: Collection, answer: difference.Difference) -> Difference:
     topics = answer.topics
-    a, b = numbers(answer.a.vector.values.tolist()), numbers(answer.b.vector.values.tolist())
+    a, b = numbers(answer.a.values.tolist()), numbers(answer.b.values.tolist())
     differences, influence = numbers(topics.values.tolist()), numbers(topics.influence.tolist())
 
-    return Difference(
+    result = Difference(
         collection=collection.slug,
         measure=answer.query.measure.name,
         qrels=answer.qrels.version,
@@ -91,7 +93,7 @@ def _answer(collection: Collection, answer: difference.Difference) -> Difference
         order=answer.query.order,
         topics=[
             TopicDifference(
-                topic_id=answer.qrels.topic_ids[index],
+                topic_id=answer.topic_ids[index],
                 a=a[index],
                 b=b[index],
                 difference=differences[index],
@@ -100,7 +102,12 @@ def _answer(collection: Collection, answer: difference.Difference) -> Difference
             for index in answer.order
         ],
     )
+    if answer.selection:
+        result["topics_filter"] = answer.selection.text
+        result["cautions"] = cautions_of(answer.selection.cautions)
+
+    return result
 
 
 def _side(side: difference.Side) -> Side:
-    return Side(**run_name(side.run), mean=side.vector.mean, topics=side.vector.topics)
+    return Side(**run_name(side.run), mean=side.mean, topics=side.topics)

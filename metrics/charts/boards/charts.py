@@ -253,6 +253,7 @@ COLLECTION_CHART_READS: Reads = {
     ),
     "significance": COMPARISON,
     "ranks": COMPARISON,
+    "groups": COMPARISON,
     "curves": (
         parameter("measures", "one of nDCG, DCG, CG, P ...; default: nDCG"),
         parameter("measure", "the same as measures, of which one is given"),

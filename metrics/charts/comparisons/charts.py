@@ -8,6 +8,7 @@ from typing import Any
 from metrics.charts.comparisons.power import power_figure
 from metrics.charts.comparisons.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
+from metrics.charts.comparisons.topic_groups import groups_figure
 from metrics.charts.comparisons.topic_scatter import TopicPair, topic_scatter_figure
 from metrics.charts.comparisons.two_orders import two_orders_figure
 from metrics.charts.figure import Figure
@@ -51,6 +52,11 @@ def _significance(answer: Answer, query: Query) -> Figure:
 def _ranks(answer: Answer, query: Query) -> Figure:
     compared, _ = _chosen(answer, query)
     return ranks_figure(answer, compared, read_rank_intervals(compared, answer.query.options))
+
+
+def _groups(answer: Answer, query: Query) -> Figure:
+    compared, _ = _chosen(answer, query)
+    return groups_figure(answer, compared)
 
 
 ANSWER_CHARTS: dict[str, Callable[[Answer, Query], Figure]] = {
@@ -147,13 +153,15 @@ def _topic_scatter(collection: Collection, query: Query) -> Figure:
     measure = question.measures[0]
     difference = read_difference(
         collection=collection,
-        query=DifferenceQuery(measure, question.runs, scores=question.scores),
+        query=DifferenceQuery(
+            measure, question.runs, scores=question.scores, topics=question.topics
+        ),
     )
     names = names_of([difference.a.run, difference.b.run])
     values = zip(
-        difference.qrels.topic_ids,
-        difference.a.vector.values.tolist(),
-        difference.b.vector.values.tolist(),
+        difference.topic_ids,
+        difference.a.values.tolist(),
+        difference.b.values.tolist(),
         strict=True,
     )
     figure = topic_scatter_figure(
@@ -161,7 +169,7 @@ def _topic_scatter(collection: Collection, query: Query) -> Figure:
         measure=measure,
         names=(names[difference.a.run], names[difference.b.run]),
         address=topic_of_pair_address(collection.slug, question, query),
-        titles=read_topic_titles(collection, difference.qrels.topic_ids),
+        titles=read_topic_titles(collection, difference.topic_ids),
     )
 
     return figure.drawn_from(collection, difference.qrels, measure=measure.name)
@@ -181,6 +189,7 @@ def _power(collection: Collection, query: Query) -> Figure:
 
 COMPARED_CHARTS: dict[str, Callable[[Collection, Query], Figure]] = {
     **{name: _of_comparison(draw) for name, draw in ANSWER_CHARTS.items()},
+    "groups": _of_comparison(_groups),
     "rankings": _rankings,
     "topic-scatter": _topic_scatter,
     "orders": _orders,

@@ -67,7 +67,7 @@ def pairs_table(collection: Collection, answer: Answer, selection: PairSelection
 def _records(
     collection: Collection, answer: Answer, tables: list[tuple[Compared, Ints]]
 ) -> Iterator[dict[str, Any]]:
-    query = answer.query
+    query, selection = answer.query, answer.entrants.selection
     inputs = {
         "alpha": query.rule.alpha,
         "confidence": query.options.confidence,
@@ -82,6 +82,7 @@ def _records(
         "qrels": answer.entrants.qrels.version,
         **({"judged_by": answer.entrants.qrels.authors} if answer.entrants.qrels.authors else {}),
         "scores": answer.entrants.scores,
+        **({"topics_filter": selection.text} if selection else {}),
         "engine_version": answer.stored.engine_version if answer.stored else ENGINE_VERSION,
     }
     for compared, chosen in tables:
@@ -295,8 +296,10 @@ def _source(collection: Collection, answer: Answer, names: dict[Run, str]) -> st
     topics = sorted({compared.topics for compared in answer.results})
     span = f"{topics[0]}" if len(topics) == 1 else f"{topics[0]} to {topics[-1]}"
     source = f"{collection.name} ({answer.entrants.qrels.full_name})"
+    selection = answer.entrants.selection
+    selected = f", selected by {selection.text}" if selection else ""
 
-    return f"Means of {len(names)} runs of {source} on {span} topics"
+    return f"Means of {len(names)} runs of {source} on {span} topics{selected}"
 
 
 def _few(answer: Answer) -> list[str]:

@@ -155,9 +155,9 @@ class ShownComparison:
 def show(
     collection: Collection, answer: Answer, text: Text, link: ShareLink | None = None
 ) -> ShownComparison:
-    """Return the answer under the measure named by `by`, or the first one."""
-    by = measure_in(text, "by", answer.results[0].measure.name, collection)
-    compared = next((part for part in answer.results if part.measure == by), answer.results[0])
+    """Return the answer under the measure named by `tab`, or the first one."""
+    tab = measure_in(text, "tab", answer.results[0].measure.name, collection)
+    compared = next((part for part in answer.results if part.measure == tab), answer.results[0])
     return ShownComparison(collection, answer, compared, text, link)
 
 
@@ -175,6 +175,9 @@ def common_parts(comparison: ShownComparison) -> dict[str, Any]:
         *coverage,
         *split_omnibus(compared, answer.query.rule),
     ]
+    selection = answer.entrants.selection
+    if selection:
+        cautions = [*selection.cautions, *cautions]
 
     messages = [caution.message for caution in cautions]
     among = ""
@@ -208,6 +211,7 @@ def common_parts(comparison: ShownComparison) -> dict[str, Any]:
     return {
         "comparison": comparison,
         "qrels": answer.entrants.qrels,
+        "selection": selection,
         "measures": [result.measure.name for result in answer.results],
         "measure": compared.measure.name,
         "coverage": coverage_sentences(answer, compared),

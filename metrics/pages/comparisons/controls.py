@@ -19,6 +19,7 @@ from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
 from metrics.pages.parts import RunField
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.selection import tested_measures
+from metrics.services.boards.topic_selection import topic_keys
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.question import run_id_in, run_ids_in
 from runs.errors import InvalidInput
@@ -29,6 +30,7 @@ Text = Mapping[str, str]
 _LISTED = 200
 _NAMED = 24
 # Parameters with a field of their own, in addition to the numbers and those of Wilcoxon's test.
+_OF_TOPICS = ("topics", "by")
 _FIELDS = ("measures", "runs", "baseline", "tests", "correction")
 _NUMBERS = [
     kind
@@ -88,6 +90,10 @@ class Controls:
     numbers: dict[str, str]
     wilcoxon: list[tuple[str, str, list[Choice]]]
     hidden_fields: dict[str, str]
+    # The keys of attributes of topics; without any, topics cannot be selected here.
+    keys: list[str]
+    topics: str
+    by: str
 
     @property
     def chosen(self) -> list[RunChoice]:
@@ -117,7 +123,8 @@ class Controls:
         corrections = [choice for choice in self.corrections if choice.chosen and not alone]
 
         titles = [choice.title for choice in [*corrections, *families]]
-        parts = [self.measures, self.chosen_tests, *titles, self.numbers["alpha"]]
+        topics = f"topics {self.topics}" if self.topics else ""
+        parts = [self.measures, topics, self.chosen_tests, *titles, self.numbers["alpha"]]
 
         return ", ".join(part for part in parts if part)
 
@@ -141,6 +148,7 @@ def make_controls(collection: Collection, text: Text) -> Controls:
 
     correction = text.get("correction") or "holm"
 
+    keys = topic_keys(collection)
     wilcoxon = []
     for name, title, usual, choices in _WILCOXON:
         value = text.get(name) or usual
@@ -162,7 +170,14 @@ def make_controls(collection: Collection, text: Text) -> Controls:
         families=_families(family) if of_a_pair and len(runs) > 2 else [],
         numbers={kind.name: text.get(kind.name) or kind.write(kind.default) for kind in _NUMBERS},
         wilcoxon=wilcoxon,
-        hidden_fields={name: text[name] for name in _hidden_names() if text.get(name)},
+        hidden_fields={
+            name: text[name]
+            for name in _hidden_names()
+            if text.get(name) and not (keys and name in _OF_TOPICS)
+        },
+        keys=keys,
+        topics=text.get("topics") or "",
+        by=text.get("by") or "",
     )
 
 

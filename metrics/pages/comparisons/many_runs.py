@@ -91,7 +91,8 @@ def many_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
         ),
     )
 
-    if comparison.in_detail:
+    # Curves have all topics.
+    if comparison.in_detail and answer.entrants.selection is None:
         status = max(status, fill_curves(context, comparison))
 
     return context, status

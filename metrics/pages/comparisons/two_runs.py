@@ -23,6 +23,7 @@ from metrics.pages.comparisons.answers import ShownComparison, common_parts, fil
 from metrics.pages.comparisons.controls import address
 from metrics.pages.comparisons.practical import chances_table, equivalence_part
 from metrics.pages.comparisons.tables import bounded, percent, tests_table
+from metrics.pages.comparisons.topic_groups import groups_part
 from metrics.pages.comparisons.words import agreement, carried_by, headline, report
 from metrics.pages.parts import PageFigure, fill, level_class, run_figure
 from metrics.questions.declared import COMPARISON
@@ -86,16 +87,27 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
         context["carried"] = carried_by(pair, topics_of(comparison.answer, comparison.compared))
         context["swapped"] = _swapped(comparison, pair)
 
+    status = 200
+    if comparison.answer.query.by and comparison.link is None:
+        status = fill(context, "groups", groups_part, comparison, pair)
+
     if not comparison.in_detail:
-        return context, 200
+        return context, status
 
     topics, context["topics"] = _topics(comparison, pair)
     status = max(
+        status,
         fill(context, "scatter", _scatter, comparison, pair),
-        fill(context, "differences", _differences, comparison, pair),
         fill(context, "rankings", _rankings, comparison, pair, topics),
-        fill_curves(context, comparison),
     )
+
+    # Charts of one run have all of its topics.
+    if comparison.answer.entrants.selection is None:
+        status = max(
+            status,
+            fill(context, "differences", _differences, comparison, pair),
+            fill_curves(context, comparison),
+        )
 
     return context, status
 
@@ -219,7 +231,7 @@ def _question(comparison: ShownComparison) -> dict[str, str]:
     if stored := comparison.answer.stored:
         return {"comparison": str(stored.pk), "scores": comparison.answer.query.scores or ""}
 
-    names = {*names_of_parameters(COMPARISON)} - {"measures", "measure", "runs"}
+    names = {*names_of_parameters(COMPARISON)} - {"measures", "measure", "runs", "by"}
     return {name: text for name, text in comparison.text.items() if name in names and text}
 
 

@@ -46,7 +46,7 @@ from runs.web.views import page, reads
 # The parameters that select what is shown: a measure, curves of another one, a topic of two runs,
 # a page of the pairs.
 _OF_VIEW = (
-    "by",
+    "tab",
     *CURVE_PARAMETERS,
     "topic",
     "run",

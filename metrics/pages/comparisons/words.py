@@ -354,10 +354,12 @@ def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair |
     selection = f", selected from {named_family(answer, family.test)}," if answer.narrowed else ""
     qrels = answer.entrants.qrels
     scores = answer.query.scores or qrels.collection.scores
+    topics = answer.entrants.selection
+    selected = f" (selected by {topics.text})" if topics else ""
 
     return (
-        f"We compared {runs}{selection} by {compared.measure.name} on {compared.topics:,} topics "
-        f"of {qrels.collection.name} ({qrels.full_name}, scores as {scores}). "
+        f"We compared {runs}{selection} by {compared.measure.name} on {compared.topics:,} topics"
+        f"{selected} of {qrels.collection.name} ({qrels.full_name}, scores as {scores}). "
         f"Test (two-sided): {how_tested(answer, family)}. "
         f"{_outcome(answer, compared, family, pair)} "
         f"Computed with EvalHub, engine version {answer.engine_version}."

@@ -6,12 +6,20 @@ import math
 from dataclasses import dataclass
 
 from metrics.engine.analysis.differences import Differences, differences
+from metrics.engine.arrays import Floats
 from metrics.engine.errors import StatisticsError
 from metrics.engine.measures.grammar import Measure
-from metrics.models import MetricVector
+from metrics.models import Evaluation
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.selection import select_evaluations
+from metrics.services.boards.topic_selection import (
+    TopicFilter,
+    Topics,
+    TopicSelection,
+    select_topics,
+)
 from metrics.services.question import SCORES, Choice, OneMeasure, Question, RunIds, parameter
+from metrics.services.values.common_values import refuse_pooled
 from metrics.services.values.judged_views import vectors_of
 from runs.models import Collection, Qrels, Run
 
@@ -30,19 +38,25 @@ class DifferenceQuery(Question):
         Choice("topic, or difference: largest a - b first", default=ORDERS[0], choices=ORDERS)
     )
     scores: str | None = parameter(SCORES)
+    topics: TopicFilter | None = parameter(Topics())
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs, with its values in the order of the topics."""
+    """One of the two runs, with its values in the order of the topics, and their mean."""
 
     run: Run
-    vector: MetricVector
+    values: Floats
+    mean: float | None
+    topics: int
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Both sides, a - b by topic, and the places of the topics in the requested order."""
+    """Both sides, a - b by topic, and the places of the topics in the requested order.
+
+    The topics are those of `topic_ids`, which a `selection` has chosen from the judgements.
+    """
 
     query: DifferenceQuery
     qrels: Qrels
@@ -51,6 +65,8 @@ class Difference:
     b: Side
     topics: Differences
     order: list[int]
+    topic_ids: list[str]
+    selection: TopicSelection | None
 
 
 def read_difference(*, collection: Collection, query: DifferenceQuery) -> Difference:
@@ -71,14 +87,27 @@ def read_difference(*, collection: Collection, query: DifferenceQuery) -> Differ
     pair = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=2
     )
+    selection = select_topics(qrels, query.topics, scores)
+    if selection:
+        refuse_pooled([query.measure])
+
     vectors = vectors_of([evaluation.pk for evaluation in pair], [query.measure])
-    a, b = (Side(evaluation.run, vectors[evaluation.pk, query.measure.name]) for evaluation in pair)
+
+    def side(evaluation: Evaluation) -> Side:
+        vector = vectors[evaluation.pk, query.measure.name]
+        if selection is None:
+            return Side(evaluation.run, vector.values, vector.mean, vector.topics)
+        values = vector.values[selection.selected]
+        return Side(evaluation.run, values, *query.measure.aggregate(values))
+
+    a, b = (side(evaluation) for evaluation in pair)
     lower = query.measure.definition.lower_is_better
-    topics = differences(a.vector.values, b.vector.values, lower_is_better=lower)
+    topics = differences(a.values, b.values, lower_is_better=lower)
     values: list[float] = topics.values.tolist()
     order = list(range(len(values)))
 
     if query.order == "difference":
         order.sort(key=lambda index: (math.isnan(values[index]), -values[index]))
 
-    return Difference(query, qrels, scores, a, b, topics, order)
+    topic_ids = qrels.topic_ids if selection is None else selection.among(qrels.topic_ids)
+    return Difference(query, qrels, scores, a, b, topics, order, topic_ids, selection)

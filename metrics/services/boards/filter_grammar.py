@@ -63,10 +63,7 @@ def parse_filter(text: str) -> Term | None:
 
     InvalidInput says where the text is wrong and what is allowed there.
     """
-    if len(text) > MAX_LENGTH:
-        message = f"the filter has {len(text):,} characters; at most {MAX_LENGTH:,} are read"
-        raise InvalidInput(message, code="bad_filter", pointer="filter")
-    return _Parser(text).parse() if text.strip() else None
+    return Parser(text).parse() if text.strip() else None
 
 
 def asks_for_values(text: str) -> bool:
@@ -133,10 +130,19 @@ def _value_of(text: str, quoted: bool) -> Value:
     return number if isinstance(number, float) else text
 
 
-class _Parser:
-    """Parse from left to right; `_at` is the current position."""
+class Parser:
+    """Parse from left to right; `_at` is the current position.
+
+    A subclass reads other terms, of a parameter with another `name`.
+    """
+
+    name = "filter"
 
     def __init__(self, text: str) -> None:
+        if len(text) > MAX_LENGTH:
+            message = f"the text has {len(text):,} characters; at most {MAX_LENGTH:,} are read"
+            raise InvalidInput(message, code="bad_filter", pointer=self.name)
+
         self._text = text
         self._at = 0
         self._terms = 0
@@ -370,5 +376,5 @@ class _Parser:
     def _problem(self, message: str, at: int | None = None) -> InvalidInput:
         place = (self._at if at is None else at) + 1
         return InvalidInput(
-            f"filter, character {place}: {message}", code="bad_filter", pointer="filter"
+            f"{self.name}, character {place}: {message}", code="bad_filter", pointer=self.name
         )

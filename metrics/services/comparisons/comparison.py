@@ -39,6 +39,13 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
 from metrics.services.boards.board_question import active_qrels, ranked_evaluations
 from metrics.services.boards.selection import select_evaluations, tested_measures
+from metrics.services.boards.topic_selection import (
+    TopicFilter,
+    TopicKey,
+    Topics,
+    TopicSelection,
+    select_topics,
+)
 from metrics.services.question import (
     MAX_SEED,
     SCORES,
@@ -186,6 +193,10 @@ class ComparisonQuery(Question):
         ),
     )
     scores: str | None = parameter(SCORES)
+    topics: TopicFilter | None = parameter(Topics())
+    by: str | None = parameter(
+        TopicKey("of two runs: the key of an attribute of topics, whose groups are compared")
+    )
 
     def __post_init__(self) -> None:
         check_known(self.tests, self.rule.correction, PRACTICAL)
@@ -205,13 +216,14 @@ class ComparisonQuery(Question):
 class Entrants:
     """The evaluations that take part, in the order of submission whatever order the request has.
 
-    The baseline is one of them, given by its place.
+    The baseline is one of them, given by its place. Without a `selection` all topics count.
     """
 
     qrels: Qrels
     scores: str
     evaluations: list[Evaluation]
     baseline: int | None
+    selection: TopicSelection | None = None
 
     @property
     def pairs(self) -> Pairs:
@@ -274,6 +286,10 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     without values of topics; NotFound without judgements.
     """
     refuse_pooled(query.measures)
+    if query.by and len(named_runs := {*query.runs, *filter(None, [query.baseline])}) > 2:
+        message = f"by={query.by} needs two runs; found {len(named_runs):,}"
+        raise StatisticsError(message, code="too_many_runs", pointer="by")
+
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
     named = list(query.tested)
@@ -298,7 +314,11 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
         message = f"baseline {query.baseline} is not among the compared runs"
         raise StatisticsError(message, code="unknown_run", pointer="baseline")
     return Entrants(
-        qrels, scores, evaluations, ids.index(query.baseline) if query.baseline else None
+        qrels,
+        scores,
+        evaluations,
+        ids.index(query.baseline) if query.baseline else None,
+        select_topics(qrels, query.topics, scores),
     )
 
 
@@ -344,9 +364,12 @@ def compare_entrants(
         values, _ = matrix_of(
             [evaluation.pk for evaluation in entrants.evaluations], measure, entrants.qrels
         )
-        runs_without = np.isnan(values).sum(axis=0)
+        selection = entrants.selection
+        selected = np.ones(values.shape[1], np.bool_) if selection is None else selection.selected
+        runs_without = np.where(selected, np.isnan(values).sum(axis=0), 0)
+        used = selected & (runs_without == 0)
 
-        topics = int(np.count_nonzero(runs_without == 0))
+        topics = int(np.count_nonzero(used))
         if topics < 2:
             message = (
                 f"{measure.name}: a comparison needs at least 2 topics with a value of every "
@@ -358,7 +381,7 @@ def compare_entrants(
             entrants.qrels.topic_ids[i]: int(runs_without[i])
             for i in np.flatnonzero(runs_without).tolist()
         }
-        values = values[:, runs_without == 0]
+        values = values[:, used]
         lower = measure.definition.lower_is_better
 
         # Best first; of equal runs the earlier one first.
@@ -375,11 +398,13 @@ def compare_entrants(
         answered = {evaluation.pk: evaluation.topics_answered for evaluation in ordered}
 
         coverage = with_judged(
-            read_coverage(answered, measure, entrants.qrels),
+            read_coverage(
+                answered, measure, entrants.qrels, selection.selected if selection else None
+            ),
             list(answered),
             measure,
             values,
-            runs_without == 0,
+            used,
             pairs,
             compare,
         )

@@ -20,6 +20,7 @@ from metrics.engine.significance.pairs import Caution, Options, PairedResult
 from metrics.engine.significance.practical import Practical
 from metrics.engine.significance.tiers import Tiers
 from metrics.engine.significance.verdicts import decide
+from metrics.services.boards.topic_selection import TopicFilter, TopicSelection
 from metrics.services.comparisons.comparison import (
     Compared,
     ComparisonQuery,
@@ -63,6 +64,7 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
         **asdict(query.rule),
         **{name: getattr(query.options, name) for name in _OPTIONS},
         **practical_content,
+        **_selection_content(entrants),
     }
 
 
@@ -70,6 +72,25 @@ def _versions(measures: Sequence[Measure]) -> dict[str, Any]:
     """Return the versions of the values that come from tables."""
     versions = {m.name: m.definition.version for m in measures if m.is_external}
     return {"tables": versions} if versions else {}
+
+
+def _selection_content(entrants: Entrants) -> dict[str, Any]:
+    """Return the selected topics by their places: attributes may change later."""
+    selection = entrants.selection
+    if selection is None:
+        return {}
+    places = np.flatnonzero(selection.selected).tolist()
+    return {"topics": {"filter": selection.text, "places": places}}
+
+
+def selection_from(content: dict[str, Any], topics: int) -> TopicSelection | None:
+    """Return the selection of which `canonical` made this form, among so many topics."""
+    if "topics" not in content:
+        return None
+
+    selected = np.zeros(topics, np.bool_)
+    selected[content["topics"]["places"]] = True
+    return TopicSelection(content["topics"]["filter"], selected)
 
 
 def digest_of(canonical_query: dict[str, Any]) -> str:
@@ -90,6 +111,7 @@ def query_from(content: dict[str, Any], collection: Collection) -> ComparisonQue
         practical=Practical(**{**practical_content, "tests": tuple(practical_content["tests"])})
         if practical_content
         else Practical(),
+        topics=TopicFilter(content["topics"]["filter"]) if "topics" in content else None,
     )
 
 

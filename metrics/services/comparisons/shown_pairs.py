@@ -218,7 +218,9 @@ def topics_of(answer: Answer, compared: Compared) -> list[str]:
     if "topic_ids" in qrels.get_deferred_fields():
         # Of a stored comparison: checked against the rest of the row, which is read along at once.
         qrels.topic_ids = Qrels.objects.get(pk=qrels.pk).topic_ids
-    return [topic for topic in qrels.topic_ids if topic not in compared.left_out]
+    selection = answer.entrants.selection
+    selected = qrels.topic_ids if selection is None else selection.among(qrels.topic_ids)
+    return [topic for topic in selected if topic not in compared.left_out]
 
 
 def names_of(runs: list[Run]) -> dict[Run, str]:

@@ -37,6 +37,7 @@ from metrics.services.comparisons.content import (
     digest_of,
     encode,
     query_from,
+    selection_from,
 )
 from metrics.services.comparisons.workload import (
     check_missing,
@@ -200,11 +201,12 @@ def look_up_comparison(
     if stored is None:
         return Outlook(len(entrants.evaluations), entrants.pairs.number, estimate(entrants, query))
 
-    return (
-        read_stored_comparison(stored).of(query.shown)
-        if stored.state == Comparison.State.COMPARED
-        else stored
-    )
+    if stored.state != Comparison.State.COMPARED:
+        return stored
+
+    # Groups of topics are compared whenever a comparison is read.
+    answer = read_stored_comparison(stored).of(query.shown)
+    return replace(answer, query=replace(answer.query, by=query.by))
 
 
 def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Comparison:
@@ -312,7 +314,11 @@ def _entrants(stored: Comparison) -> Entrants:
     if len(evaluations) < len(pks):
         raise NotFound("runs of this comparison no longer exist", code="not_found")
     return Entrants(
-        stored.qrels, stored.scores, [evaluations[pk] for pk in pks], stored.query["baseline"]
+        stored.qrels,
+        stored.scores,
+        [evaluations[pk] for pk in pks],
+        stored.query["baseline"],
+        selection_from(stored.query, stored.qrels.topics),
     )
 
 

@@ -25,7 +25,7 @@ from metrics.engine.significance.verdicts import (
     Verdicts,
 )
 from metrics.services.queue.vectors import JUDGED
-from metrics.services.values.judged_views import condensed_matrix, means_of
+from metrics.services.values.judged_views import condensed_matrix, matrix_of, means_of
 from runs.models import Qrels
 
 # Chosen from real collections (docs/decisions/0059-nothing-measured.md).
@@ -36,6 +36,7 @@ USUAL_DEPTH = 10
 # Runs that a caution names.
 _NAMED = 3
 # Measures of what was judged or listed, which no judgement would change.
+_RETRIEVED = parse_measure("NumRet")
 _OF_COVERAGE = frozenset(("Judged", "unj", "NumQ", "NumRel", "NumRet", "IdealDCG"))
 
 
@@ -273,11 +274,17 @@ def judged_only(measure: Measure) -> Measure | None:
     return replace(measure, values=tuple(values.items()))
 
 
-def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Qrels) -> Coverage:
+def read_coverage(
+    answered: Mapping[int, int | None],
+    measure: Measure,
+    qrels: Qrels,
+    selected: Flags | None = None,
+) -> Coverage:
     """Return the shares of evaluated runs under these judgements, in this order.
 
     `answered` has the number of topics that each answered. Means of Judged@k that are not stored
-    are computed and cached.
+    are computed and cached. With `selected`, a flag for each topic of the judgements, both shares
+    are of these topics alone.
     """
     if measure.is_external:
         # What its values say of documents is not known.
@@ -286,6 +293,18 @@ def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Q
 
     k = depth_of(measure)
     judged_measure = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
+    judging_counts = measure.definition.name not in _OF_COVERAGE
+    if selected is not None:
+        has_answer = _answered(answered, qrels)[:, selected]
+        judged_values, _ = matrix_of(list(answered), judged_measure, qrels)
+        judged = np.where(has_answer, judged_values[:, selected], 0.0).sum(axis=1)
+        return Coverage(
+            has_answer.mean(axis=1),
+            judged / np.maximum(has_answer.sum(axis=1), 1),
+            k,
+            judging_counts,
+        )
+
     means = means_of(list(answered), [judged_measure], qrels.pk)
     topics = np.array(
         [np.nan if number is None else number for number in answered.values()], np.float64
@@ -295,7 +314,20 @@ def read_coverage(answered: Mapping[int, int | None], measure: Measure, qrels: Q
 
     # Judged@k is 0 for a topic without an answer, which says nothing of judgements.
     judged = np.where(topics > 0, judged * qrels.topics / np.maximum(topics, 1), judged)
-    return Coverage(topics / qrels.topics, judged, k, measure.definition.name not in _OF_COVERAGE)
+    return Coverage(topics / qrels.topics, judged, k, judging_counts)
+
+
+def _answered(answered: Mapping[int, int | None], qrels: Qrels) -> Flags:
+    """Return whether each run answered each topic of the judgements, shape (runs, topics)."""
+    flags = np.ones((len(answered), qrels.topics), np.bool_)
+    # Most runs answer all topics: of the others the judged views are read.
+    rows = [row for row, topics in enumerate(answered.values()) if topics != qrels.topics]
+    if rows:
+        keys = list(answered)
+        retrieved, _ = matrix_of([keys[row] for row in rows], _RETRIEVED, qrels)
+        flags[rows] = retrieved > 0
+
+    return flags
 
 
 def with_judged(

@@ -1,0 +1,113 @@
+"""Two runs in groups of topics on the page: the test of the interaction, a chart and a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.charts.comparisons.topic_groups import groups_figure
+from metrics.engine.significance.verdicts import REASONS
+from metrics.exports.comparisons.words import WITHHELD
+from metrics.exports.table import Cell, Column, Row, Table
+from metrics.pages.comparisons.answers import ShownComparison
+from metrics.pages.parts import PageFigure
+from metrics.services.comparisons.shown_pairs import ShownPair
+from metrics.services.comparisons.topic_groups import TopicGroups, compare_in_groups
+from metrics.tables import NOTHING, probability, signed, statistic
+
+_VERDICTS = {1: "better", -1: "worse"}
+
+
+@dataclass(frozen=True)
+class GroupsPart:
+    """The section of groups: whether they differ, the chart, and the table."""
+
+    sentence: str
+    figure: PageFigure
+    table: Table
+
+
+def groups_part(comparison: ShownComparison, pair: ShownPair) -> GroupsPart | None:
+    """Return the section; None if there is no group."""
+    groups = compare_in_groups(comparison.answer, comparison.compared)
+    if groups is None or not groups.names:
+        return None
+
+    measure = comparison.compared.measure
+    query = comparison.answer.query
+    parameters = {
+        **query.address(),
+        "measures": measure.name,
+        "runs": f"{pair.a.pk},{pair.b.pk}",
+        "tests": "",
+        "family": "",
+    }
+    figure = PageFigure(
+        groups_figure(comparison.answer, comparison.compared),
+        "collection-chart",
+        {"collection": comparison.collection.slug},
+        parameters,
+        "half",
+    )
+
+    return GroupsPart(f"{groups.sentence} {_tests(groups)}", figure, _table(groups, comparison))
+
+
+def _tests(groups: TopicGroups) -> str:
+    """Return the tests of the interaction as a sentence; empty without them."""
+    interaction = groups.differences.interaction
+    if np.isnan(interaction.p_value):
+        return ""
+
+    between, within = interaction.freedom
+    text = (
+        f"F({between}, {within}) = {statistic(interaction.statistic)}, p {_p(interaction.p_value)}"
+    )
+    if interaction.ranks:
+        text += f"; Kruskal and Wallis's test: p {_p(interaction.ranks.p_value)}"
+    return f"{text}."
+
+
+def _p(p_value: float) -> str:
+    text = probability(p_value)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def _table(groups: TopicGroups, comparison: ShownComparison) -> Table:
+    differences = groups.differences
+    better = differences.verdicts.better(comparison.compared.measure.definition.lower_is_better)
+    reasons = differences.verdicts.withheld.tolist()
+
+    rows = []
+    for place, name in enumerate(groups.names):
+        low, high = float(differences.low[place]), float(differences.high[place])
+        interval = NOTHING if np.isnan(low) else f"{signed(low)} to {signed(high)}"
+        verdict = _VERDICTS.get(int(better[place]), "no")
+        withheld = WITHHELD.get(REASONS[reasons[place]])
+        rows.append(
+            Row(
+                [
+                    name,
+                    f"{differences.topics[place]:,}",
+                    signed(float(differences.difference[place])),
+                    interval,
+                    float(differences.adjusted[place]),
+                    Cell(withheld or verdict, quiet=bool(withheld) or verdict == "no"),
+                ]
+            )
+        )
+
+    columns = [
+        Column("", groups.key, head=True),
+        Column("", "Topics"),
+        Column("", "Difference"),
+        Column("", f"{100 * comparison.answer.query.options.confidence:g}% interval"),
+        Column("", "Corrected p", format=probability),
+        Column("", "Significant", style=""),
+    ]
+    note = "Paired t test in each group, p corrected by Holm over the groups."
+    if groups.without:
+        note += f" {groups.without:,} topics have no {groups.key}."
+
+    return Table("groups", columns, rows, [note], f"By {groups.key}")

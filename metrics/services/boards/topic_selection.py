@@ -1,0 +1,316 @@
+"""Select topics by their attributes: `topics=type:navigational -language:de words:<4`.
+
+    term    = key ":" value { "," value }      one of these values; * stands for any text
+            | key ":" sign number              <, <=, > or >=
+            | key ":" number ".." number       between both, which count
+
+Terms are combined as those of a filter (metrics/services/boards/filter_grammar.py). A topic without
+the attribute has none of its values. The keys `words` (of the title), `relevant` (documents under
+the active judgements) and `topic` (the id) are computed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from metrics.engine.arrays import Flags, Ints
+from metrics.engine.errors import StatisticsError
+from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.significance.pairs import Caution
+from metrics.models import Evaluation
+from metrics.services.boards.filter import All, Either, Not
+from metrics.services.boards.filter_grammar import Parser
+from metrics.services.question import Context, Parameter
+from metrics.services.values.judged_views import matrix_of
+from runs.errors import InvalidInput
+from runs.formats.topics.attributes import COMPUTED_KEYS, TOPIC, WORDS
+from runs.models import Collection, Qrels
+from runs.services.collections.collections import read_topic_titles
+from runs.services.collections.topic_attributes import attributes_of
+
+# With fewer topics, a selection comes with a caution.
+FEW_SELECTED = 10
+_NAMED = 12
+_RELEVANT = parse_measure("NumRel")
+_KEY = re.compile(r'([^\W\d][^\s()",:<=>]*):')
+_SIGN = re.compile(r"<=|>=|[<>≤≥]")
+_SIGNS: dict[str, Callable[[float, float], bool]] = {
+    "<": lambda value, bound: value < bound,
+    "<=": lambda value, bound: value <= bound,
+    ">": lambda value, bound: value > bound,
+    ">=": lambda value, bound: value >= bound,
+}
+_SPELT = {"≤": "<=", "≥": ">="}
+
+
+@dataclass(frozen=True)
+class TopicTerm:
+    """A condition on one key: a `matches` of its value, a text."""
+
+    key: str
+    matches: Callable[[str], bool]
+
+
+Term = Any
+"""A TopicTerm, or Not, All or Either of terms."""
+
+
+@dataclass(frozen=True)
+class TopicFilter:
+    """The text of `topics=`, and the tree that it was parsed to."""
+
+    text: str
+
+    @cached_property
+    def term(self) -> Term:
+        return _TopicParser(self.text).parse()
+
+
+@dataclass(frozen=True)
+class Topics(Parameter):
+    """Which topics count; without a text all of them do."""
+
+    text: str = (
+        "which topics count: attributes such as type:navigational -language:de words:<4; "
+        "docs/api/topics.md; default: all"
+    )
+
+    def read(self, text: str, name: str, context: Context) -> TopicFilter:
+        topics = TopicFilter(text)
+        # Parse it now: a bad text is reported with the other parameters.
+        _ = topics.term
+        return topics
+
+    def write(self, value: Any) -> str:
+        return value.text if value else ""
+
+
+@dataclass(frozen=True)
+class TopicKey(Parameter):
+    """The key of an attribute, by which topics are grouped."""
+
+    def read(self, text: str, name: str, context: Context) -> str:
+        key = text.lower()
+        if key == TOPIC:
+            message = "every topic would be a group; group by an attribute with fewer values"
+            raise InvalidInput(message, code="bad_filter", pointer=name)
+        return key
+
+
+@dataclass(frozen=True)
+class TopicSelection:
+    """The topics of a version of judgements that count: a flag for each, in their order."""
+
+    text: str
+    selected: Flags
+
+    @property
+    def topics(self) -> int:
+        return int(self.selected.sum())
+
+    def among(self, topic_ids: list[str]) -> list[str]:
+        """Return the ids of the selected topics."""
+        return [topic_ids[place] for place in np.flatnonzero(self.selected).tolist()]
+
+    @property
+    def sentence(self) -> str:
+        """Return what is selected, for captions and notes."""
+        return f"{self.topics:,} of {len(self.selected):,} topics: {self.text}"
+
+    @property
+    def cautions(self) -> list[Caution]:
+        if self.topics >= FEW_SELECTED:
+            return []
+        noun = "topic" if self.topics == 1 else "topics"
+        message = f"only {self.topics} {noun} selected: differences must be large to be found"
+        return [Caution("few_topics", message)]
+
+
+def select_topics(qrels: Qrels, topics: TopicFilter | None, scores: str) -> TopicSelection | None:
+    """Return the selected topics of the judgements, None for all.
+
+    Raise InvalidInput for an unknown key, StatisticsError if no topic is left.
+    """
+    if topics is None:
+        return None
+
+    values = _Values(qrels, scores)
+    topic_ids: list[str] = qrels.topic_ids
+    selected = np.array(_select(topics.term, values, topic_ids), np.bool_)
+    if not selected.any():
+        message = f"none of the {len(topic_ids):,} topics is selected by {topics.text[:200]}"
+        raise StatisticsError(message, code="too_few_topics", pointer="topics")
+
+    return TopicSelection(topics.text, selected)
+
+
+def group_topics(
+    qrels: Qrels, key: str, scores: str, selection: TopicSelection | None = None
+) -> dict[str, Ints]:
+    """Return the places of the topics with each value of a key, in the order of the values.
+
+    Topics without a value are in no group.
+
+    Raise InvalidInput for an unknown key.
+    """
+    values = _Values(qrels, scores).of(key, "by")
+    places: dict[str, list[int]] = {}
+    for place, topic_id in enumerate(qrels.topic_ids):
+        if topic_id in values and (selection is None or selection.selected[place]):
+            places.setdefault(values[topic_id], []).append(place)
+
+    numbers = {value: _number(value) for value in places}
+    numeric = all(number is not None for number in numbers.values())
+    order = sorted(places, key=lambda value: (numbers[value] if numeric else 0.0, value))
+    return {value: np.array(places[value], np.int64) for value in order}
+
+
+def topic_keys(collection: Collection) -> list[str]:
+    """Return the keys of the attributes of a collection's topics; none without attributes."""
+    return sorted({key for values in attributes_of(collection).values() for key in values})
+
+
+class _Values:
+    """The values of topics by key, which are read when they are needed."""
+
+    def __init__(self, qrels: Qrels, scores: str) -> None:
+        self._qrels, self._scores = qrels, scores
+        self._computed: dict[str, dict[str, str]] = {}
+
+    @cached_property
+    def _attributes(self) -> dict[str, dict[str, str]]:
+        return attributes_of(self._qrels.collection)
+
+    def of(self, key: str, parameter: str = "topics") -> dict[str, str]:
+        """Return the value of each topic that has one. Raise InvalidInput for an unknown key."""
+        if key in COMPUTED_KEYS:
+            if key not in self._computed:
+                self._computed[key] = self._compute(key)
+            return self._computed[key]
+
+        found = {
+            topic_id: values[key] for topic_id, values in self._attributes.items() if key in values
+        }
+        if not found:
+            raise self._unknown(key, parameter)
+        return found
+
+    def _compute(self, key: str) -> dict[str, str]:
+        topic_ids: list[str] = self._qrels.topic_ids
+        if key == TOPIC:
+            return {topic_id: topic_id for topic_id in topic_ids}
+
+        if key == WORDS:
+            titles = read_topic_titles(self._qrels.collection, topic_ids)
+            return {
+                topic_id: str(len(title.split())) for topic_id, title in titles.items() if title
+            }
+
+        # Every run has the same number of relevant documents.
+        current = Evaluation.objects.current(self._qrels, self._scores).evaluated()
+        pk = current.order_by("pk").values_list("pk", flat=True).first()
+        if pk is None:
+            return {}
+        numbers, _ = matrix_of([pk], _RELEVANT, self._qrels)
+        return {
+            topic_id: str(int(number))
+            for topic_id, number in zip(topic_ids, numbers[0].tolist(), strict=True)
+        }
+
+    def _unknown(self, key: str, parameter: str) -> InvalidInput:
+        keys = sorted({name for values in self._attributes.values() for name in values})
+        named = ", ".join([*keys[:_NAMED], *COMPUTED_KEYS]) + (
+            ", ..." if len(keys) > _NAMED else ""
+        )
+        message = f"{parameter}: no topic has the attribute {key[:40]}; keys are {named}"
+        return InvalidInput(message, code="bad_filter", pointer=parameter)
+
+
+def _select(term: Term, values: _Values, topic_ids: list[str]) -> list[bool]:
+    match term:
+        case TopicTerm(key, matches):
+            of_key = values.of(key)
+            return [topic in of_key and matches(of_key[topic]) for topic in topic_ids]
+        case Not(inner):
+            return [not selected for selected in _select(inner, values, topic_ids)]
+        case All(terms):
+            parts = [_select(inner, values, topic_ids) for inner in terms]
+            return [all(part) for part in zip(*parts, strict=True)]
+        case Either(terms):
+            parts = [_select(inner, values, topic_ids) for inner in terms]
+            return [any(part) for part in zip(*parts, strict=True)]
+
+    raise TypeError(f"{term!r} is not a term of topics")
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+class _TopicParser(Parser):
+    """Parse terms on the attributes of topics, combined as those of a filter."""
+
+    name = "topics"
+
+    def _positive(self) -> Term:
+        if self._text[self._at] == "(":
+            return self._group()
+
+        self._count()
+        key = _KEY.match(self._text, self._at)
+        if key is None:
+            raise self._problem(
+                "write a key, a colon and a value, such as type:navigational or words:<4"
+            )
+
+        self._at = key.end()
+        if sign := _SIGN.match(self._text, self._at):
+            return self._compared(key[1].lower(), _SPELT.get(sign[0], sign[0]), sign.end())
+        return self._listed(key[1].lower())
+
+    def _compared(self, key: str, sign: str, start: int) -> TopicTerm:  # type: ignore[override]
+        self._at = start
+        text, _ = self._quotable(f"{sign} needs a number")
+        bound = _number(text)
+        if bound is None:
+            raise self._problem(f"{sign} needs a number, not {text[:40]}", start)
+
+        compare = _SIGNS[sign]
+        return TopicTerm(
+            key, lambda value: (number := _number(value)) is not None and compare(number, bound)
+        )
+
+    def _listed(self, key: str) -> TopicTerm:
+        matches = [self._value_match(key)]
+        while self._text.startswith(",", self._at):
+            self._at += 1
+            self._count()
+            matches.append(self._value_match(key))
+
+        return TopicTerm(key, lambda value: any(match(value) for match in matches))
+
+    def _value_match(self, key: str) -> Callable[[str], bool]:
+        text, quoted = self._quotable(f"{key}: needs a value, as in {key}:a,b")
+        low, dots, high = text.partition("..")
+        if dots and not quoted:
+            ends = _number(low), _number(high)
+            if ends[0] is not None and ends[1] is not None:
+                lowest, highest = ends[0], ends[1]
+                return lambda value: (
+                    (number := _number(value)) is not None and lowest <= number <= highest
+                )
+
+        parts = [re.escape(part) for part in text.split("*")]
+        pattern = re.compile(".*".join(parts), re.IGNORECASE | re.DOTALL)
+        return lambda value: bool(pattern.fullmatch(value))

@@ -1,0 +1,206 @@
+"""Topics selected by their attributes, and two runs in groups of topics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from rest_framework.test import APIClient
+from scipy import stats
+
+from metrics.services.boards.topic_selection import TopicFilter, select_topics
+from runs.errors import InvalidInput
+from runs.models import Collection, Team, Topic, TopicAttributes, User
+from tests.metrics.scored import make_scored, simulated
+from tests.web.test_pages import text_of
+
+TOPICS = 30
+TYPES = ["navigational", "informational", "transactional"]
+BASE = "/api/v1/collections/grouped/"
+
+
+@pytest.fixture
+def values() -> Any:
+    return simulated(4, TOPICS)
+
+
+@pytest.fixture
+def runs(alice: User, values: Any) -> list[str]:
+    """Four runs on 30 topics: of three types in turn, in two languages, the last one without."""
+    runs = make_scored("grouped", Team.objects.get(personal_of=alice), values)
+    collection = Collection.objects.get(slug="grouped")
+    TopicAttributes.objects.bulk_create(
+        TopicAttributes(
+            collection=collection,
+            topic_id=str(number),
+            attributes={
+                "type": TYPES[number % 3],
+                "year": str(1990 + number),
+                **({"language": "de"} if number <= 9 else {}),
+            },
+        )
+        for number in range(1, TOPICS)
+    )
+    Topic.objects.bulk_create(
+        Topic(collection=collection, topic_id=str(number), position=number, title="word " * number)
+        for number in range(1, 6)
+    )
+    return runs
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("type:navigational", {n for n in range(1, 30) if n % 3 == 0}),
+        ("type:NAV*,*trans*", {n for n in range(1, 30) if n % 3 != 1}),
+        ("-type:navigational", {n for n in range(1, 31) if n % 3 or n == 30}),
+        ("type:* -language:de", set(range(10, 30))),
+        ("language:de type:informational", {1, 4, 7}),
+        ("language:de OR year:>=2018", {*range(1, 10), 28, 29}),
+        ("year:1992..1994", {2, 3, 4}),
+        ("year:<1993 -(type:informational OR topic:2)", set()),
+        ("topic:3,17,nowhere", {3, 17}),
+        ("words:<4", {1, 2, 3}),
+        ("words:5", {5}),
+    ],
+)
+def test_topics_are_selected(runs: list[str], text: str, expected: set[int]) -> None:
+    qrels = Collection.objects.get(slug="grouped").active_qrels
+    assert qrels is not None
+    if not expected:
+        with pytest.raises(Exception, match="none of the 30 topics is selected"):
+            select_topics(qrels, TopicFilter(text), "float64")
+        return
+    selection = select_topics(qrels, TopicFilter(text), "float64")
+    assert selection is not None
+    assert {int(topic) for topic in selection.among(qrels.topic_ids)} == expected
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("navigational", "topics, character 1: write a key, a colon and a value"),
+        ("type:", "type: needs a value"),
+        ("year:<x", "character 7: < needs a number, not x"),
+        ("year:<", "< needs a number"),
+        ("(type:a", "this bracket is never closed"),
+        ("kind:a", "no topic has the attribute kind; keys are language, type, year, words,"),
+    ],
+)
+def test_a_bad_selection_names_its_place(
+    runs: list[str], anonymous: APIClient, text: str, message: str
+) -> None:
+    answer = anonymous.get(f"{BASE}comparison/", {"topics": text})
+    assert answer.status_code == 400
+    error = answer.json()["errors"][0]
+    assert (error["code"], error["pointer"]) == ("bad_filter", "topics")
+    assert message in error["detail"]
+    with pytest.raises(InvalidInput):
+        _ = select_topics(
+            Collection.objects.get(slug="grouped").active_qrels,  # type: ignore[arg-type]
+            TopicFilter(text),
+            "float64",
+        )
+
+
+@pytest.mark.django_db
+def test_a_comparison_is_of_the_selected_topics(
+    runs: list[str], anonymous: APIClient, values: Any
+) -> None:
+    a, b, *_ = runs
+    query = {"runs": f"{a},{b}", "tests": "paired_t", "topics": "language:de"}
+    body = anonymous.get(f"{BASE}comparison/", query).json()
+    (measure,) = body["measures"]
+    (pair,) = measure["pairs"]
+    rows = [a, b].index(pair["a"]), [a, b].index(pair["b"])
+    chosen = values[:, :9]
+    test = stats.ttest_rel(chosen[rows[0]], chosen[rows[1]])
+    assert measure["topics"]["used"] == 9
+    assert pair["difference"] == pytest.approx(chosen[rows[0]].mean() - chosen[rows[1]].mean())
+    assert pair["tests"]["paired_t"]["p_value"] == pytest.approx(test.pvalue)
+    assert body["topics_filter"] == "language:de"
+    assert "few_topics" in {caution["code"] for caution in body["cautions"]}
+
+    # Everything selected is the same as no selection.
+    everything = anonymous.get(f"{BASE}comparison/", {**query, "topics": "topic:*"}).json()
+    del everything["topics_filter"]
+    assert everything == anonymous.get(f"{BASE}comparison/", {**query, "topics": ""}).json()
+
+    csv, tex = (
+        b"".join(anonymous.get(f"{BASE}comparison/export/{kind}/", query).streaming_content)
+        for kind in ("csv", "tex")
+    )
+    assert b"topics_filter" in csv.splitlines()[0]
+    assert b"on 9 topics, selected by language:de" in tex
+
+
+@pytest.mark.django_db
+def test_a_difference_is_of_the_selected_topics(
+    runs: list[str], anonymous: APIClient, values: Any
+) -> None:
+    query = {"runs": f"{runs[0]},{runs[1]}", "topics": "topic:2,5,7"}
+    body = anonymous.get(f"{BASE}difference/", query).json()
+    assert [topic["topic_id"] for topic in body["topics"]] == ["2", "5", "7"]
+    assert body["a"]["mean"] == pytest.approx(values[0, [1, 4, 6]].mean())
+    assert body["a"]["topics"] == 3
+
+
+@pytest.mark.django_db
+def test_two_runs_in_groups_of_topics(runs: list[str], anonymous: APIClient, values: Any) -> None:
+    a, b, *_ = runs
+    query = {"runs": f"{a},{b}", "by": "Type"}
+    body = anonymous.get(f"{BASE}comparison/", query).json()
+    (measure,) = body["measures"]
+    groups, pair = measure["topic_groups"], measure["pairs"][0]
+    sign = 1 if pair["a"] == a else -1
+    samples = {
+        name: np.array(
+            [sign * (values[0] - values[1])[n - 1] for n in range(1, 30) if TYPES[n % 3] == name]
+        )
+        for name in sorted(TYPES)
+    }
+    assert [group["group"] for group in groups["groups"]] == sorted(TYPES)
+    for group in groups["groups"]:
+        sample = samples[group["group"]]
+        assert group["topics"] == len(sample)
+        assert group["difference"] == pytest.approx(sample.mean())
+        interval = stats.ttest_1samp(sample, 0).confidence_interval(0.95)
+        assert (group["low"], group["high"]) == pytest.approx((interval.low, interval.high))
+    test = stats.f_oneway(*samples.values())
+    assert groups["interaction"]["p_value"] == pytest.approx(test.pvalue)
+    assert groups["interaction"]["freedom"] == [2, 26]
+    assert groups["topics_without"] == 1
+    assert groups["sentence"] == "The groups do not differ more than chance would."
+
+    for more, code in (
+        ({"runs": ",".join(runs)}, "too_many_runs"),
+        ({"by": "topic"}, "bad_filter"),
+        ({"by": "nothing"}, "bad_filter"),
+    ):
+        refused = anonymous.get(f"{BASE}comparison/", {**query, **more})
+        assert (refused.status_code, refused.json()["errors"][0]["code"]) == (400, code)
+
+
+@pytest.mark.django_db
+def test_the_page_of_two_runs_shows_groups_where_topics_have_attributes(
+    runs: list[str], anonymous: APIClient
+) -> None:
+    page = "/collections/grouped/comparison/"
+    query = {"runs": f"{runs[0]},{runs[1]}", "topics": "-language:de", "by": "type"}
+    html = anonymous.get(page, query).content.decode()
+    text = text_of(html)
+    assert "By group of topics The groups do not differ more than chance would. F(2, " in text
+    assert (
+        "Paired t test in each group, p corrected by Holm over the groups. 1 topics have no type."
+        in text
+    )
+    assert "Selected -language:de" in text
+    assert 'name="by"' in html
+
+    TopicAttributes.objects.all().delete()
+    calm = anonymous.get(page, {"runs": query["runs"]}).content.decode()
+    assert 'name="by"' not in calm
+    assert 'name="topics"' not in calm
