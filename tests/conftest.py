@@ -8,12 +8,13 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+import vl_convert
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connections
@@ -113,6 +114,9 @@ def pytest_collection_modifyitems(
     # Before the hooks of others: pytest-xdist reads the groups, and `-m` the marker.
     for item in items:
         item.add_marker(pytest.mark.xdist_group(worker_group(item)))
+        if "module_data" in item.fixturenames:
+            # A savepoint in the transaction of the file: tests/shared_data.py.
+            item.add_marker("django_db")
         if item.path.parent.name in WAITING_FOLDERS:
             item.add_marker("slow")
         if MISSING and item.get_closest_marker("services"):
@@ -170,7 +174,8 @@ def quick_services() -> Iterator[None]:
     """What would take long in every test, and is none of its business.
 
     Every client of a test makes the middleware anew, which would look through all folders of static
-    files each time. And no test has killed a web server, but those of servers.
+    files each time. The same chart is on many pages. And no test has killed a web server, but those
+    of servers.
     """
     search, files = WhiteNoiseMiddleware.add_files_from_finders, {}
 
@@ -182,6 +187,7 @@ def quick_services() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", search_once)
+        patch.setattr(vl_convert, "vegalite_to_svg", lru_cache(256)(vl_convert.vegalite_to_svg))
         patch.setattr("evalhub.management.commands.fsck.abandoned_folders", list)
         yield
 
