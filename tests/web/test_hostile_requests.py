@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,12 +49,19 @@ BODIES = (
 )  # fmt: skip
 
 
+# Of this many parameters one is tried; `make fuzz` tries all.
+STEP = 1 if "EVALHUB_TEST_API_CASES" in os.environ else 3
+
+
 def requests_to(address: Address, turn: Iterator[int]) -> Iterator[dict[str, Any]]:
     """Some of everything, by turns, so that each comes up at many addresses."""
     methods = address.methods
     if "GET" in methods:
         for parameter in address.reads():
-            yield {"method": "GET", "query_params": {parameter: VALUES[next(turn) % len(VALUES)]}}
+            number = next(turn)
+            if number % STEP == 0:
+                value = VALUES[number // STEP % len(VALUES)]
+                yield {"method": "GET", "query_params": {parameter: value}}
         header = HEADERS[next(turn) % len(HEADERS)]
         yield {"method": "GET", "headers": header, "QUERY_STRING": "%ff=%fe&%00&&=&a[b]=c;d"}
     for method in methods:
