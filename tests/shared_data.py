@@ -1,8 +1,8 @@
 """Data that the tests of a file share: Alice's, made once in a transaction around all of these tests.
 
-A file imports these fixtures in place of those of tests/conftest.py, is marked `django_db`, so that
-each of its tests has a savepoint in the transaction, and has module-scoped fixtures for what else
-its tests read. No test of it may need the end of a transaction.
+A file imports these fixtures in place of those of tests/conftest.py, and has module-scoped fixtures
+for what else its tests read. Each of its tests has a savepoint in the transaction; no test of it may
+need the end of one.
 """
 
 from __future__ import annotations

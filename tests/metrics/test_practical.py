@@ -26,9 +26,7 @@ from tests.shared_data import alice, api, module_data
 from tests.web.comparing import answer_of, browser, ids, many
 from tests.web.test_pages import page, text_of
 
-__all__ = ["browser", "many"]
-
-__all__ = ["alice", "api", "module_data"]
+__all__ = ["alice", "api", "browser", "many", "module_data"]
 pytestmark = [pytest.mark.django_db, pytest.mark.words]
 RUNS, TOPICS, MARGIN = 6, 30, 0.08
 PAGE = "/collections/many/comparison/"

@@ -23,7 +23,7 @@ def browser(db: None) -> Client:
     return Client()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def board(alice: User) -> Collection:
     """Twelve runs of Alice's on 20 topics."""
     return make_board(

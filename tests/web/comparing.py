@@ -1,4 +1,4 @@
-"""Runs to be compared on a page."""
+"""Runs to be compared on a page, which the tests of a file share: see tests/shared_data.py."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def browser() -> Client:
     return Client()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pair(submit: Submit) -> tuple[Run, Run]:
     """The better one first."""
     return submit(GOOD), submit(POOR)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def many(api: Any) -> list[Run]:
     """Six simulated runs on twelve topics, in a collection of their own; the worst was submitted first."""
     simulated = simulate_collection(topics=12, pool=60, judged=40, depth=30)

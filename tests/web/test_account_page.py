@@ -11,7 +11,10 @@ from runs.models import ApiToken, AuditEvent, Mail, Team, User
 from runs.services.accounts.accounts import disable_user, enable_user
 from runs.services.mail.sending import message_of
 from tests.conftest import client_of
+from tests.shared_data import alice, module_data
 from tests.web.test_pages import page
+
+__all__ = ["alice", "module_data"]
 
 OLD, NEW = "correct horse battery", "staple battery horse"
 

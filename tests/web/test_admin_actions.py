@@ -18,22 +18,24 @@ from metrics.services.comparisons.stored import compare, queue_comparison
 from metrics.services.queue.lifecycle import claim, finish
 from runs.models import ApiToken, AuditEvent, Collection, Run, User
 from tests.conftest import client_of, evaluate_all
+from tests.web.shared_people import module_data, module_people, people, run
 from tests.web.test_administration import list_of
 from tests.web.worlds import (
     People,
     make_session_set,
 )
 
+__all__ = ["module_data", "module_people", "people", "run"]
+
 pytestmark = pytest.mark.words
 
 OTHER_QRELS = "1 0 a 1\n2 0 y 2\n3 0 z 1\n"
 
 
-@pytest.fixture
-def people(people: People, run: str) -> People:
-    """Everybody, and an open collection with two runs of `guests` and a session set."""
-    make_session_set(people, "one")
-    return people
+@pytest.fixture(autouse=True, scope="module")
+def sessions(module_people: People, run: str) -> str:
+    """A session set in the open collection with two runs of `guests`."""
+    return make_session_set(module_people, "one")
 
 
 @pytest.fixture

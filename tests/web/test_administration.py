@@ -27,6 +27,7 @@ from runs.models import (
     User,
 )
 from tests.conftest import GOOD
+from tests.web.shared_people import module_data, module_people, people
 from tests.web.worlds import (
     People,
     add_qrels,
@@ -39,6 +40,8 @@ from tests.web.worlds import (
     make_session_set,
     submit_form,
 )
+
+__all__ = ["module_data", "module_people", "people"]
 
 pytestmark = pytest.mark.words
 
@@ -108,10 +111,10 @@ UNSEEN = {
 }
 
 
-@pytest.fixture
-def filled(people: People) -> None:
+@pytest.fixture(scope="module")
+def filled(module_people: People) -> None:
     """The collection `c1` with something of everything in it."""
-    fill(people, 1)
+    fill(module_people, 1)
 
 
 @pytest.fixture

@@ -18,7 +18,10 @@ from metrics.services.queue.lifecycle import claim, fail
 from runs.models import AuditEvent, Collection, Membership, Run, Team
 from runs.services.audit.trail import SYSTEM, record
 from tests.conftest import GOOD, QRELS, client_of, evaluate_all, upload
-from tests.web.worlds import People, add_qrels, make_collection, make_runs, run_ids, submit_form
+from tests.web.shared_people import module_data, module_people, people, run
+from tests.web.worlds import People, add_qrels, run_ids, submit_form
+
+__all__ = ["module_data", "module_people", "people", "run"]
 
 pytestmark = [pytest.mark.words, pytest.mark.usefixtures("answers_kept")]
 PATHS = (
@@ -250,9 +253,8 @@ def test_pages_say_who_reads_them(people: People, run: str) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_blind_has_a_tag_for_outsiders(people: People) -> None:
-    add_qrels(people, make_collection(people, "one", blind=True))
-    make_runs(people, "one")
+def test_nothing_blind_has_a_tag_for_outsiders(people: People, run: str) -> None:
+    Collection.objects.filter(slug="one").update(blind=True)
     for path in PATHS:
         if "measures/" not in path:
             for role in ("anonymous", "participant", "other"):

@@ -18,8 +18,11 @@ from metrics.charts.values.charts import RUN_CHART_READS
 from runs.models import Run, User
 from runs.web.parameters import LISTS, parameters_read
 from tests.conftest import GOOD, POOR
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.access.addresses import ADDRESSES, PAGES
 from tests.web.worlds import People, run_ids
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 # Pages of share links are not there without what opens them; tests/web/test_shares.py asks them.
@@ -212,7 +215,7 @@ def browser(alice: User) -> Client:
     return client
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def two_runs(submit: Any) -> list[Run]:
     return [submit(GOOD), submit(POOR)]
 

@@ -10,6 +10,7 @@ from django.test import Client
 
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.board_parts import (
     BOARD,
     SMALL,
@@ -22,8 +23,8 @@ from tests.web.board_parts import (
 )
 from tests.web.test_pages import page, text_of
 
-pytestmark = pytest.mark.words
-__all__ = ["board", "browser"]
+__all__ = ["alice", "api", "board", "browser", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 
 def test_what_a_board_is_ranked_by_stands_on_it(browser: Client, submit: Submit) -> None:

@@ -17,6 +17,7 @@ from metrics.services.queue.lifecycle import claim
 from runs.models import Collection, Qrels, Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board, simulated
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.board_parts import (
     BOARD,
     PIECE,
@@ -31,8 +32,8 @@ from tests.web.board_parts import (
 from tests.web.test_board_selection import form_of
 from tests.web.test_pages import SCRIPT_OR_STYLE, new_qrels, page, text_of
 
-pytestmark = pytest.mark.words
-__all__ = ["board", "browser"]
+__all__ = ["alice", "api", "board", "browser", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 
 def test_each_row_says_how_sure_its_place_is(browser: Client, board: Collection) -> None:
@@ -75,8 +76,8 @@ def test_the_page_marks_the_set_of_the_best_and_shows_no_other_answer(
 
 
 def test_where_all_can_be_the_best_none_is_marked(browser: Client, alice: User) -> None:
-    make_board(alice.personal_team, {"AP": np.random.default_rng(3).random((4, 20))})
-    html = page(browser, BOARD)
+    make_board(alice.personal_team, {"AP": np.random.default_rng(3).random((4, 20))}, "close")
+    html = page(browser, "/collections/close/")
     assert "Any of the 4 runs can be the best: no difference is significant." in text_of(html)
     assert "●" not in html.split('aria-label="Leaderboard"')[1].split("</table>")[0]
 
@@ -405,9 +406,11 @@ def test_a_wide_board_keeps_its_head_and_its_names(browser: Client, submit: Subm
 def test_more_runs_need_no_more_queries(
     browser: Client, alice: User, django_assert_max_num_queries: Any
 ) -> None:
-    make_board(alice.personal_team, {"AP": simulated(60, 20), "P@5": simulated(60, 20)})
+    values = {"AP": simulated(60, 20), "P@5": simulated(60, 20)}
+    board = make_board(alice.personal_team, values, "long")
+    baseline = str(Run.objects.get(collection=board, tag="r5").pk)
     browser.force_login(alice)
     with django_assert_max_num_queries(32):
-        page(browser, BOARD)
+        page(browser, "/collections/long/")
     with django_assert_max_num_queries(37):
-        page(browser, BOARD, baseline=str(Run.objects.get(tag="r5").pk), filter="r*", limit="3")
+        page(browser, "/collections/long/", baseline=baseline, filter="r*", limit="3")

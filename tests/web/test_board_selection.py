@@ -15,24 +15,12 @@ from metrics.models import Evaluation
 from metrics.pages.boards.selection import MOST_CHOSEN, short_ids
 from runs.models import Collection, Run, User
 from tests.metrics.boards import make_board, simulated
-from tests.web.board_parts import links_of, rows_of
+from tests.shared_data import alice, module_data
+from tests.web.board_parts import BOARD, board, browser, links_of, rows_of
 from tests.web.test_pages import page, text_of
 
-pytestmark = pytest.mark.words
-
-BOARD = "/collections/board/"
-
-
-@pytest.fixture
-def browser(db: None) -> Client:
-    return Client()
-
-
-@pytest.fixture
-def board(alice: User) -> Collection:
-    return make_board(
-        alice.personal_team, {"AP": simulated(12, 20), "P@5": simulated(12, 20, seed=6)}
-    )
+__all__ = ["alice", "board", "browser", "module_data"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 
 def form_of(html: str) -> list[tuple[str, str]]:
@@ -178,12 +166,12 @@ def test_runs_whose_ids_begin_alike_have_longer_names() -> None:
 
 
 def test_no_more_than_sixty_are_chosen(browser: Client, alice: User) -> None:
-    make_board(alice.personal_team, {"AP": simulated(MOST_CHOSEN + 3, 5)})
-    every = ",".join(run.pk.hex[:8] for run in Run.objects.order_by("tag"))
-    html = page(browser, BOARD, select=every)
+    board = make_board(alice.personal_team, {"AP": simulated(MOST_CHOSEN + 3, 5)}, "long")
+    every = ",".join(run.pk.hex[:8] for run in board.runs.order_by("tag"))
+    html = page(browser, "/collections/long/", select=every)
     assert re.findall(r"<b>(\d+)</b> selected", html) == [str(MOST_CHOSEN)]
     assert "The first 60 of them" in text_of(html)
-    answer = browser.get(BOARD, {"select": every, "compare": "selected"})
+    answer = browser.get("/collections/long/", {"select": every, "compare": "selected"})
     assert len(parse_qs(urlsplit(answer["Location"]).query)["runs"][0].split(",")) == MOST_CHOSEN
     assert len(answer["Location"]) < MAX_ADDRESS
 

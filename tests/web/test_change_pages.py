@@ -12,7 +12,10 @@ from metrics.models import Evaluation
 from runs.models import AuditEvent, Label, LabelMove, Run, SessionSet, User
 from runs.services.storage.stores.folder import stored_path
 from tests.conftest import GOOD, POOR, SESSIONS, upload
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.test_pages import page, text_of
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 
 @pytest.fixture

@@ -12,14 +12,13 @@ from django.test import Client
 
 from runs.models import Collection, Run
 from tests.conftest import GOOD
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.comparing import SMALL, Submit, answer_of, browser, ids, many, pair
 from tests.web.test_pages import HOSTILE, SCRIPT_OR_STYLE, new_qrels, page, text_of
 from tests.web.worlds import body_of
 
-__all__ = ["browser", "many", "pair"]
-
-
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "browser", "collection", "many", "module_data", "pair", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 API = "/api/v1/collections/small/comparison/"
 MANY = "/collections/many/comparison/"
 PAIRED = ("Paired t test", "Wilcoxon", "Sign test", "Randomisation test", "Bootstrap test")
@@ -238,14 +237,16 @@ def test_runs_are_read_against_the_ideal_and_the_best_of_them(
     ]
 
 
-def test_the_slowest_run_is_set_against_the_best(browser: Client, submit: Submit) -> None:
+def test_the_slowest_run_is_set_against_the_best(
+    browser: Client, pair: tuple[Run, Run], submit: Submit
+) -> None:
     rankings = {"1": "buac", "2": "yx", "3": "wz"}
     late = "".join(
         f"{topic} Q0 {d} 1 {-at} late\n"
         for topic, docs in rankings.items()
         for at, d in enumerate(docs)
     )
-    runs = submit(GOOD), submit(late, tag="late")
+    runs = pair[0], submit(late, tag="late")
     text = text_of(page(browser, SMALL, runs=ids(*runs), curve="CG", ranks="1,2"))
     # LATE has 4/3 at rank 2, 2 at rank 3 and 7/3, all that there is, at rank 4.
     assert "What good has at rank 1, late has at rank 3." in text

@@ -9,7 +9,10 @@ from rest_framework.test import APIClient
 
 from runs.models import Collection, Run
 from tests.conftest import evaluate_all
+from tests.web.shared_people import module_data, module_people, people, run, values
 from tests.web.worlds import People, add_qrels, make_collection, make_session_set, run_ids
+
+__all__ = ["module_data", "module_people", "people", "run", "values"]
 
 pytestmark = pytest.mark.words
 

@@ -16,7 +16,10 @@ from runs.models import Collection, Label, ParameterKey, Run, User
 from runs.services.tracking.parameters import store_parameters
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board, simulated
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.test_parameter_pages import text_of
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 PAGE = "/collections/board/configurations/"
 METADATA: list[dict[str, Any]] = [
@@ -27,7 +30,7 @@ METADATA: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def board(alice: User) -> Collection:
     """25 ranked runs; all after r2 are made as r0 is."""
     collection = make_board(alice.personal_team, {"AP": simulated(25, 20)})

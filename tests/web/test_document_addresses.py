@@ -13,6 +13,9 @@ from runs.models import Collection, Run, document_address
 from runs.models.collections.collections import check_document_url
 from runs.services.audit.revisions import read_revision
 from tests.conftest import GOOD, POOR, upload
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 

@@ -7,16 +7,18 @@ import pytest
 from metrics.models import Evaluation, SessionEvaluation
 from runs.models import AuditEvent, Qrels, Run
 from tests.conftest import GOOD, evaluate_all, upload
+from tests.web.shared_people import module_data, module_people, people, run
 from tests.web.worlds import People, make_collection, make_session_set, submit_form
+
+__all__ = ["module_data", "module_people", "people", "run"]
 
 OTHER_QRELS = "1 0 a 1\n2 0 y 2\n3 0 z 1\n"
 
 
-@pytest.fixture
-def people(people: People, run: str) -> People:
-    """Everybody, and an open collection with two runs of `guests` and a session set."""
-    make_session_set(people, "one")
-    return people
+@pytest.fixture(autouse=True, scope="module")
+def sessions(module_people: People, run: str) -> str:
+    """A session set in the open collection with two runs of `guests`."""
+    return make_session_set(module_people, "one")
 
 
 def test_a_restored_run_is_what_it_was(people: People) -> None:

@@ -15,6 +15,9 @@ from runs.models import Collection, Experiment, Membership, Note, Run, Team, Use
 from runs.services.tracking.labels import move_label
 from tests.conftest import GOOD
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 
 @pytest.fixture

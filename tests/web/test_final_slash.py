@@ -11,8 +11,11 @@ from rest_framework.test import APIClient
 
 from runs.models import Run, User
 from tests.conftest import GOOD
+from tests.shared_data import alice, api, collection, module_data
 from tests.web.access.addresses import ADDRESSES
 from tests.web.worlds import add_qrels, arguments, make_collection, make_people, make_runs
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 pytestmark = pytest.mark.words
 RUNS = "/api/v1/collections/small/runs"

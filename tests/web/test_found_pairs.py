@@ -15,7 +15,10 @@ from metrics.services.comparisons import workload
 from metrics.services.comparisons.stored import compare
 from runs.models import Run, User
 from tests.conftest import evaluate_all, upload
+from tests.shared_data import alice, api, module_data
 from tests.web.test_pages import page, text_of
+
+__all__ = ["alice", "api", "module_data"]
 
 pytestmark = pytest.mark.words
 
@@ -28,7 +31,7 @@ def browser() -> Client:
     return Client()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def alike(api: Any) -> list[str]:
     """The ids of twelve runs that order five documents of each topic by chance, one of which is relevant."""
     rng = np.random.default_rng(3)

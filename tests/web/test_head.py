@@ -11,6 +11,9 @@ from django.test import RequestFactory
 
 from runs.models import Run
 from tests.conftest import GOOD
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 

@@ -24,7 +24,10 @@ from runs.services.audit.revisions import mark_changed
 from runs.services.tracking.labels import move_label
 from tests.conftest import GOOD, POOR, evaluate_all
 from tests.kept import recalled_answers
+from tests.web.shared_people import module_data, module_people, people, run
 from tests.web.worlds import ROLES, People, make_collection, make_label, submit_form
+
+__all__ = ["module_data", "module_people", "people", "run"]
 
 pytestmark = [pytest.mark.words, pytest.mark.usefixtures("answers_kept")]
 ONE = "/collections/one/"

@@ -16,9 +16,12 @@ from rest_framework.test import APIClient
 from runs.models import Collection, Run
 from runs.web.parameters import refusals
 from tests.conftest import GOOD, POOR
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.access.addresses import ADDRESSES, API
 from tests.web.access.bodies import BODIES
 from tests.web.worlds import People
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 CHANGING = [(name, method) for name in API for method in ADDRESSES[name].changes]

@@ -11,7 +11,10 @@ from django.test import Client
 
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.test_pages import page
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -21,7 +24,7 @@ def login_links(html: str) -> list[str]:
     return [markup.unescape(link) for link in re.findall(r'<a href="(/login/[^"]*)"', html)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run(submit: Callable[..., Run], alice: User) -> Run:
     alice.set_password("correct horse")
     alice.save()

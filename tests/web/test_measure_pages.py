@@ -18,7 +18,10 @@ from metrics.engine.sessions.measures import SESSION_MEASURES
 from metrics.services.values.examples import example_values
 from metrics.services.values.known_measures import OF, search_measures
 from tests.conftest import SESSIONS, evaluate_all_sessions, upload
+from tests.shared_data import alice, api, collection, module_data
 from tests.web.test_pages import page, text_of
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 pytestmark = pytest.mark.words
 

@@ -21,7 +21,10 @@ from metrics.services.values.own_measures import own_measures
 from runs.models import Collection, Run
 from tests.conftest import SESSIONS, evaluate_all, upload
 from tests.local import conftest as of_commands
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.test_pages import page, text_of
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 
@@ -39,7 +42,7 @@ PAGE_NAMES = {"linear gains": "linear", "exponential gains": "exponential", "imp
               "patient user": "patient", "patient user, binary": "liberal", "RBP, binary": "binary"}  # fmt: skip
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def runs(api: APIClient, submit: Callable[..., Run]) -> dict[str, Run]:
     """Two runs of a collection of a hundred documents, judged up to level 4."""
     assert upload(api, "collections/small/qrels/", QRELS).status_code == 201

@@ -10,6 +10,9 @@ from django.test import Client
 
 from runs.models import User
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, module_data
+
+__all__ = ["alice", "module_data"]
 
 pytestmark = pytest.mark.words
 ORDERS, DESIGN = "/collections/scored/orders/", "/collections/scored/design/"

@@ -13,6 +13,9 @@ from waitress.task import WSGITask
 from evalhub.serving.requests import Request
 from evalhub.serving.web_server import adjustments
 from runs.models import User
+from tests.shared_data import alice, module_data
+
+__all__ = ["alice", "module_data"]
 
 
 def environ_of(path: str, **headers: str) -> dict[str, Any]:

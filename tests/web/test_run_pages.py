@@ -16,11 +16,13 @@ from metrics.pages.values.standing import read_standing
 from metrics.pages.values.summary import OFFICIAL
 from runs.models import Collection, Run, User
 from runs.services.tracking.labels import move_label
-from tests.conftest import GOOD, POOR, evaluate_all, upload
+from tests.conftest import GOOD, POOR, evaluate_all, submit_run, upload
 from tests.metrics.boards import make_board
-from tests.web.test_pages import page, text_of
+from tests.shared_data import alice, api, collection, module_data
+from tests.web.test_pages import page, submit, text_of
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 Submit = Callable[..., Run]
 
@@ -30,9 +32,9 @@ def browser() -> Client:
     return Client()
 
 
-@pytest.fixture
-def pair(submit: Submit) -> tuple[Run, Run]:
-    return submit(GOOD), submit(POOR)
+@pytest.fixture(scope="module")
+def pair(api: Any, collection: str) -> tuple[Run, Run]:
+    return submit_run(api, GOOD), submit_run(api, POOR)
 
 
 def test_every_chart_has_a_picture_words_and_figures(
@@ -229,8 +231,8 @@ def test_the_summary_table_has_what_trec_eval_prints(
 def test_a_queued_run_tells_its_place_and_asks_again(
     browser: Client, api: Any, collection: str
 ) -> None:
-    first = upload(api, "collections/small/runs/", GOOD).json()["id"]
-    second = upload(api, "collections/small/runs/", POOR).json()["id"]
+    first = upload(api, "collections/small/runs/", GOOD, tag="first").json()["id"]
+    second = upload(api, "collections/small/runs/", POOR, tag="second").json()["id"]
     assert "Position 1 in the queue" in page(browser, f"/runs/{first}/")
     html = page(browser, f"/runs/{second}/status/")
     assert "Position 2 in the queue" in html
@@ -384,10 +386,10 @@ def test_a_run_without_values_has_no_rank(
 
 
 def test_a_run_names_the_runs_with_the_same_judged_ranking(
-    browser: Client, submit: Submit, pair: tuple[Run, Run]
+    browser: Client, api: Any, pair: tuple[Run, Run]
 ) -> None:
     # Another file: other scores in the same order.
-    twin = submit(GOOD.replace("3.0 good", "9.0 twin").replace("good", "twin"))
+    twin = submit_run(api, GOOD.replace("3.0 good", "9.0 twin").replace("good", "twin"))
     good, poor = pair
     html = page(browser, f"/runs/{twin.pk}/")
     assert f'<a href="/runs/{good.pk}/">alice/good</a>: every judged document' in html

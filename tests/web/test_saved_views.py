@@ -14,7 +14,10 @@ from evalhub.operating.backup import saved_models
 from runs.models import AuditEvent, Collection, Membership, Run, Team, User, View
 from runs.services.sharing.saved_views import create_view
 from tests.conftest import client_of
+from tests.web.shared_people import module_data, module_people, people, run
 from tests.web.worlds import People
+
+__all__ = ["module_data", "module_people", "people", "run"]
 
 pytestmark = pytest.mark.words
 

@@ -32,8 +32,11 @@ from metrics.services.sessions.comparison import compare_sample
 from metrics.services.sessions.sample import Sample, SessionComparisonQuery
 from runs.models import Qrels, Run, User
 from tests.metrics.boards import make_board, simulated
+from tests.shared_data import alice, module_data
 from tests.web.described_runs import describe_runs
 from tests.web.test_pages import text_of
+
+__all__ = ["alice", "module_data"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.words]
 ROOT = Path(__file__).parents[2]

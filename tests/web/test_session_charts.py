@@ -11,11 +11,12 @@ from metrics.charts.sessions.charts import SESSION_CHARTS, SetChartRequest
 from metrics.models import SessionEvaluation
 from runs.models import SessionSet
 from tests.conftest import SESSIONS
+from tests.shared_data import alice, api, collection, module_data
 from tests.web.test_session_pages import Send, send
 
 pytestmark = pytest.mark.words
 
-__all__ = ["send"]
+__all__ = ["alice", "api", "collection", "module_data", "send"]
 
 QUERIES = ("last query", "best query", "other queries")
 

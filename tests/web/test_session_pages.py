@@ -20,7 +20,10 @@ from metrics.services.sessions.analyses import read_session_curves
 from metrics.services.sessions.values import SessionSelection, choose_sessions
 from runs.models import Collection, SessionSet
 from tests.conftest import SESSIONS, client_of, evaluate_all_sessions, upload
+from tests.shared_data import alice, api, collection, module_data
 from tests.web.test_pages import HOSTILE, SCRIPT_OR_STYLE, new_qrels, page, text_of
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 pytestmark = pytest.mark.words
 
@@ -37,7 +40,7 @@ def browser() -> Client:
     return Client()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def send(api: APIClient, collection: str) -> Send:
     """Submit a log of Alice's and evaluate it, unless told not to; returns the path of its page."""
 

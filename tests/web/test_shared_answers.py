@@ -19,8 +19,11 @@ from tests.conftest import POOR, evaluate_all
 from tests.kept import recalled_answers
 from tests.web.access.addresses import ADDRESSES, Address
 from tests.web.access.bodies import BODIES
+from tests.web.shared_people import module_data, module_people, people, run
 from tests.web.test_answers_of_one_state import QUERIES, cached_addresses
 from tests.web.worlds import People, body_of, run_ids, submit_form
+
+__all__ = ["module_data", "module_people", "people", "run"]
 
 pytestmark = [pytest.mark.words, pytest.mark.slow, pytest.mark.usefixtures("answers_kept")]
 # What two readers mean differently, one by one.

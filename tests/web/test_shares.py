@@ -22,8 +22,11 @@ from evalhub.operating.logs import JsonFormatter, LineFormatter
 from runs.models import AuditEvent, Collection, Disclosure, Membership, Run, ShareLink, User
 from runs.models.accounts.accounts import digest_of_secret
 from tests.conftest import client_of
+from tests.web.shared_people import module_data, module_people, people, run
 from tests.web.test_pages import text_of
 from tests.web.worlds import People, body_of, make_campaign, make_comparison, make_share
+
+__all__ = ["module_data", "module_people", "people", "run"]
 
 pytestmark = pytest.mark.words
 

@@ -17,7 +17,10 @@ from evalhub.operating.examples import RANKINGS, examples
 from metrics.engine.measures.grammar import parse_measure
 from runs.models import Run
 from tests.conftest import SESSIONS, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.test_docs import ROOT
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 TEXT = (ROOT / "docs/sources.md").read_text()
@@ -35,7 +38,7 @@ RUNS = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def names(api: APIClient, submit: Callable[..., Run]) -> dict[str, str]:
     assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
     assert (
@@ -56,7 +59,7 @@ def names(api: APIClient, submit: Callable[..., Run]) -> dict[str, str]:
     return {**ids, "collection": "small", "second": "second"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def example_ids(api: APIClient) -> dict[str, str]:
     """The ids of the runs and of the set, and the names of the collections, that rows of numbers are about."""
     ids = {}

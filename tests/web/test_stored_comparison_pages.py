@@ -13,13 +13,12 @@ from metrics.models import Comparison
 from metrics.services.comparisons.stored import compare
 from runs.models import Run
 from tests.conftest import QRELS, upload
+from tests.shared_data import alice, api, module_data
 from tests.web.comparing import browser, many, slow
 from tests.web.test_pages import page
 
-__all__ = ["browser", "many", "slow"]
-
-
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "browser", "many", "module_data", "slow"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 
 def test_a_long_comparison_is_offered_to_a_worker(

@@ -13,7 +13,10 @@ from django.utils import timezone
 
 from runs.models import AuditEvent, InvitationLink, Membership, SessionSet, System, Team, User
 from tests.conftest import SESSIONS
+from tests.shared_data import alice, api, collection, module_data
 from tests.web.test_pages import page, text_of
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 LAB = "/teams/lab/"
 

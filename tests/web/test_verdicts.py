@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -20,9 +21,11 @@ from metrics.services.comparisons import workload
 from metrics.services.comparisons.stored import compare
 from runs.models import Run
 from tests.conftest import evaluate_all, upload
+from tests.shared_data import alice, api, module_data
 from tests.web.test_pages import text_of
 
-pytestmark = pytest.mark.words
+__all__ = ["alice", "api", "module_data"]
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
 
 API = "/api/v1/"
 # Legends and room that is kept for marks are no verdict.
@@ -33,6 +36,8 @@ _SAID = re.compile(
     r"|▲ better|▼ worse|[↑↓]|(?<!\\phantom\{)\$\^\{\\(up|down)arrow\}\$|p < 0\.0001|close to the level"
 )
 Ranks = Mapping[str, Sequence[int]]
+# Of files. A file of a kind is made alike for every test.
+KINDS = ("csv", "md", "tex")
 
 
 def make_collection(api: APIClient, slug: str, ranks: Ranks) -> dict[str, str]:
@@ -60,11 +65,27 @@ def make_collection(api: APIClient, slug: str, ranks: Ranks) -> dict[str, str]:
     return {tag: str(Run.objects.get(collection__slug=slug, tag=tag).pk) for tag in ranks}
 
 
+@pytest.fixture(scope="module")
+def few(api: APIClient) -> dict[str, str]:
+    """Three runs on four topics."""
+    ranks = {"high": [1, 1, 1, 2], "middle": [4, 4, 5, 8], "low": [9, 9, 9, 10]}
+    return make_collection(api, "few", ranks)
+
+
+@pytest.fixture(scope="module")
+def flat(api: APIClient) -> dict[str, str]:
+    """Three runs with the same difference on each topic."""
+    return make_collection(api, "flat", {"high": [1] * 5, "middle": [2] * 5, "low": [4] * 5})
+
+
 @pytest.fixture
 def walk(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Every answer, file and page of a collection that can speak a verdict by one test, with its address."""
+    """Every answer, page and file of some kinds of a collection that can speak a verdict by one
+    test, with its address."""
 
-    def answers(slug: str, runs: dict[str, str], test: str) -> Iterator[tuple[str, Any]]:
+    def answers(
+        slug: str, runs: dict[str, str], test: str, kinds: Sequence[str] = KINDS
+    ) -> Iterator[tuple[str, Any]]:
         first = next(iter(runs.values()))
         common = {"resamples": "2000"}
         for extra in ({}, {"baseline": first}):
@@ -74,7 +95,7 @@ def walk(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> Any:
             yield from read_addresses(
                 anonymous, [(f"{where}comparison/", compared), (f"{where}leaderboard/", board)]
             )
-            for kind in ("csv", "md", "tex"):
+            for kind in kinds:
                 yield from read_addresses(
                     anonymous, [(f"{where}comparison/export/{kind}/", compared)]
                 )
@@ -91,16 +112,16 @@ def walk(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield from read_addresses(
             anonymous, [(f"{API}collections/{slug}/charts/significance.json", compared_of(test))]
         )
-        yield from stored(slug, test)
+        yield from stored(slug, test, kinds)
 
-    def stored(slug: str, test: str) -> Iterator[tuple[str, Any]]:
+    def stored(slug: str, test: str, kinds: Sequence[str]) -> Iterator[tuple[str, Any]]:
         monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
         forget_all()
         question = {"tests": test, "measures": "RR", "resamples": "2000"}
         assert anonymous.get(f"{API}collections/{slug}/comparison/", question).status_code == 202
         pk = Comparison.objects.latest("created_at").pk
         assert compare(comparison_id=str(pk))
-        files = [(f"{API}comparisons/{pk}/export/{kind}/", {}) for kind in ("csv", "md", "tex")]
+        files = [(f"{API}comparisons/{pk}/export/{kind}/", {}) for kind in kinds]
         yield from read_addresses(anonymous, [(f"{API}comparisons/{pk}/", {}), *files])
         yield from read_addresses(
             anonymous, [(f"{API}comparisons/{pk}/charts/significance.json", {})]
@@ -193,13 +214,14 @@ def test_the_two_topics_of_the_readme_end_in_no_verdict(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("test", list(TESTS))
-def test_four_topics_have_no_verdict_anywhere(api: APIClient, walk: Any, test: str) -> None:
-    runs = make_collection(
-        api, "few", {"high": [1, 1, 1, 2], "middle": [4, 4, 5, 8], "low": [9, 9, 9, 10]}
-    )
+@pytest.mark.parametrize(("test", "kind"), [*zip(TESTS, cycle(KINDS), strict=False)])
+def test_four_topics_have_no_verdict_anywhere(
+    few: dict[str, str], walk: Any, test: str, kind: str
+) -> None:
     verdicts = [
-        (path, verdict) for path, answer in walk("few", runs, test) for verdict in spoken(answer)
+        (path, verdict)
+        for path, answer in walk("few", few, test, [kind])
+        for verdict in spoken(answer)
     ]
     assert verdicts == []
 
@@ -207,11 +229,10 @@ def test_four_topics_have_no_verdict_anywhere(api: APIClient, walk: Any, test: s
 @pytest.mark.slow
 @pytest.mark.parametrize("test", ["paired_t", "bootstrap", "tukey_hsd", "conover"])
 def test_differences_without_spread_have_no_verdict_anywhere(
-    api: APIClient, walk: Any, test: str
+    flat: dict[str, str], walk: Any, test: str
 ) -> None:
-    runs = make_collection(api, "flat", {"high": [1] * 5, "middle": [2] * 5, "low": [4] * 5})
     # Five topics are enough for a verdict, and too few for one by an exact test.
-    answers = list(walk("flat", runs, test))
+    answers = list(walk("flat", flat, test))
     assert [(path, verdict) for path, answer in answers for verdict in spoken(answer)] == []
     paths = {
         path

@@ -17,6 +17,9 @@ from metrics.engine import ENGINE_VERSION
 from metrics.services.comparisons.content import STATISTICS_VERSION
 from tests.conftest import GOOD
 from tests.reliability.servers import ROOT
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 
 def test_the_version_is_that_of_the_installed_package() -> None:

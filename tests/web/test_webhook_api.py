@@ -19,7 +19,10 @@ from runs.services.webhooks.managing import MAX_WEBHOOKS
 from runs.services.webhooks.transport import Reply
 from tests.conftest import GOOD, evaluate_all
 from tests.metrics.webhooks import Receiver, make_webhook
+from tests.web.shared_people import module_data, module_people, people
 from tests.web.worlds import People, add_qrels, make_collection, submit_form
+
+__all__ = ["module_data", "module_people", "people"]
 
 LAB, ONE = "/api/v1/teams/lab/webhooks/", "/api/v1/collections/one/webhooks/"
 NEW = {"url": "https://ci.example.org/hook?token=hidden", "events": ["run.evaluated"]}

@@ -13,7 +13,10 @@ from runs.pages.webhooks import _MEANINGS
 from runs.services.webhooks import managing
 from runs.services.webhooks.transport import Reply
 from tests.metrics.webhooks import Receiver, make_webhook
+from tests.web.shared_people import module_data, module_people, people
 from tests.web.worlds import People, make_collection
+
+__all__ = ["module_data", "module_people", "people"]
 
 LAB, ONE = "/teams/lab/webhooks/", "/collections/one/webhooks/"
 NEW = {

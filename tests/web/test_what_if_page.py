@@ -13,7 +13,10 @@ from django.test import Client
 from metrics.engine.analysis.what_if import PRESETS
 from metrics.services.boards.what_if import ask_what_if
 from runs.models import Collection, Qrels, Run
+from tests.shared_data import alice, api, collection, module_data, submit
 from tests.web.test_pages import page, text_of
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 
