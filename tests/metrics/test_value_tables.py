@@ -14,6 +14,7 @@ from rest_framework.test import APIClient
 
 from metrics.engine.significance.pairs import Matrix
 from metrics.models import MetricVector
+from metrics.services.upkeep.integrity import find_faults
 from runs.models import AuditEvent, Collection, Run, TableValues, User, ValueTable
 from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, submit_run, upload
 from tests.metrics.boards import make_board, simulated
@@ -351,3 +352,44 @@ def test_damaged_values_are_made_again_or_not_shown(api: APIClient, collection: 
     assert api.get(board).json()["code"] == "stored_value_corrupt"
     upload(api, TABLES, "good 1 ms 5\ngood 2 ms 7\n")
     assert vectors.get().mean == 6.0
+
+
+@pytest.mark.django_db
+def test_effectiveness_against_a_cost_from_tables(api: APIClient, collection: str) -> None:
+    for tag, content in (("good", GOOD), ("poor", POOR), ("late", GOOD.replace("good", "late"))):
+        submit_run(api, content, tag=tag)
+    declare(api, name="ms", direction="lower", unit="ms")
+    declare(api, name="quality")
+    upload(api, TABLES, "good 1 ms 9\ngood 2 ms 7\npoor 1 ms 5\n")
+
+    frontier = "/api/v1/collections/small/frontier/?y=AP&x=x:ms"
+    body = api.get(frontier).json()
+    assert (body["x"], body["unit"]) == ("x:ms", "ms")
+    assert [(row["run"]["tag"], row["cost"]["value"]) for row in body["results"]] == [
+        ("poor", 5.0),
+        ("good", 8.0),
+    ]
+    assert "runs_without_cost" in {caution["code"] for caution in body["cautions"]}
+    refused = api.get(frontier.replace("x:ms", "x:quality"))
+    assert (refused.status_code, refused.json()["code"]) == (400, "bad_columns")
+    assert api.get("/api/v1/collections/small/charts/frontier.csv?y=AP&x=x:ms").status_code == 200
+    reach = api.get("/api/v1/collections/small/reusability/?depth=1&measures=x:ms")
+    assert (reach.status_code, reach.json()["code"]) == (400, "no_curve")
+
+
+@pytest.mark.django_db
+def test_fsck_checks_values_of_tables(api: APIClient, collection: str) -> None:
+    submit_run(api, GOOD, tag="good")
+    declare(api, name="ms", direction="lower")
+    upload(api, TABLES, "good 1 ms 5\n")
+    assert [finding.code for finding in find_faults()] == []
+
+    MetricVector.objects.filter(measure="x:ms").update(mean=4.0)
+    (finding,) = find_faults()
+    assert finding.code == "vector_altered"
+    assert finding.repair is not None
+    finding.repair()
+    assert MetricVector.objects.get(measure="x:ms").mean == 5.0
+
+    TableValues.objects.update(content=b'{"1":6.0}')
+    assert [finding.code for finding in find_faults()] == ["table_altered"]

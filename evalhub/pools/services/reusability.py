@@ -26,10 +26,11 @@ from metrics.engine.analysis.reusability import (
 )
 from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.cautions import Caution
-from metrics.engine.errors import StatisticsError
+from metrics.engine.errors import MeasureError, StatisticsError
 from metrics.engine.judgement.depth import judged_depth, judged_ranks
 from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.judgement.judging import Judgements
+from metrics.engine.measures.external import FROM_TABLES, computed_names
 from metrics.engine.measures.grammar import Measure
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.selection import select_evaluations
@@ -49,7 +50,7 @@ from metrics.services.values.judged_views import views_of
 from runs.attention import keep_going
 from runs.errors import InvalidInput
 from runs.formats.parameters import flatten
-from runs.models import Collection, Qrels, Run
+from runs.models import DEFAULT_MEASURES, Collection, Qrels, Run
 from runs.services.collections.qrels import load_judgements
 
 MAX_RUNS = 1_000
@@ -69,7 +70,11 @@ class ReusabilityQuery(Question):
     """
 
     measures: list[Measure] = parameter(
-        Measures("separated by commas; default: the collection's", most=10)
+        Measures(
+            "separated by commas; default: the collection's that are computed from rankings",
+            names=lambda collection: computed_names(collection.measures) or [DEFAULT_MEASURES[0]],
+            most=10,
+        )
     )
     by: str = parameter(
         Parameter(
@@ -208,6 +213,10 @@ def read_reusability(
     unknown parameter of runs, StatisticsError for an unknown run, for more than MAX_RUNS, and where
     no pooled run is known.
     """
+    if external := [measure.name for measure in query.measures if measure.is_external]:
+        message = f"{', '.join(external)}: {FROM_TABLES}"
+        raise MeasureError(message, code="no_curve", pointer="measures")
+
     qrels, scores = active_qrels(collection), query.scores or collection.scores
     if qrels.keyed_by != Qrels.KeyedBy.TOPIC:
         message = "judgements of single queries were not pooled from runs"

@@ -105,9 +105,10 @@ class ValueTablesPage(FormPage):
             )
 
         warned = sum(stored.warnings.get("counts", {}).values())
+        plural = "s" if warned > 1 else ""
         return (
             f"Table {stored.number} uploaded: {stored.values:,} values of {stored.runs:,} runs"
-            f"{f', with {warned:,} warnings' if warned else ''}."
+            f"{f', with {warned:,} warning{plural}' if warned else ''}."
         )
 
     def show(

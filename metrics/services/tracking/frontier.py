@@ -12,6 +12,8 @@ import numpy as np
 
 from metrics.engine.analysis import frontier as engine
 from metrics.engine.curve.intervals import row_intervals
+from metrics.engine.errors import MeasureError
+from metrics.engine.measures.external import ExternalDefinition, is_external
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Matrix
@@ -37,6 +39,7 @@ from metrics.services.values.common_values import (
     refuse_pooled,
 )
 from metrics.services.values.effort import check_values, seconds_of_frontier
+from metrics.services.values.judged_views import means_of
 from metrics.services.work import begin
 from runs.errors import InvalidInput
 from runs.formats.parameters import flatten
@@ -80,7 +83,11 @@ class FrontierQuery(Question):
         )
     )
     cost: str = parameter(
-        _Cost("a cost, such as latency_ms; default: the one that most runs have", name="x")
+        _Cost(
+            "a cost, such as latency_ms, or a measure of value tables, such as x:latency_ms; "
+            "default: the cost that most runs have",
+            name="x",
+        )
     )
     across: bool = parameter(Flag("true: compare runs on different hardware, too"))
     chosen: TogetherQuery = nested(TogetherQuery)
@@ -161,7 +168,10 @@ def read_frontier(*, collection: Collection, query: FrontierQuery) -> Frontier:
     qrels, scores = active_qrels(collection), query.chosen.scores or collection.scores
     evaluations = chosen_evaluations(collection=collection, query=query.chosen, most=MAX_RUNS)
     costs_of_runs = _read_costs(evaluations)
-    key = _key(collection, query, costs_of_runs)
+    if is_external(query.cost):
+        key = _add_costs_of_tables(collection, query.cost, qrels, evaluations, costs_of_runs)
+    else:
+        key = _key(collection, query, costs_of_runs)
     priced = [
         evaluation
         for evaluation in evaluations
@@ -272,6 +282,40 @@ def _read_costs(evaluations: Sequence[Evaluation]) -> dict[UUID, _RunCosts]:
         costs_of_runs[pk] = _RunCosts(parts, hardware or UNKNOWN)
 
     return costs_of_runs
+
+
+def _add_costs_of_tables(
+    collection: Collection,
+    name: str,
+    qrels: Qrels,
+    evaluations: Sequence[Evaluation],
+    costs_of_runs: dict[UUID, _RunCosts],
+) -> ParameterKey:
+    """Add the means of a measure of value tables to the costs of runs. Return what stands for it.
+
+    Raise InvalidInput for a measure that is not declared, or of which higher values are better.
+    """
+    try:
+        measure = collection.measure(name)
+    except MeasureError as error:
+        raise InvalidInput(f"x: {error.message}", code="bad_columns", pointer="x") from error
+
+    definition = measure.definition
+    if not isinstance(definition, ExternalDefinition) or not definition.lower_is_better:
+        message = f"x: of a cost lower values are better, and of {measure.name} higher ones"
+        raise InvalidInput(message, code="bad_columns", pointer="x")
+
+    means = means_of([evaluation.pk for evaluation in evaluations], [measure], qrels.pk)
+    for evaluation in evaluations:
+        mean, topics = means[evaluation.pk, measure.name]
+        costs = costs_of_runs[evaluation.run_id]
+        if mean is not None:
+            cost = {"value": mean, "low": None, "high": None, "n": topics}
+            costs_of_runs[evaluation.run_id] = replace(
+                costs, costs={**costs.costs, measure.name: cost}
+            )
+
+    return ParameterKey(collection=collection, space=COST, name=measure.name, unit=definition.unit)
 
 
 def _key(
