@@ -42,6 +42,7 @@ from metrics.services.upkeep.parameters import find_in_parameters
 from metrics.services.upkeep.stored_values import (
     find_in_session_means,
     find_in_topic_ids,
+    find_in_value_tables,
     find_in_vectors,
     find_unsealed,
 )
@@ -90,7 +91,11 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         _find_in_submissions,
         *(() if fast else (find_in_parameters,)),
         partial(_find_in_evaluations, fast),
-        *(() if fast else (find_in_topic_ids, find_in_vectors, find_in_session_means)),
+        *(
+            ()
+            if fast
+            else (find_in_topic_ids, find_in_vectors, find_in_value_tables, find_in_session_means)
+        ),
         find_unsealed,
         partial(_find_in_comparisons, fast),
         find_in_webhooks,

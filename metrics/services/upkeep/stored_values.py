@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.db.models import Model
 
 from metrics.engine import ENGINE_VERSION
@@ -16,12 +16,13 @@ from metrics.engine.curve.gain_curves import GainCurves
 from metrics.engine.errors import EvalHubError
 from metrics.engine.judgement.depth import judged_depth
 from metrics.engine.judgement.judged import JudgedRun
-from metrics.engine.measures.external import is_external
+from metrics.engine.measures.external import PREFIX
 from metrics.engine.measures.grammar import parse_measure
 from metrics.models import (
     EVALUATIONS,
     Comparison,
     Evaluation,
+    EvaluationQuerySet,
     JudgedView,
     MetricVector,
     SessionEvaluation,
@@ -37,8 +38,13 @@ from metrics.services.upkeep.findings import Finding
 from metrics.services.values.curves import renew_curves
 from metrics.services.values.evaluate import make_vector, unpack_curves
 from metrics.services.values.judged_views import replace_vectors, unpack_view
+from metrics.services.values.table_vectors import (
+    lock_measures,
+    store_table_vectors,
+    table_vectors,
+)
 from runs.errors import StoredValueCorrupt
-from runs.models import Qrels
+from runs.models import ExternalMeasure, Qrels, TableValues
 from runs.services.collections.qrels import load_judgements
 
 # Another processor may compute another last digit.
@@ -98,18 +104,11 @@ def find_in_vectors() -> Iterator[Finding]:
                 )
                 yield Finding("depth_altered", text, reset_depth)
 
-        for vector in MetricVector.objects.filter(evaluation=evaluation.pk):
+        # Those of tables are not computed from the view.
+        vectors = MetricVector.objects.filter(evaluation=evaluation.pk)
+        for vector in vectors.exclude(measure__startswith=PREFIX):
             sound = vector.is_sound(evaluation.qrels_id)
             text = f"{vector.measure} of run {evaluation.run_id} is damaged"
-
-            if is_external(vector.measure):
-                if not sound:
-                    yield Finding(
-                        "vector_altered",
-                        f"{text}; --repair makes it from the tables",
-                        vector.delete,
-                    )
-                continue
 
             if view is None:
                 if not sound:
@@ -142,6 +141,54 @@ def find_in_vectors() -> Iterator[Finding]:
                     f"the curves of run {evaluation.run_id} are damaged; --repair stores them again"
                 )
                 yield Finding("curves_altered", text, partial(_renew_curves, evaluation, view))
+
+
+def find_in_value_tables() -> Iterator[Finding]:
+    """Check that the values of tables are unchanged, and that every evaluation has them."""
+    rows = TableValues.objects.select_related("measure__collection").order_by("pk")
+    for row in rows.iterator(50):
+        if not row.is_sound():
+            text = (
+                f"the values of {row.measure} of run {row.run_id} are damaged; upload a table with "
+                "them again"
+            )
+            yield Finding("table_altered", text)
+            continue
+
+        measure = row.measure.measure
+        evaluations = Evaluation.objects.evaluated().filter(
+            run=row.run_id, qrels__collection=row.measure.collection
+        )
+        expected = table_vectors({pk: [measure] for pk in evaluations.values_list("pk", flat=True)})
+        stored = {
+            (vector.evaluation_id, vector.measure): vector
+            for vector in MetricVector.objects.filter(
+                evaluation__in=evaluations, measure=measure.name
+            )
+        }
+        if any(not _is_stored(vector, stored.get(key)) for key, vector in expected.items()):
+            text = (
+                f"the vectors of {measure.name} of run {row.run_id} differ from its tables; "
+                "--repair makes them again"
+            )
+            repair = partial(_store_table_vectors, evaluations, row.measure)
+            yield Finding("vector_altered", text, repair)
+
+
+def _is_stored(vector: MetricVector, stored: MetricVector | None) -> bool:
+    """Return whether a vector is stored as it is, with its digests."""
+    columns = ("mean", "topics", "digest", "mean_digest")
+    return (
+        stored is not None
+        and bytes(stored.content) == bytes(vector.content)
+        and all(getattr(stored, name) == getattr(vector, name) for name in columns)
+    )
+
+
+def _store_table_vectors(evaluations: EvaluationQuerySet, measure: ExternalMeasure) -> None:
+    with transaction.atomic():
+        lock_measures([measure.collection_id])
+        store_table_vectors(evaluations, [measure])
 
 
 def _are_computed_curves(row: StoredCurves, view: JudgedRun) -> bool:
