@@ -65,12 +65,13 @@ def read_qrels(
     if isinstance(content, Judgements):
         # Usual lines have only one iteration, and nothing to report.
         reader.check_topics(len(content.topic_ids))
-        return _summary(reader, content, iteration or (SUBTOPIC if had_subtopics else IGNORE))
+        return summarise(reader, content, iteration or (SUBTOPIC if had_subtopics else IGNORE))
 
-    return _summary(reader, *_read_columns(reader, content, iteration, had_subtopics))
+    return summarise(reader, *_read_columns(reader, content, iteration, had_subtopics))
 
 
-def _summary(reader: PieceReader, judgements: Judgements, iteration: str) -> QrelsSummary:
+def summarise(reader: PieceReader, judgements: Judgements, iteration: str) -> QrelsSummary:
+    """Return what was read."""
     base = judgements.recall_base
     values, index = np.unique(base.level, return_inverse=True)
     counts = np.bincount(index, base.counts).astype(int)
@@ -103,10 +104,11 @@ def _read_columns(
     if not len(columns.line) and not reader.report.problems:
         reader.report.problem(0, "empty_qrels", "the file contains no judgements")
 
-    return _judgements(keep_rows(columns, keep), subtopics, reader.seed), chosen
+    return judgements_in(keep_rows(columns, keep), subtopics, reader.seed), chosen
 
 
-def _valid_rows(reader: PieceReader, columns: Columns) -> Flags:
+def check_levels(reader: PieceReader, columns: Columns) -> Flags:
+    """Report bad lines, such as those without a level. Return which rows are valid."""
     number = columns.number
     if columns.noted(FRACTION):
         number[columns.notes & FRACTION != 0] = np.nan
@@ -117,11 +119,16 @@ def _valid_rows(reader: PieceReader, columns: Columns) -> Flags:
     if too_large.any():
         number[too_large] = np.nan
 
-    valid: Flags = reader.check_rows(columns, _LEVEL, "bad_level")
+    return reader.check_rows(columns, _LEVEL, "bad_level")
+
+
+def _valid_rows(reader: PieceReader, columns: Columns) -> Flags:
+    valid = check_levels(reader, columns)
     has_fifth_number = valid & (columns.notes & EXTRA_NUMBER != 0)
     message = (
         "a number follows the level: which of the two is the level? "
-        "Four columns are needed: topic 0 document level"
+        "Four columns are needed: topic 0 document level; "
+        "for a stratum or probability, send sampling=strata or sampling=probabilities"
     )
     reader.add(columns.line[has_fifth_number], "ambiguous_level", message)
     reader.warn_extra_columns(columns)
@@ -299,7 +306,8 @@ def _repetition_message(code: str, columns: Columns, earlier: int, row: int) -> 
     return f"document {document} has level {level} here and {earlier_level} in line {line}"
 
 
-def _judgements(columns: Columns, subtopics: Subtopics | None, seed: int) -> Judgements:
+def judgements_in(columns: Columns, subtopics: Subtopics | None, seed: int) -> Judgements:
+    """Return the judgements of rows that are grouped by topic."""
     topic_ids, starts = topic_segments(columns)
     return Judgements(
         topic_ids=topic_ids,

@@ -13,7 +13,9 @@ from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.compiled.packing import FIRST, pack, unpack
 from metrics.engine.compiled.row_columns import COLUMNS, grow, shrink
 from metrics.engine.compiled.running import place, running_sum
+from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.gains import GainMap
+from metrics.engine.judgement.sampling import Sampling
 from metrics.engine.judgement.subtopics import Coverage, Subtopics
 
 _T = TypeVar("_T")
@@ -166,7 +168,8 @@ class JudgedRun:
     `judgement` (row of the qrels), `score`, `tie_first` and `tie_size` (first rank and size of the
     group of equal scores); one entry per topic in `num_ret` and `squared_scores` (NaN where the
     scores of documents left out are not known). `known` is None if the run came without known
-    documents, `subtopics` if every topic has one iteration only.
+    documents, `subtopics` if every topic has one iteration only, `sampling` unless the judged
+    documents are a sample.
     """
 
     topic: Ints
@@ -181,6 +184,7 @@ class JudgedRun:
     recall_base: RecallBase
     known: Known | None = None
     subtopics: Subtopics | None = None
+    sampling: Sampling | None = None
 
     @property
     def n_topics(self) -> int:
@@ -221,6 +225,7 @@ class JudgedRun:
             num_ret=num_ret,
             squared_scores=np.where(num_ret == self.num_ret, self.squared_scores, np.nan),
             known=self.known and replace(self.known, rows=self.known.rows[judged]),
+            sampling=self.sampling and self.sampling.take(judged),
         )
 
     def truncated(self, depth: int) -> Self:
@@ -239,14 +244,20 @@ class JudgedRun:
             num_ret=np.minimum(self.num_ret, depth),
             squared_scores=np.where(self.num_ret <= depth, self.squared_scores, np.nan),
             known=self.known and replace(self.known, rows=self.known.rows[within]),
+            sampling=self.sampling and self.sampling.take(within),
         )
 
     def without(self, left_out: Flags, base: RecallBase) -> Self:
         """Return the run as if these judgements had not been made: their documents are unjudged.
 
         `left_out` has one entry for each row of the qrels, `base` counts the others. Nothing is
-        said of documents that the user knew.
+        said of documents that the user knew. Raise MeasureError for sampled judgements: what is
+        left of a sample has other probabilities.
         """
+        if self.sampling:
+            message = "judgements cannot be left out of sampled ones: the others have other rates"
+            raise MeasureError(message, code="sampled_judgements")
+
         judged = np.logical_not(left_out[self.judgement])
         return replace(
             self,
@@ -408,6 +419,9 @@ class JudgedRun:
 
         if self.subtopics:
             parts += _named("subtopics", self.subtopics, _SUBTOPICS)
+        if self.sampling:
+            parts += _named("sampling", self.sampling, _SAMPLING)
+            parts.append(("sampling_strata", np.array([self.sampling.strata], np.int8)))
         return parts
 
     @classmethod
@@ -419,7 +433,7 @@ class JudgedRun:
         if header["format"] != FIRST:
             arrays |= grow(arrays)
 
-        n_topics, known, subtopics = header["n_topics"], None, None
+        n_topics, known, subtopics, sampling = header["n_topics"], None, None, None
         recall_base = _take_base(arrays, "base", n_topics)
         if "known_rows" in arrays:
             rows, expected = arrays.pop("known_rows") > 0, arrays.pop("known_expected")
@@ -427,13 +441,25 @@ class JudgedRun:
 
         if "subtopics_topic" in arrays:
             subtopics = Subtopics(*_take(arrays, "subtopics", _SUBTOPICS))
-        return cls(**arrays, recall_base=recall_base, known=known, subtopics=subtopics)
+        if "sampling_rows" in arrays:
+            strata = arrays.pop("sampling_strata")
+            columns = {name: arrays.pop(f"sampling_{name}") for name in _SAMPLING}
+            sampling = Sampling(**columns, strata=bool(strata[0]))
+
+        return cls(
+            **arrays,
+            recall_base=recall_base,
+            known=known,
+            subtopics=subtopics,
+            sampling=sampling,
+        )
 
 
 # The columns of a view's topics, and those of its parts.
 _TOPICS = ("num_ret", "squared_scores")
 _BASE = ("topic", "level", "counts")
 _SUBTOPICS = ("topic", "judgement", "subtopic", "level")
+_SAMPLING = ("rows", "topic", "probability", "cell_group", "cell_level", "cell_count")
 
 
 def _named(name: str, part: Any, columns: tuple[str, ...]) -> list[tuple[str, Any]]:

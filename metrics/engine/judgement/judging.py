@@ -16,6 +16,7 @@ import numpy as np
 from metrics.engine.arrays import Bytes, Flags, Floats, Hashes, Ints, Positions
 from metrics.engine.judgement.judged import JudgedRun, RecallBase
 from metrics.engine.judgement.ranking import RankedBlock, descending_id_keys, spans_equal
+from metrics.engine.judgement.sampling import Sampling
 from metrics.engine.judgement.subtopics import Subtopics
 
 ScoreType = Literal["float64", "float32"]
@@ -37,7 +38,7 @@ class Judgements:
 
     Shapes: `topics`, `levels`, `doc_starts`, `doc_ends`, `doc_hashes` have one entry per judged
     document; doc ids are spans of `data`; `doc_hashes` use `seed`. `subtopics` is None if every
-    topic has one iteration only.
+    topic has one iteration only, `sampling` unless the documents are a sample.
     """
 
     topic_ids: list[bytes]
@@ -49,6 +50,7 @@ class Judgements:
     doc_hashes: Hashes
     seed: int
     subtopics: Subtopics | None = None
+    sampling: Sampling | None = None
 
     @cached_property
     def topic_index(self) -> dict[bytes, int]:
@@ -225,6 +227,7 @@ def judge(
         squared_scores=squares,
         recall_base=judgements.recall_base,
         subtopics=judgements.subtopics,
+        sampling=judgements.sampling and judgements.sampling.take(judgement),
     )
 
 

@@ -7,6 +7,7 @@ JUDGED_ONLY, which choose the judgements and documents before it is called.
 
 from __future__ import annotations
 
+from metrics.engine.judgement.sampling import DESIGNS, STRATA
 from metrics.engine.measures import (
     binary,
     blended,
@@ -22,6 +23,7 @@ from metrics.engine.measures import (
     interpolated,
     knowledge,
     persistence,
+    sampled,
     search_length,
     sets,
     subtopics,
@@ -137,12 +139,33 @@ _TABLE = (
         aliases=("RPrec", "R-precision", "R-Precision"), trec_eval="Rprec",
     ),
     MeasureDefinition("Success", binary.success, _REQUIRED, _BINARY, trec_eval="success"),
-    MeasureDefinition("Judged", counts.judged, _OPTIONAL),
+    MeasureDefinition("Judged", counts.judged, _OPTIONAL, designs=DESIGNS),
     MeasureDefinition(
         "Bpref", bpref.bpref, _NONE, (REL, LEVEL, BPREF_NORM), aliases=("BPref",),
         trec_eval="bpref", forms=(("Bpref-10", "norm='10'"), ("bpref-10", "norm='10'")),
     ),
     MeasureDefinition("infAP", bpref.inferred_average_precision, _NONE, _BINARY, trec_eval="infAP"),
+    MeasureDefinition(
+        "xinfAP", sampled.x_inferred_average_precision, _OPTIONAL, (REL,), designs=(STRATA,),
+    ),
+    MeasureDefinition(
+        "xinfAP_se", sampled.x_inferred_error, _OPTIONAL, (REL,), Aggregate.ERROR,
+        lower_is_better=True, designs=(STRATA,),
+    ),
+    MeasureDefinition(
+        "infNDCG", sampled.inferred_ndcg, _OPTIONAL, (GAINS,), designs=DESIGNS,
+    ),
+    MeasureDefinition(
+        "infNDCG_se", sampled.inferred_ndcg_error, _OPTIONAL, (GAINS,), Aggregate.ERROR,
+        lower_is_better=True, designs=DESIGNS,
+    ),
+    MeasureDefinition(
+        "statAP", sampled.stat_average_precision, _OPTIONAL, (REL,), designs=DESIGNS,
+    ),
+    MeasureDefinition(
+        "statAP_se", sampled.stat_error, _OPTIONAL, (REL,), Aggregate.ERROR,
+        lower_is_better=True, designs=DESIGNS,
+    ),
     MeasureDefinition(
         "IPrec", interpolated.interpolated_precision, Cutoff.SHARE, _INTERPOLATED,
         trec_eval="iprec_at_recall", check=check_interpolation,
@@ -192,17 +215,23 @@ _TABLE = (
         "ndcg_rel", experimental.ndcg_at_relevant, _NONE, (GAINS, JUDGED_ONLY),
         trec_eval="ndcg_rel", trec_style=True,
     ),
-    MeasureDefinition("unj", counts.unjudged, _REQUIRED, trec_eval="unj", trec_style=True),
+    MeasureDefinition(
+        "unj", counts.unjudged, _REQUIRED, trec_eval="unj", trec_style=True, designs=DESIGNS,
+    ),
     MeasureDefinition(
         "num_nonrel_judged_ret", counts.num_nonrel_judged_ret, _NONE, (REL,), Aggregate.SUM,
         trec_eval="num_nonrel_judged_ret", trec_style=True,
     ),
-    MeasureDefinition("NumQ", counts.num_q, _NONE, aggregate=Aggregate.SUM, trec_eval="num_q"),
+    MeasureDefinition(
+        "NumQ", counts.num_q, _NONE, aggregate=Aggregate.SUM, trec_eval="num_q", designs=DESIGNS,
+    ),
     MeasureDefinition(
         "NumRet", counts.num_ret, _NONE, aggregate=Aggregate.SUM, trec_eval="num_ret",
+        designs=DESIGNS,
     ),
     MeasureDefinition(
         "NumRel", counts.num_rel, _NONE, (REL, LEVEL), Aggregate.SUM, trec_eval="num_rel",
+        designs=DESIGNS,
     ),
     MeasureDefinition(
         "NumRelRet", counts.num_rel_ret, _NONE, (REL, LEVEL), Aggregate.SUM,
@@ -306,3 +335,5 @@ _TABLE = (
 )  # fmt: skip
 
 MEASURES: dict[str, MeasureDefinition] = {definition.name: definition for definition in _TABLE}
+# The measures that estimate from sampled judgements.
+ESTIMATES = ("xinfAP", "infNDCG", "statAP")

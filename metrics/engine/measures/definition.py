@@ -15,6 +15,7 @@ from typing import Any
 from metrics.engine.arrays import Floats
 from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.gains import EXP, LINEAR, GainMap
+from metrics.engine.judgement.sampling import Design
 from metrics.engine.measures.spelling import closest
 
 MAX_CUTOFF = 1_000_000
@@ -44,6 +45,7 @@ class Aggregate(Enum):
     MEAN = "mean"
     SUM = "sum"
     GEOMETRIC = "geometric mean"
+    ERROR = "standard error of the mean"
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ class MeasureDefinition:
     pooled: Callable[..., float] | None = None
     # Of the values, where these come from tables.
     version: int = 0
+    # How judgements may be sampled. Most measures take documents outside a sample for not relevant.
+    designs: tuple[Design, ...] = ()
 
     def values(
         self, arguments: Mapping[str, Any], documents: int | None = None

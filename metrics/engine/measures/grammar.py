@@ -25,7 +25,8 @@ from metrics.engine.cautions import Caution
 from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.gains import GainMap
 from metrics.engine.judgement.judged import JudgedRun
-from metrics.engine.measures import MEASURES
+from metrics.engine.judgement.sampling import Design
+from metrics.engine.measures import ESTIMATES, MEASURES
 from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition
 from metrics.engine.measures.external import NOT_IN_TABLE, check_external, is_external
 from metrics.engine.measures.spelling import suggest_measure
@@ -141,8 +142,34 @@ class Measure:
     def compute(self, run: JudgedRun) -> Floats:
         """Return the measure's value for every topic, NaN where it is undefined; shape
         (topics,)."""
+        self.check_design(run.sampling.design if run.sampling else None)
         run, parameters = self.as_called(run)
         return self.definition.compute(run, **parameters)
+
+    @cached_property
+    def error(self) -> Measure | None:
+        """Return the measure that is the standard error of this one, an estimate from sampled
+        judgements."""
+        definition = MEASURES.get(f"{self.definition.name}_se")
+        return replace(self, definition=definition) if definition else None
+
+    def suits(self, design: Design | None) -> bool:
+        """Return whether the measure takes into account, or need not, how judgements are
+        sampled."""
+        return design is None or design in self.definition.designs
+
+    def check_design(self, design: Design | None) -> None:
+        """Raise MeasureError unless the measure suits judgements that are sampled so."""
+        designs = self.definition.designs
+        if self.suits(design):
+            return
+
+        problem = "takes documents outside the sample for not relevant"
+        if designs:
+            problem = f"needs {' or '.join(designs)}, not {design}"
+        others = [name for name in ESTIMATES if design in MEASURES[name].designs]
+        message = f"the judgements are sampled, and {self} {problem}: use {', '.join(others)}"
+        raise MeasureError(message, code="sampled_judgements")
 
     def why_undefined(self, run: JudgedRun, values: Floats) -> list[str | None]:
         """Return for each topic without a value the reason, a key of REASONS; `values` are the
@@ -193,6 +220,9 @@ class Measure:
             return self._pooled(run), len(defined)
         if self.definition.aggregate is Aggregate.GEOMETRIC:
             return float(np.exp(np.mean(np.log(np.maximum(defined, MIN_GEOMETRIC))))), len(defined)
+        if self.definition.aggregate is Aggregate.ERROR:
+            # The documents of each topic are drawn independently of those of the others.
+            return float(np.sqrt(np.sum(np.square(defined))) / len(defined)), len(defined)
 
         total = float(np.sum(defined))
         if self.definition.aggregate is Aggregate.SUM:
