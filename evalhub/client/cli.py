@@ -423,6 +423,16 @@ def _add_judgements(add: Any) -> None:
         "--iteration", choices=("subtopic", "round", "ignore"), help="what the second column means"
     )
     command.add_argument(
+        "--sampling",
+        choices=("strata", "probabilities"),
+        help="how the judged documents were drawn, which the lines then have",
+    )
+    command.add_argument(
+        "--ignore-sampling",
+        action="store_true",
+        help="admit all measures, with documents outside the sample as not relevant",
+    )
+    command.add_argument(
         "--scale", type=int, metavar="N", help="multiply every level: 10 makes 0.7 the level 7"
     )
     add_authors(command)

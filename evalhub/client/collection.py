@@ -374,6 +374,8 @@ class Collection(CollectionStudies):
         note: str = "",
         keyed_by: str | None = None,
         iteration: str | None = None,
+        sampling: str | None = None,
+        ignore_sampling: bool = False,
         scale: int | None = None,
         author_kind: str = "",
         author: str = "",
@@ -391,6 +393,10 @@ class Collection(CollectionStudies):
         query; `iteration` says what it means: subtopic, round or ignore. Judgements of BEIR, of
         NTCIR and in JSON are converted. `scale`, a whole number, multiplies every level, for levels
         with decimals: none is rounded.
+
+        `sampling` says how the judged documents were drawn, strata or probabilities, which the
+        lines then have; `ignore_sampling` admits all measures, with other documents as not
+        relevant.
 
         `author_kind` says who judged: person, model, clicks or mixed; `model` and `prompt` are of a
         judging model. `derivation` says how the judgements were made from those of version
@@ -415,6 +421,8 @@ class Collection(CollectionStudies):
             "note": note,
             "keyed_by": keyed_by,
             "iteration": iteration,
+            "sampling": sampling,
+            "ignore_sampling": ignore_sampling,
             "dry_run": dry_run,
         }
         return self._upload("POST", "qrels/", file, form)

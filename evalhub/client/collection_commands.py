@@ -21,8 +21,8 @@ _COLLECTION_FIELDS = (
     "slug", "name", "team", "visibility", "blind", "active_qrels", "topics", "runs"
 )  # fmt: skip
 QRELS_FIELDS = (
-    "version", "active", "judgements", "topics", "keyed_by", "iteration", "authors", "note",
-    "created_at", "sha256",
+    "version", "active", "judgements", "topics", "keyed_by", "iteration", "sampling", "authors",
+    "note", "created_at", "sha256",
 )  # fmt: skip
 # A name of a file that cannot lead out of the folder.
 _SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
@@ -86,8 +86,8 @@ def list_qrels(args: argparse.Namespace) -> int:
 
 def upload_qrels(args: argparse.Namespace) -> int:
     names = (
-        "note", "keyed_by", "iteration", "scale", "author_kind", "author", "model", "parent",
-        "derivation", "produced_at", "dry_run",
+        "note", "keyed_by", "iteration", "sampling", "ignore_sampling", "scale", "author_kind",
+        "author", "model", "parent", "derivation", "produced_at", "dry_run",
     )  # fmt: skip
     options = {name: getattr(args, name) for name in names}
     options["activate"] = not args.keep_active

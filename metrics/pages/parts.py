@@ -38,6 +38,7 @@ _STATES = (
     "too_few_systems",
     "too_many_systems",
     "nothing_to_draw",
+    "sampled_judgements",
 )
 
 # A page shows at most this much of a chart's table; the file has all of it.

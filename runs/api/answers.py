@@ -98,6 +98,10 @@ class Qrels(TypedDict):
         Iteration,
         "what the file's second column is taken for: subtopics, rounds of judging, or nothing",
     ]
+    sampling: Annotated[
+        str, OneOf(models.Qrels.Sampling.choices), "how the judged documents were drawn"
+    ]
+    ignore_sampling: Annotated[bool, "documents outside the sample count as not relevant"]
     sha256: str
     size: Annotated[int, "bytes, decompressed"]
     lines: int
@@ -294,6 +298,8 @@ def qrels(qrels: models.Qrels) -> Qrels:
         active=qrels.active,
         keyed_by=qrels.keyed_by,
         iteration=qrels.iteration,
+        sampling=qrels.sampling,
+        ignore_sampling=qrels.ignore_sampling,
         sha256=qrels.sha256,
         size=qrels.size,
         lines=qrels.lines,

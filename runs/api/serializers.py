@@ -103,7 +103,8 @@ class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection])
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         collection = self.instance or Collection()
         measures = attrs.get("measures", collection.measures)
-        check_measures(measures, collection, attrs.get("documents", collection.documents))
+        qrels = collection.active_qrels if self.instance and "measures" in attrs else None
+        check_measures(measures, collection, attrs.get("documents", collection.documents), qrels)
         return attrs
 
     def validate_slug(self, slug: str) -> str:
@@ -137,6 +138,19 @@ class QrelsUploadSerializer(KnownFields, serializers.Serializer[Any]):
         allow_null=True,
         help_text="what the second column is: of subtopics, rounds of judging, or nothing; "
         "left out: what seems likely",
+    )
+    sampling = ChoiceField(
+        choices=Qrels.Sampling.choices,
+        required=False,
+        default=Qrels.Sampling.NONE,
+        help_text="how the judged documents were drawn. strata: lines are topic, stratum, document, "
+        "level, or topic, 0, document, stratum, level, with level -1 for documents that were not "
+        "drawn; probabilities: topic, 0, document, level, probability",
+    )
+    ignore_sampling = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="evaluate by all measures, with documents outside the sample as not relevant",
     )
     author_kind = ChoiceField(
         choices=Qrels.AuthorKind.choices[1:],

@@ -150,7 +150,7 @@ def _time_bare(evaluations: list[Evaluation]) -> tuple[float, float]:
 
     measures = [parse_measure(name) for name in [*MEASURES, JUDGED.name]]
     qrels = evaluations[0].qrels
-    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+    judgements = load_judgements(qrels)
     judging = measuring = 0.0
     with few_threads(1):
         for evaluation in evaluations:

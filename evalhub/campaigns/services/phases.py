@@ -425,7 +425,8 @@ def _check(phase: Phase, user: User) -> None:
         raise InvalidInput("late entries end at closes_at or later", pointer="/late_closes_at")
 
     try:
-        check_measures(phase.measures, phase.collection, phase.collection.documents)
+        qrels = phase.collection.active_qrels if phase.measures else None
+        check_measures(phase.measures, phase.collection, phase.collection.documents, qrels)
     except ValidationError as error:
         raise InvalidInput("; ".join(error.messages), pointer="/measures") from error
 

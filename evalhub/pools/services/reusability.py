@@ -47,6 +47,7 @@ from metrics.services.question import (
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.effort import begin_values
 from metrics.services.values.judged_views import views_of
+from metrics.services.values.sampled import check_suits
 from runs.attention import keep_going
 from runs.errors import InvalidInput
 from runs.formats.parameters import flatten
@@ -222,6 +223,7 @@ def read_reusability(
         message = "judgements of single queries were not pooled from runs"
         raise InvalidInput(message, code="unknown_qrels")
 
+    check_suits(query.measures, qrels)
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=[], most=MAX_RUNS
     )
@@ -229,7 +231,7 @@ def read_reusability(
     runs = [evaluation.run for evaluation in evaluations]
     # Views are read twice: for what each run brought, and for its values.
     begin_values({pk: [*query.measures, *query.measures] for pk in ids})
-    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+    judgements = load_judgements(qrels)
 
     judged_runs = {pk: _judged_documents(view) for pk, _, view in views_of(ids)}
     documents = [judged_runs[pk] for pk in ids]

@@ -21,6 +21,7 @@ from metrics.engine.measures.grammar import Measure
 from metrics.services.boards.difference import DifferenceQuery, Side, read_difference
 from metrics.services.question import SCORES, OneMeasure, Question, RunIds, parameter
 from metrics.services.values.effort import begin_reading_file
+from metrics.services.values.sampled import check_suits
 from runs.attention import keep_going
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
@@ -93,7 +94,8 @@ def read_undecided(*, collection: Collection, query: UndecidedQuery) -> Undecide
     for run in pair:
         begin_reading_file(run.size, "runs")
 
-    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+    check_suits([measure], qrels, "measure")
+    judgements = load_judgements(qrels)
     topic_ids = [topic.decode() for topic in judgements.topic_ids]
     ranks = measure.cutoff if isinstance(measure.cutoff, int) else USUAL_RANKS
     rankings = read_rankings(runs=pair, topics=topic_ids, depth=ranks)

@@ -37,6 +37,10 @@ from runs.web.shapes import OneOf, shape
 
 class RunMean(Mean):
     aggregate: Annotated[Aggregate, "what `mean` is of the topics' values"]
+    sampling_error: Annotated[
+        float | None,
+        "standard error of an estimate from sampled judgements, of the sampling of documents alone",
+    ]
 
 
 class TopicValues(TypedDict):
@@ -45,6 +49,7 @@ class TopicValues(TypedDict):
     undefined: Annotated[
         dict[str, Annotated[str, OneOf(REASONS)]], "why a value is null, for each that is"
     ]
+    sampling_errors: Annotated[dict[str, float], "of estimates from sampled judgements"]
 
 
 class RunValues(ReadFrom):
@@ -70,6 +75,7 @@ class RunValuesView(APIView):
         values = read_values(evaluation=evaluation, measures=query.measures)
 
         columns = {name: numbers(vector.tolist()) for name, vector in values.vectors.items()}
+        errors = {name: error.values.tolist() for name, error in values.errors.items()}
         reasons = read_reasons(values)
         aggregates = aggregates_of(query.measures)
 
@@ -77,7 +83,12 @@ class RunValuesView(APIView):
             **read_from(evaluation),
             cautions=cautions_of(qrels_cautions(query.measures, evaluation.qrels)),
             means={
-                name: RunMean(mean=mean, topics=count, aggregate=aggregates[name])
+                name: RunMean(
+                    mean=mean,
+                    topics=count,
+                    aggregate=aggregates[name],
+                    sampling_error=values.errors[name].mean if name in values.errors else None,
+                )
                 for name, (mean, count) in values.means.items()
             },
             topics=[
@@ -89,6 +100,7 @@ class RunValuesView(APIView):
                         for name, column in reasons.items()
                         if (reason := column[index])
                     },
+                    sampling_errors={name: column[index] for name, column in errors.items()},
                 )
                 for index, topic_id in enumerate(values.topic_ids)
             ],

@@ -17,6 +17,7 @@ import numpy as np
 from metrics.engine.arrays import Floats
 from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.sampling import DESIGNS
 from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition
 
 PREFIX = "x:"
@@ -96,5 +97,6 @@ def external_definition(
         Cutoff.NONE,
         aggregate=aggregate,
         lower_is_better=lower_is_better,
+        designs=DESIGNS,
         **fields,  # type: ignore[arg-type]
     )

@@ -467,7 +467,12 @@ def run_means(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
         if measure.pools:
             aggregate += ", of averaged vectors"
 
-        note = "; ".join(part for part in (aggregate, cell.note) if part)
+        error = values.errors.get(measure.name)
+        sampling = ""
+        if error and error.mean is not None:
+            sampling = f"standard error {figure(measure, error.mean)} from the sampling"
+
+        note = "; ".join(part for part in (aggregate, sampling, cell.note) if part)
         ends = within_range(intervals, measure).get(evaluation.pk, ())
         rest = [other.name for other in measures if other != measure]
         lines.append(

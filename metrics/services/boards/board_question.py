@@ -62,6 +62,7 @@ from metrics.services.queue.vectors import JUDGED
 from metrics.services.snapshots import once_in_snapshot, revision_in_snapshot
 from metrics.services.values.judged_views import covered_topics, means_of, stored_means
 from metrics.services.values.own_measures import own_measures
+from metrics.services.values.sampled import check_suits
 from runs.errors import NotFound
 from runs.models import Collection, Phase, Qrels
 
@@ -311,6 +312,9 @@ class BoardQuestion:
     collection: Collection
     qrels: Qrels
     query: BoardQuery
+
+    def __post_init__(self) -> None:
+        check_suits((*self.query.measures, self.query.sort), self.qrels)
 
     @property
     def scores(self) -> str:

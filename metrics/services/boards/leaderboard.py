@@ -14,6 +14,7 @@ from django.db.models import Case, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 
 from metrics.engine.cautions import Caution
+from metrics.engine.judgement.sampling import Design
 from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
 from metrics.services.boards.board_question import BoardQuery, BoardQuestion, active_qrels
@@ -339,7 +340,15 @@ def _rows(
     # Judged@10, too: evaluations of an earlier release have not stored it.
     measures = list(dict.fromkeys([*board.query.measures, JUDGED]))
     qrels = None if stale else board.qrels.pk
-    means = means_of(valued, measures, qrels, board.computing) if valued else {}
+    # Values of a stale run are those of another version, whose sampling a measure may not suit.
+    by_design: dict[Design | None, list[int]] = {}
+    for pk in valued:
+        by_design.setdefault(evaluations[pk].qrels.design, []).append(pk)
+    means: dict[tuple[int, str], Mean] = {}
+    for design, pks in by_design.items():
+        suited = [measure for measure in measures if measure.suits(design)]
+        means |= means_of(pks, suited, qrels, board.computing)
+
     labels = labels_of(
         [*(evaluations[place.pk].run_id for place in page), *(run for run, _, _ in others)]
     )

@@ -123,7 +123,7 @@ def judgements_of(qrels: Qrels) -> Judgements:
             "be shown"
         )
         raise InvalidInput(message, code="too_many_levels", pointer="qrels")
-    return load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+    return load_judgements(qrels)
 
 
 def _count_levels(qrels: Qrels, judgements: Judgements, documents: int | None) -> JudgedVersion:

@@ -28,18 +28,23 @@ from runs.models import Collection, Qrels
 JUDGED = parse_measure("Judged@10")
 
 
-def stored_measures(collection: Collection) -> list[Measure]:
+def stored_measures(collection: Collection, qrels: Qrels) -> list[Measure]:
     """Return the measures that are stored for every run, under their names of this release.
 
-    Raise MeasureError for one that this engine cannot compute.
+    Under sampled judgements they are those that take the sampling into account. Raise MeasureError
+    for one that this engine cannot compute.
     """
     measures = [collection.measure(name) for name in computed_names(collection.measures)]
-    return list({measure.name: measure for measure in [*measures, JUDGED]}.values())
+    stored = {
+        measure.name: measure for measure in [*measures, JUDGED] if measure.suits(qrels.design)
+    }
+    return list(stored.values())
 
 
-def stored_curve_sets(measures: list[Measure]) -> list[Measure]:
-    """Return the sets of curves that are stored with these measures."""
-    return curve_sets(measures) if settings.EVALHUB_CURVE_DEPTH else []
+def stored_curve_sets(measures: list[Measure], qrels: Qrels) -> list[Measure]:
+    """Return the sets of curves that are stored with these measures, none under sampled
+    judgements."""
+    return curve_sets(measures) if settings.EVALHUB_CURVE_DEPTH and not qrels.design else []
 
 
 def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
@@ -47,10 +52,10 @@ def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
 
     Raise MeasureError for a measure that this engine cannot compute.
     """
-    measures = stored_measures(qrels.collection)
+    measures = stored_measures(qrels.collection, qrels)
     needs = {
         "vectors": (MetricVector, measures),
-        "curves": (StoredCurves, stored_curve_sets(measures)),
+        "curves": (StoredCurves, stored_curve_sets(measures, qrels)),
     }
 
     evaluations = (

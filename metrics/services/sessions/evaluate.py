@@ -11,6 +11,7 @@ from typing import Any, cast
 import zstandard
 from django.db import transaction
 
+from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.judging import Judgements
 from metrics.engine.sessions.blocks import Session, SessionBlock
 from metrics.engine.sessions.judged import JudgedSessions
@@ -90,7 +91,13 @@ def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
     """Return the judgements and their key: topic, session or query."""
     if evaluation.qrels is not None:
         qrels = evaluation.qrels
-        judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+        judgements = load_judgements(qrels)
+        if judgements.sampling:
+            message = (
+                "measures of sessions take documents outside the sample for not relevant, and the "
+                "judgements are sampled"
+            )
+            raise MeasureError(message, code="sampled_judgements")
         return judgements, cast(JudgedBy, evaluation.judged_by)
 
     judgements_of_log = read_session_set(

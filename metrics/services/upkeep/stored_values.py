@@ -64,7 +64,7 @@ def find_in_topic_ids() -> Iterator[Finding]:
             stored = None
 
         try:
-            judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+            judgements = load_judgements(qrels)
         except EvalHubError:
             # The damaged file has its own finding.
             topic_ids = stored

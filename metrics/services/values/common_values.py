@@ -72,6 +72,7 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
             0, Caution("judged_by", f"{qrels.name}: not the judgements of persons alone")
         )
 
+    cautions += _sampling_cautions(named, qrels)
     of_subtopics = ", ".join(
         measure.name for measure in named if measure.definition.name in OF_SUBTOPICS
     )
@@ -93,6 +94,25 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
         cautions.append(Caution("nothing_relevant", message))
 
     return cautions
+
+
+def _sampling_cautions(measures: list[Measure], qrels: Qrels) -> list[Caution]:
+    if qrels.sampling == Qrels.Sampling.NONE:
+        return []
+
+    if qrels.ignore_sampling:
+        message = f"{qrels.name}: documents outside the sample count as not relevant"
+        return [Caution("sampling_ignored", message)]
+
+    errors = {measure.name: measure.error.name for measure in measures if measure.error}
+    if not errors:
+        return []
+
+    message = (
+        f"{', '.join(errors)}: estimated from sampled judgements; intervals and p values are of the "
+        f"topics alone, the error of the sampling is {', '.join(errors.values())}"
+    )
+    return [Caution("sampled", message)]
 
 
 def refuse_pooled(measures: Iterable[Measure]) -> None:

@@ -39,7 +39,7 @@ from metrics.engine.measures.definition import (
     REL,
     check_interpolation,
 )
-from metrics.engine.measures.grammar import Measure
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.engine.measures.interpolated import Interpolation, Rounding
 from metrics.models import Evaluation, StoredCurves
 from metrics.services.question import (
@@ -62,12 +62,15 @@ from metrics.services.values.evaluate import (
     unpack_curves,
 )
 from metrics.services.values.judged_views import load_view, views_of
+from metrics.services.values.sampled import check_suits
 from runs.attention import keep_going
 from runs.errors import InvalidInput
 from runs.parameters import one_of, pointed
 from runs.services.audit.reading import after_snapshot
 
 MAX_LEVELS, DEPTH = 20, 100
+# Curves of precision and recall suit the same judgements as this measure.
+_PRECISION = parse_measure("IPrec@0")
 _log = logging.getLogger(__name__)
 
 
@@ -307,7 +310,8 @@ def renew_curves(evaluation: Evaluation, view: JudgedRun) -> None:
     if evaluation.engine_version != ENGINE_VERSION:
         return
 
-    sets = stored_curve_sets(stored_measures(evaluation.run.collection))
+    qrels = evaluation.qrels
+    sets = stored_curve_sets(stored_measures(evaluation.run.collection, qrels), qrels)
     rows = [make_curves(evaluation.pk, measure, view).seal(evaluation.qrels_id) for measure in sets]
 
     def replace() -> None:
@@ -341,7 +345,9 @@ def _stored_curves(sets: list[GainCurves], query: CurveQuery) -> list[MeasureCur
 
 
 def _begin_curves(evaluations: list[Evaluation], query: CurveQuery) -> None:
-    topics = evaluations[0].qrels.topics
+    qrels = evaluations[0].qrels
+    check_suits(query.measures, qrels)
+    topics = qrels.topics
     points = query.points * (topics if query.per_topic else 1)
     dense = sum(measure.definition.name in CHANGE_AT_EVERY_RANK for measure in query.measures)
     keys, ranks = [evaluation.pk for evaluation in evaluations], dense * query.depth * topics
@@ -380,6 +386,7 @@ def read_precision_recall_of(
 
 
 def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -> None:
+    check_suits([_PRECISION], evaluations[0].qrels)
     points = query.points * (evaluations[0].qrels.topics if query.per_topic else 1)
     curves = len(query.gains) + sum(
         MAX_LEVELS if levels is None else len(levels) for levels in (query.levels, query.alone)

@@ -86,7 +86,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     start = time.perf_counter()
     run = evaluation.run
     qrels = evaluation.qrels
-    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+    judgements = load_judgements(qrels)
 
     view = read_stored(
         run.sha256,
@@ -102,7 +102,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
         view = mark_known(view, judgements, load_known(run.known_sha256))
 
     vectors = []
-    measures = stored_measures(run.collection)
+    measures = stored_measures(run.collection, qrels)
     for measure in measures:
         if lost.is_set():
             raise LeaseLost
@@ -110,7 +110,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
 
     curves = [
         make_curves(evaluation.pk, measure, view).seal(evaluation.qrels_id)
-        for measure in stored_curve_sets(measures)
+        for measure in stored_curve_sets(measures, qrels)
     ]
 
     seal_vectors(vectors, evaluation.qrels_id)

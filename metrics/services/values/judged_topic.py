@@ -42,7 +42,7 @@ def read_judged_topic(*, qrels: Qrels, topic_id: str, most: int = 0) -> JudgedTo
         )
         raise InvalidInput(message, code="unknown_qrels", pointer="qrels")
 
-    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+    judgements = load_judgements(qrels)
     topic = judgements.topic_index.get(topic_id.encode())
     if topic is None:
         message = f"topic {topic_id[:40]!r} has no judgements in qrels v{qrels.version}"

@@ -23,6 +23,7 @@ from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.snapshots import once_in_snapshot
 from metrics.services.values.effort import begin_values, begin_vectors
 from metrics.services.values.evaluate import make_vector
+from metrics.services.values.sampled import check_suits
 from metrics.services.values.table_vectors import table_vectors, without_external
 from runs.attention import keep_going
 from runs.digests import digest_of_depth, digest_of_vector, digests_of_means
@@ -119,6 +120,7 @@ def matrices_of(
     What is stored is read in one query, without an object for each row; the rest is computed as by
     `vectors_of`.
     """
+    check_suits(measures, qrels)
     begin_vectors(len(evaluation_ids) * len(measures))
     columns = ("measure", "evaluation_id", "content", "digest", "mean", "topics", "mean_digest")
     names = [measure.name for measure in measures]

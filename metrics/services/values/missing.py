@@ -41,7 +41,7 @@ def store_missing(*, qrels_id: int) -> bool:
 
 def _work(lease: Lease, lost: threading.Event) -> bool:
     qrels = Qrels.objects.select_related("collection").defer("topic_ids").get(pk=lease.pk)
-    measures = stored_measures(qrels.collection)
+    measures = stored_measures(qrels.collection, qrels)
     deadline = time.monotonic() + _SECONDS
 
     behind = list(evaluations_behind(qrels).order_by("pk").values_list("pk", flat=True))
@@ -50,7 +50,7 @@ def _work(lease: Lease, lost: threading.Event) -> bool:
             raise LeaseLost
 
         chunk, behind = behind[:_TOGETHER], behind[_TOGETHER:]
-        _store_missing(lease, chunk, measures)
+        _store_missing(lease, chunk, measures, stored_curve_sets(measures, qrels))
         if time.monotonic() >= deadline:
             break
 
@@ -68,8 +68,13 @@ def _work(lease: Lease, lost: threading.Event) -> bool:
     return patiently(end)
 
 
-def _store_missing(lease: Lease, pks: list[int], measures: list[Measure]) -> None:
-    """Store what these evaluations lack, unless one of them was evaluated again meanwhile."""
+def _store_missing(
+    lease: Lease, pks: list[int], measures: list[Measure], sets: list[Measure]
+) -> None:
+    """Store the measures and sets of curves that these evaluations lack.
+
+    Store nothing of one that was evaluated again meanwhile.
+    """
     since = dict(Evaluation.objects.evaluated().filter(pk__in=pks).values_list("pk", "since"))
     stored = {
         kind: set(
@@ -90,7 +95,7 @@ def _store_missing(lease: Lease, pks: list[int], measures: list[Measure]) -> Non
 
             curves += [
                 make_curves(pk, measure, view).seal(qrels)
-                for measure in stored_curve_sets(measures)
+                for measure in sets
                 if (pk, measure.name) not in stored[StoredCurves]
             ]
 

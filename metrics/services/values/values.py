@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 import numpy as np
@@ -21,6 +21,7 @@ from metrics.services.question import (
 )
 from metrics.services.queue.damage import check_files
 from metrics.services.values.judged_views import Mean, load_view, vectors_of
+from metrics.services.values.sampled import check_suits
 from runs.errors import NotFound
 from runs.models import Run
 
@@ -44,16 +45,26 @@ class RunValuesQuery(Question):
 
 
 @dataclass(frozen=True)
+class StandardErrors:
+    """The standard errors of an estimate, of each topic and of the mean."""
+
+    values: Floats
+    mean: float | None
+
+
+@dataclass(frozen=True)
 class RunValues:
     """One evaluated run, with its values and means by measure.
 
-    Values are in the order of the topics, NaN where there is none.
+    Values are in the order of the topics, NaN where there is none. `errors` has the standard errors
+    of estimates from sampled judgements, which are those of the sampling alone, by measure.
     """
 
     evaluation: Evaluation
     measures: list[Measure]
     vectors: dict[str, Floats]
     means: dict[str, Mean]
+    errors: dict[str, StandardErrors] = field(default_factory=dict)
 
     @property
     def topic_ids(self) -> list[str]:
@@ -86,11 +97,20 @@ def find_evaluation(*, run: Run, query: EvaluationQuery = EvaluationQuery()) -> 
 
 
 def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues:
-    vectors = vectors_of([evaluation.pk], measures)
+    check_suits(measures, evaluation.qrels)
+    errors = {measure.name: measure.error for measure in measures if measure.error}
+    vectors = vectors_of([evaluation.pk], list(dict.fromkeys([*measures, *errors.values()])))
     rows = [vectors[evaluation.pk, measure.name] for measure in measures]
     values = {row.measure: row.values for row in rows}
+    rows_of_errors = {
+        name: vectors[evaluation.pk, measure.name] for name, measure in errors.items()
+    }
     return RunValues(
-        evaluation, measures, values, {row.measure: (row.mean, row.topics) for row in rows}
+        evaluation=evaluation,
+        measures=measures,
+        vectors=values,
+        means={row.measure: (row.mean, row.topics) for row in rows},
+        errors={name: StandardErrors(row.values, row.mean) for name, row in rows_of_errors.items()},
     )
 
 

@@ -56,6 +56,7 @@ from runs.services.collections.qrels import (
     check_qrels,
     import_qrels,
     record_reading,
+    sampling_of,
 )
 from runs.services.collections.topic_attributes import delete_attributes, import_attributes
 from runs.services.storage.files import StoredFile
@@ -374,6 +375,7 @@ class QrelsList(AnswerList[Qrels]):
                     upload=path,
                     keyed_by=fields["keyed_by"],
                     iteration=fields["iteration"],
+                    sampling=sampling_of(fields),
                     authorship=authorship,
                 )
 
@@ -394,6 +396,7 @@ class QrelsList(AnswerList[Qrels]):
                 note=fields["note"],
                 keyed_by=fields["keyed_by"],
                 iteration=fields["iteration"],
+                sampling=sampling_of(fields),
                 authorship=authorship,
                 activate=fields["activate"],
                 enqueue=queue_judged,

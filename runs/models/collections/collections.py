@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from metrics.engine.errors import MeasureError
+from metrics.engine.judgement.sampling import PROBABILITIES, STRATA, Design
 from metrics.engine.measures.external import (
     PREFIX,
     ExternalDefinition,
@@ -44,18 +45,28 @@ def default_measures() -> list[str]:
     return list(DEFAULT_MEASURES)
 
 
-def check_measures(measures: list[str], collection: Collection, documents: int | None) -> None:
+def check_measures(
+    measures: list[str],
+    collection: Collection,
+    documents: int | None,
+    qrels: Qrels | None = None,
+) -> None:
     """Raise ValidationError for a measure that the collection neither computes with this number of
-    documents nor declares."""
+    documents nor declares, or that does not suit the sampling of these judgements."""
     for name in measures:
         try:
             if is_external(name):
-                collection.measure(name)
+                measure = collection.measure(name)
             else:
-                parse_measure(name, documents)
+                measure = parse_measure(name, documents)
         except MeasureError as error:
             advice = "" if is_external(name) else "; or give the collection its number of documents"
             raise ValidationError({"measures": error.message + advice}) from error
+
+        try:
+            measure.check_design(qrels.design if qrels else None)
+        except MeasureError as error:
+            raise ValidationError({"measures": error.message}) from error
 
 
 def check_labels(labels: Any) -> None:
@@ -399,6 +410,11 @@ class Qrels(models.Model):
         ROUND = ROUND
         IGNORE = IGNORE
 
+    class Sampling(models.TextChoices):
+        NONE = "none"
+        STRATA = STRATA
+        PROBABILITIES = PROBABILITIES
+
     class AuthorKind(models.TextChoices):
         UNKNOWN = ""
         PERSON = "person"
@@ -432,6 +448,18 @@ class Qrels(models.Model):
         db_default=Iteration.IGNORE,
         help_text="what the file's second column is taken for: "
         "subtopics, rounds of judging, or nothing",
+    )
+    sampling = models.CharField(
+        max_length=15,
+        choices=Sampling.choices,
+        default=Sampling.NONE,
+        db_default=Sampling.NONE,
+        help_text="how the judged documents were drawn: in strata, or with probabilities",
+    )
+    ignore_sampling = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="documents outside the sample count as not relevant",
     )
     size = models.BigIntegerField(help_text="bytes, decompressed")
     lines = models.BigIntegerField()
@@ -510,14 +538,31 @@ class Qrels(models.Model):
         return "inferred from clicks" if self.author_kind == self.AuthorKind.CLICKS else ""
 
     @property
+    def design(self) -> Design | None:
+        """Return how the judged documents were drawn, None where measures need not know it."""
+        if self.ignore_sampling or self.sampling == self.Sampling.NONE:
+            return None
+        return STRATA if self.sampling == self.Sampling.STRATA else PROBABILITIES
+
+    @property
+    def sampling_words(self) -> str:
+        """Return the sampling as a phrase for titles, empty without one."""
+        if self.sampling == self.Sampling.NONE:
+            return ""
+        return "sampled, which is ignored" if self.ignore_sampling else "sampled"
+
+    @property
     def name(self) -> str:
-        """Return the version as readers see it, with its authors if titles name these."""
-        return ", ".join(filter(None, [f"qrels v{self.version}", self.authors]))
+        """Return the version as readers see it, with its authors and sampling if titles name
+        these."""
+        parts = [f"qrels v{self.version}", self.authors, self.sampling_words]
+        return ", ".join(filter(None, parts))
 
     @property
     def full_name(self) -> str:
         """Return the same for sentences of a paper."""
-        return ", ".join(filter(None, [f"qrels version {self.version}", self.authors]))
+        parts = [f"qrels version {self.version}", self.authors, self.sampling_words]
+        return ", ".join(filter(None, parts))
 
     @property
     def nothing_relevant(self) -> int:

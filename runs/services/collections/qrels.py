@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
+from typing import Any, cast
 
 import numpy as np
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
+from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.judging import Judgements
+from metrics.engine.judgement.sampling import Design
 from runs import hooks
 from runs.errors import Conflict, InvalidInput
 from runs.formats.limits import DEFAULT_LIMITS, Limits
+from runs.formats.sampled_qrels import read_sampled_qrels
 from runs.formats.scanning.pieces import WHOLE_FILE, Opener
 from runs.formats.sessions.qrels import read_session_qrels
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
@@ -43,9 +48,35 @@ from runs.services.webhooks.events import qrels_activated
 
 # The judgements that were read last, by file and way of reading, the latest at the end. Judgements
 # with more topics than this are large: a hundred bytes for each row.
-_cache: OrderedDict[tuple[str, str, str], Judgements] = OrderedDict()
+_cache: OrderedDict[tuple[str, ...], Judgements] = OrderedDict()
 _cache_lock = Lock()
 _CACHE_SIZE, _LARGE_TOPICS = 4, 1_000_000
+
+
+@dataclass(frozen=True)
+class SamplingFields:
+    """How the judged documents were drawn, and whether evaluations ignore it."""
+
+    sampling: str = Qrels.Sampling.NONE
+    ignore_sampling: bool = False
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a version."""
+        return {"sampling": self.sampling, "ignore_sampling": self.ignore_sampling}
+
+    @property
+    def declared(self) -> Design | None:
+        """Return the design that the lines of the file have."""
+        return None if self.sampling == Qrels.Sampling.NONE else cast(Design, self.sampling)
+
+
+NOT_SAMPLED = SamplingFields()
+
+
+def sampling_of(fields: dict[str, Any]) -> SamplingFields:
+    """Return the sampling that the fields of an upload declare."""
+    return SamplingFields(fields["sampling"], fields["ignore_sampling"])
 
 
 def check_qrels(
@@ -54,6 +85,7 @@ def check_qrels(
     upload: Path,
     keyed_by: str = Qrels.KeyedBy.TOPIC,
     iteration: str | None = None,
+    sampling: SamplingFields = NOT_SAMPLED,
     authorship: Authorship = UNKNOWN,
 ) -> tuple[QrelsSummary, FileSource]:
     """Read a qrels file to its end. Raise InvalidFile with every problem.
@@ -68,12 +100,15 @@ def check_qrels(
         message = "with keyed_by=query the second column is a query number: leave out iteration"
         raise InvalidInput(message, pointer="/iteration")
 
+    _check_sampling(sampling, keyed_by, iteration)
     previous = collection.qrels.filter(keyed_by=Qrels.KeyedBy.TOPIC).order_by("-version").first()
     had_subtopics = bool(previous and previous.iteration == Qrels.Iteration.SUBTOPIC)
     source = FileSource(upload, upload_limits())
     try:
         with WHOLE_FILE:
-            summary = _read(source.open, keyed_by, iteration, had_subtopics, upload_limits())
+            summary = _read(
+                source.open, keyed_by, iteration, had_subtopics, sampling, upload_limits()
+            )
     finally:
         source.close()
 
@@ -83,18 +118,41 @@ def check_qrels(
         if parent.keyed_by != keyed_by:
             message = f"version {parent.version} is keyed by {parent.keyed_by}, not by {keyed_by}"
             raise InvalidInput(message, pointer="/parent")
-        judgements = load_judgements(parent.sha256, parent.keyed_by, parent.iteration)
-        check_derivation(summary.report, summary.judgements, judgements, authorship)
+        check_derivation(summary.report, summary.judgements, load_judgements(parent), authorship)
         summary.report.check()
 
     return summary, source
 
 
+def _check_sampling(sampling: SamplingFields, keyed_by: str, iteration: str | None) -> None:
+    """Raise InvalidInput for a sampling that contradicts the other fields of an upload."""
+    design = sampling.declared
+    if design is None:
+        if sampling.ignore_sampling:
+            message = "say how the documents were drawn: sampling=strata or sampling=probabilities"
+            raise InvalidInput(message, code="required", pointer="/sampling")
+        return
+
+    if keyed_by == Qrels.KeyedBy.QUERY:
+        message = "only judgements of topics can be sampled: leave out keyed_by=query"
+        raise InvalidInput(message, pointer="/sampling")
+    if iteration is not None:
+        message = f"leave out iteration: sampling={design} says what the columns are"
+        raise InvalidInput(message, pointer="/iteration")
+
+
 def _read(
-    open_qrels: Opener, keyed_by: str, iteration: str | None, had_subtopics: bool, limits: Limits
+    open_qrels: Opener,
+    keyed_by: str,
+    iteration: str | None,
+    had_subtopics: bool,
+    sampling: SamplingFields,
+    limits: Limits,
 ) -> QrelsSummary:
     if keyed_by == Qrels.KeyedBy.QUERY:
         summary = read_session_qrels(open_qrels, limits=limits, seed=HASH_SEED)
+    elif sampling.declared:
+        summary = read_sampled_qrels(open_qrels, sampling.declared, limits=limits, seed=HASH_SEED)
     else:
         summary = read_qrels(
             open_qrels,
@@ -129,6 +187,7 @@ def import_qrels(
     note: str = "",
     keyed_by: str = Qrels.KeyedBy.TOPIC,
     iteration: str | None = None,
+    sampling: SamplingFields = NOT_SAMPLED,
     authorship: Authorship = UNKNOWN,
     activate: bool,
     enqueue: Callable[[Qrels], object],
@@ -138,17 +197,19 @@ def import_qrels(
     """Store a new version of the judgements. Return it and whether it is new.
 
     The same bytes with the same key as an earlier version are that version, unless another
-    `iteration` or another authorship is named than the earlier one has. In the same transaction, `enqueue` is called when
-    the version becomes active, and `accept` with the values returned.
+    `iteration`, `sampling` or authorship is named than the earlier one has. In the same
+    transaction, `enqueue` is called when the version becomes active, and `accept` with the values
+    returned.
     """
     summary, source = check_qrels(
         collection=collection,
         upload=upload,
         keyed_by=keyed_by,
         iteration=iteration,
+        sampling=sampling,
         authorship=authorship,
     )
-    same = _versions_with(collection, source, keyed_by, iteration, authorship)
+    same = _versions_with(collection, source, keyed_by, iteration, sampling, authorship)
     existing = same.order_by("-version").first()
 
     with storing():
@@ -158,7 +219,7 @@ def import_qrels(
                 activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
 
             qrels = existing or _create(
-                collection, user, summary, source, note, keyed_by, iteration, authorship
+                collection, user, summary, source, note, keyed_by, iteration, sampling, authorship
             )
             if existing is None:
                 replaced = _activate(qrels, enqueue, origin) if activate else None
@@ -231,6 +292,7 @@ def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) 
     replaced = active.version if active else None
     excluded = excluded_topics_of(collection) & set(qrels.topic_ids)
     activated = _without_topics(qrels, excluded, origin) if excluded else qrels
+    _check_measures(collection, activated)
     files = files_of(qrels) | files_of(activated)
     _check_feedback(collection, activated, files - files_of(active))
     Qrels.objects.filter(collection=collection, active=True).exclude(pk=activated.pk).update(
@@ -251,6 +313,33 @@ def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) 
 
     enqueue(activated)
     return replaced
+
+
+def _check_measures(collection: Collection, qrels: Qrels) -> None:
+    """Raise Conflict if measures of the collection, or of its phases, are wrong under the sampling
+    of these judgements."""
+    if qrels.design is None:
+        return
+
+    names = list(collection.measures)
+    for measures in collection.phases.values_list("measures", flat=True):
+        names += measures or ()
+
+    for name in dict.fromkeys(names):
+        try:
+            measure = collection.measure(name)
+        except MeasureError:
+            # A later release may no longer have it.
+            continue
+
+        try:
+            measure.check_design(qrels.design)
+        except MeasureError as error:
+            message = (
+                f"{error.message}. Change the measures of the collection and of its phases first, "
+                "or upload the judgements with ignore_sampling=true"
+            )
+            raise Conflict(message, code="sampled_judgements") from error
 
 
 def _check_feedback(collection: Collection, qrels: Qrels, files: set[str]) -> None:
@@ -283,20 +372,37 @@ def _without_topics(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
     excluded = topics | (set(whole.topic_ids) - set(qrels.topic_ids))
     keyed_by = whole.keyed_by
     iteration = whole.iteration if keyed_by == Qrels.KeyedBy.TOPIC else None
+    sampling = SamplingFields(whole.sampling, whole.ignore_sampling)
+    if sampling.declared:
+        iteration = None
     authorship = of_reduced(whole)
 
     with written_without(whole.sha256, excluded) as path:
         summary, source = check_qrels(
-            collection=whole.collection, upload=path, keyed_by=keyed_by, iteration=iteration
+            collection=whole.collection,
+            upload=path,
+            keyed_by=keyed_by,
+            iteration=iteration,
+            sampling=sampling,
         )
-        existing = _versions_with(whole.collection, source, keyed_by, iteration, authorship).first()
+        existing = _versions_with(
+            whole.collection, source, keyed_by, iteration, sampling, authorship
+        ).first()
         if existing:
             return existing
         keep_file(path, source.sha256)
 
     note = f"version {whole.version} without topic {', '.join(sorted(excluded))}"[:500]
     reduced = _create(
-        whole.collection, origin.actor, summary, source, note, keyed_by, iteration, authorship
+        whole.collection,
+        origin.actor,
+        summary,
+        source,
+        note,
+        keyed_by,
+        iteration,
+        sampling,
+        authorship,
     )
     Qrels.objects.filter(pk=reduced.pk).update(reduced_from=whole)
     reduced.reduced_from = whole
@@ -311,6 +417,8 @@ def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
         "lines": qrels.lines,
         "active": qrels.active,
         "iteration": qrels.iteration,
+        "sampling": qrels.sampling,
+        "ignore_sampling": qrels.ignore_sampling,
         "author_kind": qrels.author_kind,
         "model": qrels.model,
     }
@@ -320,13 +428,14 @@ def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
     record(origin, action, qrels, collection=qrels.collection, before=before, after=after)
 
 
-def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
-    """Return the judgements of a stored file.
+def load_judgements(qrels: Qrels) -> Judgements:
+    """Return the judgements of a version from its stored file, without a sampling that it ignores.
 
     The last ones stay in memory, because a worker evaluates many runs by the same judgements; large
     ones only until others are loaded.
     """
-    key = sha256, keyed_by, iteration
+    sampling = SamplingFields(qrels.sampling, qrels.ignore_sampling)
+    key = qrels.sha256, qrels.keyed_by, qrels.iteration, *map(str, sampling.fields.values())
 
     with _cache_lock:
         if key in _cache:
@@ -339,19 +448,26 @@ def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
                 del _cache[other]
 
     summary = read_stored(
-        sha256, lambda opener: _read(opener, keyed_by, iteration, False, DEFAULT_LIMITS)
+        qrels.sha256,
+        lambda opener: _read(
+            opener, qrels.keyed_by, qrels.iteration, False, sampling, DEFAULT_LIMITS
+        ),
     )
+    judgements = summary.judgements
+    if qrels.design is None and judgements.sampling:
+        judgements = replace(judgements, sampling=None)
+
     with _cache_lock:
-        _cache[key] = summary.judgements
+        _cache[key] = judgements
         while len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
 
-    return summary.judgements
+    return judgements
 
 
 def levels_by_topic(qrels: Qrels) -> dict[str, dict[str, int]]:
     """Return the level of each document that a version judges, by topic."""
-    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+    judgements = load_judgements(qrels)
     names = [topic.decode() for topic in judgements.topic_ids]
     by_topic: dict[str, dict[str, int]] = {name: {} for name in names}
     levels = judgements.levels.tolist()
@@ -361,15 +477,35 @@ def levels_by_topic(qrels: Qrels) -> dict[str, dict[str, int]]:
     return by_topic
 
 
+def probabilities_by_topic(qrels: Qrels) -> dict[str, dict[str, float]]:
+    """Return the probability that a document is judged, by topic; empty where none were drawn.
+
+    In a stratum it is the share of its documents that are judged.
+    """
+    judgements = load_judgements(qrels)
+    sampling = judgements.sampling
+    if sampling is None:
+        return {}
+
+    drawn = sampling.probability[sampling.rows].tolist()
+    names = [topic.decode() for topic in judgements.topic_ids]
+    by_topic: dict[str, dict[str, float]] = {name: {} for name in names}
+    for (topic, doc_id), row in judgements.places.items():
+        by_topic[names[topic]][doc_id.decode()] = drawn[row]
+
+    return by_topic
+
+
 def _versions_with(
     collection: Collection,
     source: FileSource,
     keyed_by: str,
     iteration: str | None,
+    sampling: SamplingFields,
     authorship: Authorship,
 ) -> QuerySet[Qrels]:
     versions = collection.qrels.filter(
-        sha256=source.sha256, keyed_by=keyed_by, **authorship.identity
+        sha256=source.sha256, keyed_by=keyed_by, **sampling.fields, **authorship.identity
     )
     return versions if iteration is None else versions.filter(iteration=iteration)
 
@@ -382,11 +518,12 @@ def _create(
     note: str,
     keyed_by: str,
     iteration: str | None,
+    sampling: SamplingFields,
     authorship: Authorship,
 ) -> Qrels:
     Collection.objects.select_for_update().get(pk=collection.pk)
     latest = collection.qrels.aggregate(latest=Max("version"))["latest"] or 0
-    if _versions_with(collection, source, keyed_by, iteration, authorship).exists():
+    if _versions_with(collection, source, keyed_by, iteration, sampling, authorship).exists():
         raise Conflict("the same judgements are being uploaded right now; try again")
 
     judgements = summary.judgements
@@ -405,5 +542,6 @@ def _create(
         warnings=report_as_json(summary.report),
         note=note,
         created_by=user,
+        **sampling.fields,
         **authorship.fields,
     )

@@ -13,7 +13,12 @@ from runs.api.serializers import QrelsUploadSerializer
 from runs.models import Collection, Qrels, User
 from runs.pages.collections.manage.sections import ChangingSection
 from runs.services.collections.authorship import authorship_of
-from runs.services.collections.qrels import activate_qrels, check_qrels, import_qrels
+from runs.services.collections.qrels import (
+    activate_qrels,
+    check_qrels,
+    import_qrels,
+    sampling_of,
+)
 from runs.services.storage.reports import report_as_json
 from runs.web.forms import FormInput
 from runs.web.origin import origin_of
@@ -25,6 +30,13 @@ _COLUMNS = {
     Qrels.Iteration.ROUND.value: "rounds of judging: the highest level counts",
     Qrels.Iteration.IGNORE.value: "nothing",
     Qrels.KeyedBy.QUERY.value: "the number of a session’s query",
+}
+
+# How the judged documents were drawn, in the words of the form.
+_SAMPLINGS = {
+    Qrels.Sampling.NONE.value: "no",
+    Qrels.Sampling.STRATA.value: "in strata",
+    Qrels.Sampling.PROBABILITIES.value: "with probabilities",
 }
 
 # The authors of judgements, and how a version is made from another one, in the words of the form.
@@ -49,14 +61,16 @@ class QrelsFormSerializer(FormInput, QrelsUploadSerializer):
     def to_internal_value(self, data: Any) -> Any:
         fields = dict(data.items())
         column = fields.pop("column", "")
-        fields["keyed_by" if column == Qrels.KeyedBy.QUERY else "iteration"] = column
+        if column:
+            fields["keyed_by" if column == Qrels.KeyedBy.QUERY else "iteration"] = column
 
         for name in ("parent", "produced_at"):
             if not fields.get(name):
                 fields.pop(name, None)
 
         # A box that is not checked is not sent.
-        fields["activate"] = fields.get("activate", "false")
+        for name in ("activate", "ignore_sampling"):
+            fields[name] = fields.get(name, "false")
         return super().to_internal_value(fields)
 
 
@@ -75,6 +89,7 @@ class JudgementsPage(ChangingSection):
             "versions": versions,
             "active": next((version for version in versions if version.active), None),
             "columns": _COLUMNS,
+            "samplings": _SAMPLINGS,
             "author_kinds": _AUTHORS,
             "derivations": _DERIVATIONS,
             "form_values": request.data if request.method == "POST" else {"activate": "true"},
@@ -94,6 +109,7 @@ class JudgementsPage(ChangingSection):
                     upload=path,
                     keyed_by=fields["keyed_by"],
                     iteration=fields["iteration"],
+                    sampling=sampling_of(fields),
                     authorship=authorship,
                 )
 
@@ -115,6 +131,7 @@ class JudgementsPage(ChangingSection):
                 note=fields["note"],
                 keyed_by=fields["keyed_by"],
                 iteration=fields["iteration"],
+                sampling=sampling_of(fields),
                 authorship=authorship,
                 activate=fields["activate"],
                 enqueue=queue_judged,
