@@ -317,6 +317,8 @@ def show_agreement(args: argparse.Namespace) -> int:
 def make_qrels(args: argparse.Namespace) -> int:
     """Make a version of the judgements."""
     fields: dict[str, Any] = {"resolve": args.resolve, "activate": not args.no_activate}
+    if args.ignore_sampling:
+        fields["ignore_sampling"] = True
     for name in ("note", "author_kind", "author", "model", "aspect"):
         if getattr(args, name):
             fields[name] = getattr(args, name)
@@ -386,6 +388,7 @@ def _add_judging(add_action: Any) -> None:
                 "--resolve", choices=_RULES, default=_RULES[0], help="default: adjudicated"
             )
             action.add_argument("--no-activate", action="store_true")
+            action.add_argument("--ignore-sampling", action="store_true", help="admit all measures")
             action.add_argument("--note", default="")
             action.add_argument("--author-kind", choices=("person", "model", "clicks", "mixed"))
             action.add_argument("--author", default="", metavar="NAME")

@@ -31,6 +31,7 @@ GUIDES = [
     "ci",
     "pools",
     "judging",
+    "sampled-judgements",
 ]
 # Tried by other tests: test_ways_in.py, which reads the mails, client/test_judging.py, which runs the script,
 # and test_provider.py, which has a provider.
@@ -61,6 +62,8 @@ EXACT = (
     "bm25,",
     "dense,",
     "1,d1,",
+    "bm25   0",
+    "dense  0",
 )
 
 

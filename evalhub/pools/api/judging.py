@@ -412,6 +412,7 @@ class JudgedVersionList(AnswerList[JudgedVersion]):
             aspect=fields["aspect"],
             activate=fields["activate"],
             note=fields["note"],
+            ignore_sampling=fields["ignore_sampling"],
             authorship=authorship_of(managed.collection, _authors(fields)),
             origin=origin_of(request),
             accept=lambda version, new: idempotency.remember(request, lambda: answer(version, new)),

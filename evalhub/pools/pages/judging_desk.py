@@ -47,7 +47,7 @@ class JudgingDeskPage(FormPage):
     access = {"GET": Access.ORGANISERS}
     fields = (
         "assessor", "topics", "copies", "overlap", "topic_id", "doc_id", "level", "note", "resolve",
-        "activate", "action",
+        "activate", "ignore_sampling", "action",
     )  # fmt: skip
 
     def get(self, request: Request, pool: UUID) -> HttpResponse:
@@ -136,7 +136,8 @@ class JudgingDeskPage(FormPage):
         if not managed.filter(pk=pool.collection_id).exists():
             raise NotAllowed("only organisers of the collection make versions of its judgements")
 
-        body = {"resolve": form["resolve"], "activate": form["activate"] == "true"}
+        body: dict[str, Any] = {"resolve": form["resolve"]}
+        body |= {name: form[name] == "true" for name in ("activate", "ignore_sampling")}
         serializer = JudgedQrelsSerializer(data=body)
         serializer.is_valid(raise_exception=True)
         fields = serializer.validated_data
@@ -145,6 +146,7 @@ class JudgingDeskPage(FormPage):
             rule=Rule(fields["resolve"]),
             user=cast(User, request.user),
             activate=fields["activate"],
+            ignore_sampling=fields["ignore_sampling"],
             authorship=Authorship(kind=fields["author_kind"]),
             origin=origin_of(request),
         )

@@ -152,6 +152,12 @@ class JudgedQrelsSerializer(KnownFields, serializers.Serializer[Any]):
     )
     aspect = _line(64, "default: relevance")
     activate = serializers.BooleanField(required=False, default=True)
+    ignore_sampling = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="of a pool with strata: evaluate by all measures, with documents that were not "
+        "drawn as not relevant",
+    )
     note = _note(500)
     author_kind = ChoiceField(
         choices=Qrels.AuthorKind.choices[1:],

@@ -20,14 +20,22 @@ from evalhub.pools.models import Adjudication, JudgedVersion, Judgement, Pool
 from evalhub.pools.services.agreement import agreement_figures
 from evalhub.pools.services.assigning import check_frozen
 from evalhub.pools.services.judging import NOT_JUDGED, labels_of
-from evalhub.pools.services.pool_file import documents_of
+from evalhub.pools.services.pool_file import documents_of, read_topics
+from evalhub.pools.services.pooling import EXTRA
+from evalhub.pools.services.recipes import Method
+from metrics.engine.judgement.sampling import STRATA
 from metrics.services.queue.queueing import queue_judged
 from runs.attention import keep_going
 from runs.errors import Conflict, InvalidInput
 from runs.models import AuditEvent, Qrels, User
 from runs.services.audit.trail import SYSTEM, Origin, record
 from runs.services.collections.authorship import Authorship
-from runs.services.collections.qrels import import_qrels, levels_by_topic
+from runs.services.collections.qrels import (
+    SamplingFields,
+    import_qrels,
+    levels_by_topic,
+    probabilities_by_topic,
+)
 from runs.services.storage.files import upload_folder
 
 # Documents with at least this level are relevant.
@@ -274,6 +282,7 @@ def make_qrels(
     aspect: str = "",
     activate: bool = True,
     note: str = "",
+    ignore_sampling: bool = False,
     authorship: Authorship,
     origin: Origin = SYSTEM,
     accept: Callable[[JudgedVersion, bool], object] | None = None,
@@ -281,8 +290,9 @@ def make_qrels(
     """Write the judgements of a pool as a new version of the collection's judgements.
 
     What the pool left out as judged before is in the version, too: the judgements of earlier pools,
-    by the same rule, and those of the active version. Return it and whether it is new. Raise
-    Conflict if documents wait for adjudication, or nothing is judged.
+    by the same rule, and those of the active version. If documents were drawn, the version has
+    their inclusion probabilities. Return it and whether it is new. Raise Conflict if documents wait
+    for adjudication, or nothing is judged.
     """
     check_frozen(pool)
     pools = list(Pool.objects.filter(pk__in=pool.excluded["pools"]).order_by("number"))
@@ -291,16 +301,29 @@ def make_qrels(
     base = active if pool.recipe.get("only_new") else None
 
     levels = levels_by_topic(base) if base else {}
+    if base and base.design == STRATA:
+        # What is in a stratum and not judged has no line among probabilities.
+        levels = {
+            topic_id: {doc_id: level for doc_id, level in documents.items() if level >= 0}
+            for topic_id, documents in levels.items()
+        }
+    probabilities = probabilities_by_topic(base) if base else {}
     open_documents: list[Resolved] = []
     judged = 0
     for source in pools:
+        own_levels: dict[str, dict[str, int]] = {}
         for row in resolve(source, rule, aspect):
             if row.level is None:
                 open_documents.append(row)
             else:
                 judged += source is pool
-                levels.setdefault(row.topic_id, {})[row.doc_id] = row.level
+                own_levels.setdefault(row.topic_id, {})[row.doc_id] = row.level
+        for topic_id, documents in own_levels.items():
+            levels.setdefault(topic_id, {}).update(documents)
+        for topic_id, drawn in judging_probabilities(source, own_levels).items():
+            probabilities.setdefault(topic_id, {}).update(drawn)
     _check_decided(open_documents)
+    sampling = _sampling(probabilities, ignore_sampling)
     if not judged:
         message = f"pool {pool.number} has no judgement yet"
         raise Conflict(message, code="nothing_judged")
@@ -328,13 +351,14 @@ def make_qrels(
         if accept:
             accept(version, new)
 
-    with _written(levels) as path:
+    with _written(levels, probabilities if sampling.declared else None) as path:
         import_qrels(
             collection=pool.collection,
             user=user,
             upload=path,
             note=note or f"judgements of pool {pool.number}, resolved by {rule}",
-            iteration=Qrels.Iteration.IGNORE,
+            iteration=None if sampling.declared else Qrels.Iteration.IGNORE,
+            sampling=sampling,
             authorship=authorship,
             activate=activate,
             enqueue=queue_judged,
@@ -342,6 +366,40 @@ def make_qrels(
             accept=store,
         )
     return versions[0]
+
+
+def judging_probabilities(
+    pool: Pool, levels: dict[str, dict[str, int]]
+) -> dict[str, dict[str, float]]:
+    """Return the probability of each judged document of a pool that it was drawn and judged.
+
+    Documents that were not drawn, such as all of a pool without strata, are left out: theirs is 1.
+    In a stratum of a topic it is the share of its documents that are judged, which are a random
+    part, since documents come to assessors in a drawn order.
+    """
+    if pool.recipe["method"] != Method.SAMPLE:
+        return {}
+
+    probabilities: dict[str, dict[str, float]] = {}
+    for topic_id, documents in read_topics(pool):
+        judged = {doc_id for doc_id, level in levels.get(topic_id, {}).items() if level >= 0}
+        drawn = Counter(document.stratum for document in documents)
+        judged_of = Counter(row.stratum for row in documents if row.doc_id in judged)
+        probabilities[topic_id] = {
+            row.doc_id: row.probability * judged_of[row.stratum] / drawn[row.stratum]
+            for row in documents
+            if row.doc_id in judged and row.stratum != EXTRA
+        }
+    return probabilities
+
+
+def _sampling(probabilities: dict[str, dict[str, float]], ignore_sampling: bool) -> SamplingFields:
+    if any(p < 1 for documents in probabilities.values() for p in documents.values()):
+        return SamplingFields(Qrels.Sampling.PROBABILITIES, ignore_sampling)
+    if ignore_sampling:
+        message = "no document was drawn with a probability below 1: leave out ignore_sampling"
+        raise InvalidInput(message, pointer="/ignore_sampling")
+    return SamplingFields()
 
 
 def _check_decided(rows: Sequence[Resolved]) -> None:
@@ -366,13 +424,17 @@ def _counts(pools: Sequence[Pool], aspect: str) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _written(levels: dict[str, dict[str, int]]) -> Iterator[Path]:
+def _written(
+    levels: dict[str, dict[str, int]], probabilities: dict[str, dict[str, float]] | None
+) -> Iterator[Path]:
     """Write a qrels file, which is removed when the context ends unless it was stored."""
     with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as file:
         for topic_id, documents in levels.items():
             keep_going()
+            drawn = None if probabilities is None else probabilities.get(topic_id, {})
             for doc_id in sorted(documents):
-                file.write(f"{topic_id} 0 {doc_id} {documents[doc_id]}\n".encode())
+                fifth = "" if drawn is None else f" {drawn.get(doc_id, 1.0)!r}"
+                file.write(f"{topic_id} 0 {doc_id} {documents[doc_id]}{fifth}\n".encode())
         file.flush()
         os.fsync(file.fileno())
         yield Path(file.name)
