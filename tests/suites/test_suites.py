@@ -373,6 +373,29 @@ def test_a_collection_of_a_suite_is_not_deleted(api: APIClient) -> None:
         delete_collection(collection=Collection.objects.get(slug="empty"))
 
 
+def test_measures_of_value_tables(api: APIClient) -> None:
+    """They take part as others do, until their declaration goes."""
+    path = "/api/v1/collections/law/external-measures/"
+    for name, direction in (("vital", "higher"), ("ms", "lower")):
+        assert api.post(path, {"name": name, "direction": direction}).status_code == 201
+    lines = "".join(f"alpha {topic} x:vital .{topic}\n" for topic in range(5))
+    assert upload(api, "collections/law/value-tables/", lines).status_code == 201
+    lower = [{"collection": "law", "measure": "x:ms"}]
+    assert api.post(f"{SUITES}three/versions/", {"members": lower}).status_code == 400
+
+    members = {"members": [{"collection": "law", "measure": "x:vital"}, {"collection": "news"}]}
+    assert api.post(f"{SUITES}three/versions/", members).status_code == 201
+    first, *others = api.get(BOARD).json()["systems"]
+    assert (first["system"], first["rank"]) == ("alice/alpha", 1)
+    assert first["values"][0] == pytest.approx(0.2)
+    assert {row["rank"] for row in others} == {None}
+
+    assert api.delete(f"{path}vital/").status_code == 204
+    board = api.get(BOARD).json()
+    assert "declares no measure x:vital" in board["sentences"][0]
+    assert {row["rank"] for row in board["systems"]} == {None}
+
+
 def test_pages(world: dict[str, Any]) -> None:
     browser = Client()
     assert "Three" in browser.get("/suites/").content.decode()

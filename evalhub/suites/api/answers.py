@@ -236,7 +236,7 @@ def board_answer(board: SuiteBoard) -> SuiteBoardAnswer:
 def _column(row: MemberValues, weight: float) -> SuiteColumn:
     return SuiteColumn(
         collection=row.member.collection.slug,
-        measure=row.measure.name,
+        measure=row.member.measure,
         weight=weight,
         group=row.member.group,
         qrels=row.qrels.version if row.qrels else None,
@@ -289,7 +289,7 @@ def comparison_answer(comparison: SuiteComparison) -> SuiteComparisonAnswer:
 def _line(line: CollectionLine) -> SuiteDifference:
     return SuiteDifference(
         collection=line.row.member.collection.slug,
-        measure=line.row.measure.name,
+        measure=line.row.member.measure,
         qrels=line.row.qrels.version if line.row.qrels else 0,
         first=line.first,
         second=line.second,

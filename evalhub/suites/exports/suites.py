@@ -59,7 +59,7 @@ def board_table(board: SuiteBoard) -> Table:
             Column(
                 row.member.collection.slug,
                 row.member.collection.slug,
-                unit="" if same else row.measure.name,
+                unit="" if same else row.member.measure,
                 format=_mean,
             )
             for row in values.members
@@ -171,7 +171,7 @@ def comparison_table(comparison: SuiteComparison) -> Table:
             [
                 line.row.member.collection.name,
                 line.row.member.collection.slug,
-                line.row.measure.name,
+                line.row.member.measure,
                 line.first,
                 line.second,
                 line.topics,
@@ -260,14 +260,11 @@ def _summary_row(name: str, interval: Interval, begins_part: bool) -> Row:
 
 
 def _absence(row: MemberValues) -> str:
-    slug = row.member.collection.slug
-    if row.hidden:
-        return f"{slug}: results are not shown to you."
-    return f"{slug}: no judgements are active."
+    return f"{row.member.collection.slug}: {row.absence}."
 
 
 def _common_measure(values: SuiteValues) -> str:
-    measures = {row.measure.name for row in values.members}
+    measures = {row.member.measure for row in values.members}
     return measures.pop() if len(measures) == 1 else ""
 
 

@@ -15,7 +15,7 @@ from django.db.models import Max
 from evalhub.suites.models import DIGEST_LENGTH, MEASURE_LENGTH, Suite, SuiteMember, SuiteVersion
 from metrics.engine.errors import MeasureError
 from metrics.engine.measures.definition import Aggregate
-from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.engine.measures.grammar import Measure
 from metrics.services.boards.selection import effectiveness_measures
 from runs.errors import Conflict, InvalidInput
 from runs.models import AuditEvent, Collection, Qrels, Team, User
@@ -171,21 +171,27 @@ def members_of(requests: Sequence[MemberRequest], user: Any) -> list[SuiteMember
     return members
 
 
-def _measure(collection: Collection, name: str, pointer: str) -> Measure:
-    try:
-        measure = parse_measure(name or effectiveness_measures(collection)[0], collection.documents)
-    except MeasureError as error:
-        raise _refusal(error.message, pointer, code=error.code) from error
-
-    if len(measure.name) > MEASURE_LENGTH:
-        message = f"the name of a measure has at most {MEASURE_LENGTH} characters here"
-        raise _refusal(message, pointer)
+def averaged_measure(collection: Collection, name: str) -> Measure:
+    """Return a measure that a suite can average. Raise MeasureError for others, and unknown ones."""
+    measure = collection.measure(name)
     not_a_mean = measure.pools or measure.definition.aggregate is not Aggregate.MEAN
     if not_a_mean or measure.lower_is_better:
         message = (
             f"{measure.name}: a suite averages measures that are a mean over topics and better "
             "where they are higher, such as nDCG@10"
         )
+        raise MeasureError(message, code="bad_suite")
+    return measure
+
+
+def _measure(collection: Collection, name: str, pointer: str) -> Measure:
+    try:
+        measure = averaged_measure(collection, name or effectiveness_measures(collection)[0])
+    except MeasureError as error:
+        raise _refusal(error.message, pointer, code=error.code) from error
+
+    if len(measure.name) > MEASURE_LENGTH:
+        message = f"the name of a measure has at most {MEASURE_LENGTH} characters here"
         raise _refusal(message, pointer)
     return measure
 

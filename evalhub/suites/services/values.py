@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from evalhub.suites.models import SuiteMember, SuiteVersion
+from evalhub.suites.services.suites import averaged_measure
 from metrics.engine.analysis.suites import collection_means, collection_weights
 from metrics.engine.arrays import Floats
 from metrics.engine.cautions import Caution
-from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.engine.errors import MeasureError
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.pairs import Matrix
 from metrics.models import Evaluation
 from metrics.services.boards.selection import select_evaluations
@@ -26,6 +28,8 @@ from runs.models import Qrels, Run
 
 MAX_RUNS = 1_000
 MAX_VALUES = 5_000_000
+# Why a collection has no results.
+HIDDEN, NO_QRELS = "results are not shown to you", "no judgements are active"
 # The key of a run's metadata that names its system, and what such a name may be.
 _KEY = "system"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -36,16 +40,21 @@ class MemberValues:
     """A collection of a suite as a reader sees it.
 
     `runs` are the runs of the systems in it, by the names of these; `values` has a row for every
-    system of the suite, of NaN where it has no run. Without `qrels` there are no results: the
-    reader does not see them (`hidden`), or no judgements are active.
+    system of the suite, of NaN where it has no run. Without `qrels` there are no results; `absence`
+    says why: the reader does not see them (`hidden`), no judgements are active, or a measure of
+    value tables is not declared any more.
     """
 
     member: SuiteMember
-    measure: Measure
-    hidden: bool
+    measure: Measure | None
+    absence: str
     qrels: Qrels | None
     runs: dict[str, Run]
     values: Matrix
+
+    @property
+    def hidden(self) -> bool:
+        return self.absence == HIDDEN
 
     @cached_property
     def topics(self) -> Floats:
@@ -106,7 +115,7 @@ class SuiteValues:
         return [
             Caution(caution.code, f"{row.member.collection.slug}: {caution.message}")
             for row in self.members
-            if row.qrels
+            if row.qrels and row.measure
             for caution in qrels_cautions([row.measure], row.qrels)
         ]
 
@@ -114,8 +123,8 @@ class SuiteValues:
 @dataclass(frozen=True)
 class _Selected:
     member: SuiteMember
-    measure: Measure
-    hidden: bool
+    measure: Measure | None
+    absence: str
     qrels: Qrels | None
     evaluations: dict[str, Evaluation]
 
@@ -150,16 +159,24 @@ def read_values(
 
 def _select(member: SuiteMember, scored: bool) -> _Selected:
     collection = member.collection
-    measure = parse_measure(member.measure, collection.documents)
     qrels = (member.qrels or collection.active_qrels) if scored else None
     if qrels is None:
-        return _Selected(member, measure, not scored, None, {})
+        return _Selected(member, None, NO_QRELS if scored else HIDDEN, None, {})
+    try:
+        measure = averaged_measure(collection, member.measure)
+    except MeasureError as error:
+        return _Selected(member, None, error.message, None, {})
 
     qrels.collection = collection
     evaluations = select_evaluations(
-        collection=collection, qrels=qrels, scores=collection.scores, runs=[], most=MAX_RUNS
+        collection=collection,
+        qrels=qrels,
+        scores=collection.scores,
+        runs=[],
+        most=MAX_RUNS,
+        measures=[measure],
     )
-    return _Selected(member, measure, False, qrels, _by_system(evaluations))
+    return _Selected(member, measure, "", qrels, _by_system(evaluations))
 
 
 def _by_system(evaluations: list[Evaluation]) -> dict[str, Evaluation]:
@@ -187,9 +204,9 @@ def _read(row: _Selected, systems: list[str]) -> MemberValues:
     keep_going()
     present = [place for place, name in enumerate(systems) if name in row.evaluations]
     values = np.full((len(systems), row.qrels.topics if row.qrels else 0), np.nan)
-    if row.qrels and present:
+    if row.qrels and row.measure and present:
         keys = [row.evaluations[systems[place]].pk for place in present]
         values[present] = matrix_of(keys, row.measure, row.qrels)[0]
 
     runs = {systems[place]: row.evaluations[systems[place]].run for place in present}
-    return MemberValues(row.member, row.measure, row.hidden, row.qrels, runs, values)
+    return MemberValues(row.member, row.measure, row.absence, row.qrels, runs, values)
