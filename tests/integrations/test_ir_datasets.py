@@ -13,6 +13,7 @@ import ir_datasets
 import ir_measures
 import pytest
 from evalhub_client import cli
+from evalhub_client.benchmarks import BENCHMARKS
 from ir_datasets.datasets.base import Dataset
 from ir_datasets.formats import BaseQrels, BaseQueries, TrecQrel, TrecQrels, TrecQuery, TrecSubQrel
 from ir_datasets.util import LocalDownload
@@ -107,6 +108,15 @@ def test_a_dataset_is_a_collection_after_one_command(
     assert {measure: run.means(measure)[measure] for measure in theirs} == pytest.approx(
         theirs, abs=1e-12
     )
+
+
+def test_benchmarks_name_datasets_with_topics_and_judgements() -> None:
+    """Their registry alone is read: nothing is downloaded."""
+    for benchmark in BENCHMARKS.values():
+        for _, name, _, _ in benchmark.datasets:
+            dataset = ir_datasets.load(name)
+            assert dataset.has_queries(), name
+            assert dataset.has_qrels(), name
 
 
 def test_subtopics_rounds_and_what_is_missing(
