@@ -139,25 +139,30 @@ def match_files(collections: Sequence[str], folder: str | Path) -> list[SuiteFil
     """Return the run files of a folder by collection, in the order of the suite.
 
     A file belongs to the collection that its name begins with, before a dot, as in scifact.run.gz;
-    a folder with the name of a collection has runs of it. Raise WrongOption for a file that no
+    a folder with the name of a collection has runs of it. Where all names of collections begin
+    with the same word, as in beir-scifact, it may be left out. Raise WrongOption for a file that no
     collection is named in, or if there are none.
     """
     root = Path(folder)
     if not root.is_dir():
         raise WrongOption(f"{root} is not a folder; write evh submit --suite SUITE FOLDER")
 
+    by_name = {name: name for name in collections}
+    if len({name.partition("-")[0] for name in collections}) == 1:
+        by_name |= {name.partition("-")[2]: name for name in collections}
+
     matched: list[SuiteFile] = []
     for entry in sorted(root.iterdir()):
         if entry.name.startswith("."):
             continue
         stem = entry.name if entry.is_dir() else entry.name.partition(".")[0]
-        if stem not in collections:
+        if stem not in by_name:
             raise WrongOption(
                 f"{entry}: no collection of the suite has this name; name it as one of "
                 f"{', '.join(collections)}, as in {collections[0]}.run"
             )
         files = files_of([entry]) if entry.is_dir() else [entry]
-        matched += [SuiteFile(stem, path, entry.is_dir()) for path in files]
+        matched += [SuiteFile(by_name[stem], path, entry.is_dir()) for path in files]
 
     if not matched:
         raise WrongOption(f"{root} has no files")

@@ -175,6 +175,17 @@ def test_a_benchmark_is_a_suite_after_one_command(
         assert {row["measure"] for row in members} == {"nDCG@10"}
 
 
+def test_names_of_collections_without_what_all_begin_with(tmp_path: Path) -> None:
+    folder = tmp_path / "dense"
+    folder.mkdir()
+    for name in ("climate-fever.run.gz", "beir-fever.run"):
+        (folder / name).touch()
+    files = match_files(["beir-fever", "beir-climate-fever"], folder)
+    assert [(file.collection, file.path.name) for file in files] == [
+        ("beir-fever", "beir-fever.run"), ("beir-climate-fever", "climate-fever.run.gz"),
+    ]  # fmt: skip
+
+
 def test_what_is_no_folder_of_a_suite(tmp_path: Path) -> None:
     (tmp_path / "fiqa.run").touch()
     with pytest.raises(WrongOption, match="is not a folder"):
