@@ -396,6 +396,19 @@ def test_measures_of_value_tables(api: APIClient) -> None:
     assert {row["rank"] for row in board["systems"]} == {None}
 
 
+def test_a_measure_that_does_not_suit_the_sampling_of_the_judgements(api: APIClient) -> None:
+    body = {"slug": "drawn", "name": "Drawn", "measures": ["statAP"]}
+    assert api.post("/api/v1/collections/", body).status_code == 201
+    lines = "1 0 d1 1 0.5\n1 0 d2 0 0.5\n"
+    answer = upload(api, "collections/drawn/qrels/", lines, sampling="probabilities")
+    assert answer.status_code == 201, answer.content
+    for measure, sentences in (("AP", 1), ("statAP", 0)):
+        members = [{"collection": "drawn", "measure": measure}, {"collection": "news"}]
+        assert api.post(f"{SUITES}three/versions/", {"members": members}).status_code == 201
+        said = [text for text in api.get(BOARD).json()["sentences"] if "outside the sample" in text]
+        assert len(said) == sentences
+
+
 def test_pages(world: dict[str, Any]) -> None:
     browser = Client()
     assert "Three" in browser.get("/suites/").content.decode()

@@ -22,6 +22,7 @@ from metrics.models import Evaluation
 from metrics.services.boards.selection import select_evaluations
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import matrix_of
+from metrics.services.values.sampled import check_suits
 from runs.attention import keep_going
 from runs.errors import InvalidInput
 from runs.models import Qrels, Run
@@ -41,8 +42,8 @@ class MemberValues:
 
     `runs` are the runs of the systems in it, by the names of these; `values` has a row for every
     system of the suite, of NaN where it has no run. Without `qrels` there are no results; `absence`
-    says why: the reader does not see them (`hidden`), no judgements are active, or a measure of
-    value tables is not declared any more.
+    says why: the reader does not see them (`hidden`), no judgements are active, the measure does
+    not suit sampled judgements, or one of value tables is not declared any more.
     """
 
     member: SuiteMember
@@ -164,6 +165,7 @@ def _select(member: SuiteMember, scored: bool) -> _Selected:
         return _Selected(member, None, NO_QRELS if scored else HIDDEN, None, {})
     try:
         measure = averaged_measure(collection, member.measure)
+        check_suits([measure], qrels)
     except MeasureError as error:
         return _Selected(member, None, error.message, None, {})
 
