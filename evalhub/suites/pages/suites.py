@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -108,6 +109,7 @@ def _comparison(request: HttpRequest, slug: str) -> dict[str, Any]:
         "more": more,
         "figure": figure,
         "drawings": drawings,
-        "table": table,
+        # The page has the sentences above it.
+        "table": replace(table, notes=()),
         "cautions": [caution.message for caution in comparison.values.cautions],
     }
