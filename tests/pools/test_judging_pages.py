@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
@@ -149,3 +150,28 @@ def test_organisers_have_a_pool_judged_on_pages(api: APIClient, pool: Pool, kim:
     assert f"Version 2 has {pool.documents} judgements" in page_of(made)
     evaluate_all()
     assert Qrels.objects.get(active=True).version == 2
+
+
+def test_organisers_store_a_file_on_the_page(api: APIClient, pool: Pool) -> None:
+    browser, address = browser_of("alice"), f"/pools/{pool.pk}/judging/"
+    documents = documents_of(pool, "1")
+
+    def send_file(text: str, action: str, **fields: str) -> Any:
+        form = {"file": SimpleUploadedFile("ann.qrels", text.encode()), "action": action, **fields}
+        return browser.post(address, {"format": "qrels", "assessor": "ann", **form}, follow=True)
+
+    lines = "".join(f"1 0 {doc} 1\n" for doc in documents)
+    checked = page_of(send_file(lines, "check"))
+    assert f"The file can be stored: it has {len(documents)} judgements" in checked
+    assert not Judgement.objects.exists()
+    assert f"The file is stored: {len(documents)} new" in page_of(send_file(lines, "import"))
+    assert Judgement.objects.filter(pool=pool, assessor__name="ann").count() == len(documents)
+
+    refused = send_file(f"1 0 {documents[0]} 9\n1 0 elsewhere 1\n", "import")
+    assert refused.status_code == 422
+    text = page_of(refused)
+    assert "9" in text
+    assert "elsewhere" in text
+    outside = page_of(send_file("1 0 elsewhere 1\n", "import", allow_outside="true"))
+    assert re.search(r"The file is stored: 1 new.* Warning: documents that are not in the pool are stored", outside, re.DOTALL)
+    assert browser.post(address, {"action": "import"}).status_code == 400

@@ -1,4 +1,5 @@
-"""The page on which organisers give out topics, decide conflicts and make a version."""
+"""The page on which organisers give out topics, store files of judgements, decide conflicts and make
+a version."""
 
 from __future__ import annotations
 
@@ -15,11 +16,13 @@ from evalhub.pools.models import Pool
 from evalhub.pools.questions.judging import (
     AssignmentSerializer,
     JudgedQrelsSerializer,
+    JudgementsUploadSerializer,
     adjudications_of,
 )
 from evalhub.pools.questions.lookup import managed_pool
 from evalhub.pools.services.agreement import PoolAgreement, read_agreement
 from evalhub.pools.services.assigning import assign_topics, remove_assignment
+from evalhub.pools.services.importing import JSONL, QRELS, TSV, import_judgements
 from evalhub.pools.services.judging import labels_of, progress_of
 from evalhub.pools.services.resolving import (
     Rule,
@@ -29,15 +32,27 @@ from evalhub.pools.services.resolving import (
     make_qrels,
 )
 from metrics.engine.errors import EvalHubError
+from runs.api.collections.collections import upload_fields
 from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import Collection, Scope, User
 from runs.services.collections.authorship import Authorship
-from runs.web.forms import FormPage, Refusal, redirect_to, refusal_of, render_form
+from runs.services.storage.reports import report_as_json
+from runs.web.forms import FormInput, FormPage, Refusal, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 from runs.web.permissions import Access
 
-_MOST_CONFLICTS = 50
+_MOST_CONFLICTS, _WARNINGS_SHOWN = 50, 3
 _MOST_ASSIGNMENTS = 500
+# The forms of a file, in the words of the page.
+_FORMS = {
+    QRELS: "qrels: topic, 0, document, level",
+    TSV: "TSV: topic, document, level",
+    JSONL: "JSON lines",
+}
+
+
+class JudgementsFormSerializer(FormInput, JudgementsUploadSerializer):
+    """The same fields as a form sends them."""
 
 
 class JudgingDeskPage(FormPage):
@@ -47,7 +62,7 @@ class JudgingDeskPage(FormPage):
     access = {"GET": Access.ORGANISERS}
     fields = (
         "assessor", "topics", "copies", "overlap", "topic_id", "doc_id", "level", "note", "resolve",
-        "activate", "ignore_sampling", "action",
+        "activate", "ignore_sampling", "format", "allow_outside", "action",
     )  # fmt: skip
 
     def get(self, request: Request, pool: UUID) -> HttpResponse:
@@ -71,6 +86,7 @@ class JudgingDeskPage(FormPage):
             "assigned": sum(documents for _, documents in progress.values()),
             "labels": labels_of(pool.collection),
             "agreement": _agreement(pool),
+            "forms": _FORMS,
             "rules": [str(rule) for rule in Rule],
             "versions": pool.versions.select_related("qrels").order_by("-pk"),
             "form_values": {name: str(request.data.get(name, "")) for name in self.fields}
@@ -92,6 +108,9 @@ class JudgingDeskPage(FormPage):
         return redirect_to(request, reverse("judging-desk-page", args=[pool]))
 
     def act(self, request: Request, pool: Pool) -> str:
+        if request.data.get("action") in ("check", "import"):
+            return _import(request, pool)
+
         user, origin = cast(User, request.user), origin_of(request)
         form = {name: str(request.data.get(name, "")).strip() for name in self.fields}
         if form["action"] == "assign":
@@ -151,6 +170,32 @@ class JudgingDeskPage(FormPage):
             origin=origin_of(request),
         )
         return f"Version {version.qrels.version} has {version.qrels.judgements:,} judgements."
+
+
+def _import(request: Request, pool: Pool) -> str:
+    """Check or store a file of judgements. Return what it has as a sentence."""
+    dry_run = request.data["action"] == "check"
+    with upload_fields(request, JudgementsFormSerializer) as fields:
+        summary = import_judgements(
+            pool=pool,
+            upload=fields["file"].path,
+            options=fields["options"],
+            user=cast(User, request.user),
+            manager=True,
+            dry_run=dry_run,
+            origin=origin_of(request),
+        )
+
+    counts = summary.counts
+    sentences = [f"The file can be stored: it has {summary.lines:,} judgements."]
+    if not dry_run:
+        sentences = [
+            f"The file is stored: {counts.new:,} new judgements, {counts.changed:,} with another "
+            f"level than before, {counts.same:,} as before."
+        ]
+    warnings = report_as_json(summary.report)["warnings"]
+    sentences += [f"Warning: {warning['message']}." for warning in warnings[:_WARNINGS_SHOWN]]
+    return " ".join(sentences)
 
 
 def _agreement(pool: Pool) -> PoolAgreement | None:
