@@ -173,5 +173,9 @@ def test_organisers_store_a_file_on_the_page(api: APIClient, pool: Pool) -> None
     assert "9" in text
     assert "elsewhere" in text
     outside = page_of(send_file("1 0 elsewhere 1\n", "import", allow_outside="true"))
-    assert re.search(r"The file is stored: 1 new.* Warning: documents that are not in the pool are stored", outside, re.DOTALL)
+    assert re.search(
+        r"The file is stored: 1 new.* Warning: documents that are not in the pool are stored",
+        outside,
+        re.DOTALL,
+    )
     assert browser.post(address, {"action": "import"}).status_code == 400

@@ -109,7 +109,7 @@ def _sampling_cautions(measures: list[Measure], qrels: Qrels) -> list[Caution]:
         return []
 
     message = (
-        f"{', '.join(errors)}: estimated from sampled judgements; intervals and p values are of the "
+        f"estimates from sampled judgements ({', '.join(errors)}): intervals and p values are of the "
         f"topics alone, the error of the sampling is {', '.join(errors.values())}"
     )
     return [Caution("sampled", message)]

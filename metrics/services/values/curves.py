@@ -39,7 +39,7 @@ from metrics.engine.measures.definition import (
     REL,
     check_interpolation,
 )
-from metrics.engine.measures.grammar import Measure, parse_measure
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.measures.interpolated import Interpolation, Rounding
 from metrics.models import Evaluation, StoredCurves
 from metrics.services.question import (
@@ -69,8 +69,6 @@ from runs.parameters import one_of, pointed
 from runs.services.audit.reading import after_snapshot
 
 MAX_LEVELS, DEPTH = 20, 100
-# Curves of precision and recall suit the same judgements as this measure.
-_PRECISION = parse_measure("IPrec@0")
 _log = logging.getLogger(__name__)
 
 
@@ -386,7 +384,13 @@ def read_precision_recall_of(
 
 
 def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -> None:
-    check_suits([_PRECISION], evaluations[0].qrels)
+    if evaluations[0].qrels.design:
+        message = (
+            "the judgements are sampled, and precision-recall curves take documents outside the "
+            "sample for not relevant"
+        )
+        raise MeasureError(message, code="sampled_judgements")
+
     points = query.points * (evaluations[0].qrels.topics if query.per_topic else 1)
     curves = len(query.gains) + sum(
         MAX_LEVELS if levels is None else len(levels) for levels in (query.levels, query.alone)
