@@ -197,6 +197,9 @@ class Board(ChartAnswer):
 
     def source(self) -> str:
         parts = [super().source(), f"{self.raw.get('ranked')} ranked runs"]
+        if topics := self.raw.get("topics_filter"):
+            parts.append(f"topics {topics}")
+
         if statistics := self.raw.get("statistics"):
             correction = statistics["correction"] or "no further"
             parts.append(
@@ -211,6 +214,8 @@ class Board(ChartAnswer):
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
         flat = {"rank": row["rank"], "team": row["run"]["team"], "tag": row["run"]["tag"]}
         flat |= {measure: value["mean"] for measure, value in row["values"].items()}
+        by = self.raw.get("by")
+        flat |= {f"{by}:{name}": group["mean"] for name, group in row.get("groups", {}).items()}
         if "entry_status" in row:
             flat["entry_status"] = row["entry_status"]
 

@@ -663,6 +663,8 @@ def _add_results(add: Any) -> None:
         choices=("official", "all"),
         help="of a collection with a phase; default: official",
     )
+    _add_topics(command)
+    command.add_argument("--by", metavar="KEY", help="a column for each group of topics")
     command.add_argument("--limit", type=int, help="rows; default: all")
 
     command = add("compare", commands.compare, "compare runs, with tests", measures=True)

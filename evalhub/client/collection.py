@@ -37,7 +37,7 @@ _MAX_IDS_IN_ADDRESS = 100
 _LISTS = ("measures", "tests", "runs")
 _IF_TAKEN = ("fail", "skip", "suffix", "version")
 # Parameters of a leaderboard that its chart of means has, too.
-_CHART_PARAMETERS = ("measures", "sort", "order", "filter", "entries", "scores")
+_CHART_PARAMETERS = ("measures", "sort", "order", "filter", "entries", "scores", "topics")
 # Parameters of a comparison that its charts do not have.
 _PAGING = ("run", "sort", "limit", "offset")
 

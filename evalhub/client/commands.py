@@ -472,6 +472,8 @@ def leaderboard(args: argparse.Namespace) -> int:
             "statistics": args.statistics,
             "sort": args.sort,
             "entries": args.entries,
+            "topics": args.topics,
+            "by": args.by,
         }
 
         collection = hub.collection(args.collection)

@@ -74,8 +74,8 @@ VIEW = parameter(
 MEASURE_NAMES, SORT, ORDER, *PAGE = declared(
     BoardQuery, "measures", "sort", "order", "limit", "offset"
 )
-FILTER, COLUMNS, ARRANGE, VERSIONS, ENTRIES, SCORES = declared(
-    BoardQuery, "filter", "columns", "arrange", "versions", "entries", "scores"
+FILTER, COLUMNS, ARRANGE, VERSIONS, ENTRIES, SCORES, TOPICS, BY = declared(
+    BoardQuery, "filter", "columns", "arrange", "versions", "entries", "scores", "topics", "by"
 )
 ROWS, (DECIMALS,) = (
     parameter("limit", "the first rows alone", _TYPES["integer"]),

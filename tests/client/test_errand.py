@@ -207,6 +207,10 @@ def compare_runs(evh: Any) -> None:
     pair = ("compare", "told", "bm25", "dense", "-m", "AP", "--topics", "topic:1,2,3")
     groups = evh("compare --by", *pair, "--by", "relevant")
     assert sum(group["topics"] for group in groups) == 3
+    board = evh(
+        "leaderboard", "leaderboard", "told", "-m", "AP", "--topics", "topic:1", "--by", "type"
+    )
+    assert board[0]["type:short"] == board[0]["AP"]
 
 
 def upload_judgements(evh: Any) -> None:

@@ -204,3 +204,80 @@ def test_the_page_of_two_runs_shows_groups_where_topics_have_attributes(
     calm = anonymous.get(page, {"runs": query["runs"]}).content.decode()
     assert 'name="by"' not in calm
     assert 'name="topics"' not in calm
+
+
+@pytest.mark.django_db
+def test_a_leaderboard_is_of_the_selected_topics(
+    runs: list[str], anonymous: APIClient, values: Any
+) -> None:
+    query = {"topics": "language:de", "statistics": "all", "by": "type", "baseline": runs[0]}
+    body = anonymous.get(f"{BASE}leaderboard/", query).json()
+    chosen = values[:, :9]
+    means = {run: chosen[row].mean() for row, run in enumerate(runs)}
+    order = sorted(runs, key=lambda run: -means[run])
+    assert [row["run"]["id"] for row in body["results"]] == order
+    assert body["topics_filter"] == "language:de"
+    assert body["topics"] == 9
+    assert body["groups"] == [{"group": name, "topics": 3} for name in sorted(TYPES)]
+    for row in body["results"]:
+        place = runs.index(row["run"]["id"])
+        mean = row["values"]["AP"]
+        assert (mean["mean"], mean["topics"]) == (pytest.approx(means[runs[place]]), 9)
+        assert mean["low"] < mean["mean"] < mean["high"]
+        for name, group in row["groups"].items():
+            numbers = [n - 1 for n in range(1, 10) if TYPES[n % 3] == name]
+            assert group == {"mean": pytest.approx(values[place, numbers].mean()), "topics": 3}
+
+        against = row["statistics"]["baseline"]
+        if place:
+            test = stats.ttest_rel(chosen[place], chosen[0])
+            assert against["statistic"] == pytest.approx(test.statistic)
+            assert against["difference"] == pytest.approx(means[runs[place]] - means[runs[0]])
+
+    # All topics selected: the same figures as without a selection.
+    everything = anonymous.get(f"{BASE}leaderboard/", {**query, "topics": "topic:*"}).json()
+    del everything["topics_filter"]
+    plain = anonymous.get(f"{BASE}leaderboard/", {**query, "topics": ""}).json()
+    for row, expected in zip(everything["results"], plain["results"], strict=True):
+        assert row["values"]["AP"] == pytest.approx(expected["values"]["AP"], rel=1e-12)
+        assert row["groups"] == expected["groups"]
+        assert row["statistics"]["tier"] == expected["statistics"]["tier"]
+        assert row["statistics"]["rank"] == expected["statistics"]["rank"]
+
+    csv = anonymous.get(f"{BASE}leaderboard/export/csv/", query).content.decode()
+    assert "AP type:navigational" in csv.splitlines()[0]
+    tex = anonymous.get(f"{BASE}leaderboard/export/tex/", {"topics": "language:de"})
+    assert "on 9 topics, selected by language:de" in tex.content.decode()
+
+    refused = anonymous.get(f"{BASE}leaderboard/", {"by": "year"})
+    assert refused.json()["errors"][0]["code"] == "too_many_values"
+
+
+@pytest.mark.django_db
+def test_the_page_of_a_leaderboard_offers_topics_where_they_have_attributes(
+    runs: list[str], anonymous: APIClient
+) -> None:
+    page = "/collections/grouped/"
+    query = {"topics": "-language:de", "by": "type", "chart": "means"}
+    text = text_of(anonymous.get(page, query).content.decode())
+    assert "over 21 topics selected by -language:de, qrels v1." in text
+    assert "informational navigational transactional" in text
+    broken = anonymous.get(page, {"topics": "type"})
+    assert "write a key, a colon and a value" in text_of(broken.content.decode())
+
+    TopicAttributes.objects.all().delete()
+    calm = anonymous.get(page).content.decode()
+    assert 'name="topics"' not in calm
+
+
+@pytest.mark.django_db
+def test_what_is_limited_to_topics_is_not_shared(runs: list[str], api: APIClient) -> None:
+    for fields in (
+        {"kind": "leaderboard", "query": "topics=type:navigational"},
+        {"kind": "leaderboard", "query": "by=type"},
+        {"kind": "comparison", "query": f"runs={runs[0]},{runs[1]}&by=type"},
+        {"kind": "comparison", "query": f"runs={runs[0]},{runs[1]}&topics=language:de"},
+    ):
+        answer = api.post("/api/v1/shares/", {**fields, "collection": "grouped"}, format="json")
+        assert answer.status_code == 400, answer.content
+        assert "readers of a link do not see attributes" in answer.content.decode()

@@ -109,7 +109,7 @@ MEANT = {
     "collections/small/runs/?metadata__k1=0.9": "unknown parameter 'metadata__k1'; this address reads limit, offset,"
     " team, tag, sha256, status, submitted_after, submitted_before",
     "runs/{run}/charts/topics.svg?depth=5": "unknown parameter 'depth'; this address reads measure, other,",
-    "collections/small/charts/ranks.svg?topic=1": "unknown parameter 'topic'; this address reads measures, measure,",
+    "collections/small/charts/ranks.svg?depth=3": "unknown parameter 'depth'; this address reads measures, measure,",
     "collections/small/leaderboard/export/csv/?offset=3": "unknown parameter 'offset'; this address reads",
 }
 

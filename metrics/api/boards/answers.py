@@ -225,7 +225,17 @@ class Row(TypedDict):
     columns: NotRequired[
         Annotated[dict[str, Any], Kind(serializers.DictField), "by name; null where it is not set"]
     ]
+    groups: NotRequired[
+        Annotated[
+            dict[str, Mean], "of the measure that ranks the runs, by group; empty for a stale run"
+        ]
+    ]
     statistics: NotRequired[Standing | None]
+
+
+class BoardGroup(TypedDict):
+    group: str
+    topics: int
 
 
 class Leaderboard(TypedDict):
@@ -248,6 +258,9 @@ class Leaderboard(TypedDict):
     entries: NotRequired[
         Annotated[EntryCounts, "on a collection with an evaluation or development phase"]
     ]
+    topics_filter: NotRequired[Annotated[str, "the topics that count, if not all"]]
+    by: NotRequired[Annotated[str, "the key of the groups of topics"]]
+    groups: NotRequired[list[BoardGroup]]
     count: Annotated[int, "rows of all pages: those that the filter shows"]
     ranked: Annotated[int, "runs that have a rank, whatever the filter shows"]
     topics: Annotated[int, "topics that the mean of every ranked run covers"]
@@ -298,6 +311,15 @@ def leaderboard_answer(
     if board.columns:
         answer["columns"] = [column.name for column in board.columns]
 
+    if board.selection:
+        answer["topics_filter"] = board.selection.text
+
+    if board.groups:
+        answer["by"] = board.by
+        answer["groups"] = [
+            BoardGroup(group=group.name, topics=group.topics) for group in board.groups
+        ]
+
     if board.arrange:
         answer["arrange"] = board.arrange.name
 
@@ -346,6 +368,12 @@ def _row(
 
     if row.cells:
         answer["columns"] = row.cells
+
+    if board.groups:
+        answer["groups"] = {
+            group.name: Mean(mean=mean, topics=topics)
+            for group, (mean, topics) in zip(board.groups, row.groups, strict=False)
+        }
 
     if board.versions != ALL:
         answer["versions"] = None

@@ -19,6 +19,7 @@ from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import (
     ARRANGE,
     BOARD,
+    BY,
     COLUMNS,
     DECIMALS,
     ENTRIES,
@@ -29,6 +30,7 @@ from metrics.questions.declared import (
     SCORES,
     SORT,
     STATISTICS,
+    TOPICS,
     VERSIONS,
     VIEW,
 )
@@ -84,6 +86,8 @@ class LeaderboardExport(APIView):
             VERSIONS,
             ENTRIES,
             SCORES,
+            TOPICS,
+            BY,
             ROWS,
             DECIMALS,
             *STATISTICS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -35,6 +35,7 @@ class CollectionValues(TypedDict):
     cautions: MeasureCautions
     runs: list[RunName]
     topics: list[str]
+    topics_filter: NotRequired[Annotated[str, "the topics that are selected, if not all"]]
     values: Annotated[
         dict[str, list[list[float | None]]],
         "by measure: for each run, in the order of `runs`, its values in the order of `topics`; "
@@ -64,6 +65,9 @@ class CollectionValuesView(APIView):
                 for name, values in matrix.values.items()
             },
         )
+
+        if matrix.selection:
+            answer["topics_filter"] = matrix.selection.text
 
         return Response(answer)
 

@@ -40,6 +40,7 @@ from metrics.questions.declared import (
     SCORES,
     SEED,
     SORT,
+    TOPICS,
     VERSIONS,
     WHAT_IF,
     Reads,
@@ -52,7 +53,7 @@ from metrics.questions.systems import default_measure, system_in
 from metrics.questions.topics import HEAT_MAP
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.heat_map import HeatQuery, read_heat_map
-from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
+from metrics.services.boards.leaderboard import MAX_ROWS, Leaderboard, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.versions import BEST
 from metrics.services.boards.what_if import WhatIfQuery, ask_what_if
@@ -100,7 +101,7 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
             f"no ranked run has an interval of {board.sort.name}", code="nothing_to_draw"
         )
 
-    return means_figure(board, intervals, confidence)
+    return _of_topics(means_figure(board, intervals, confidence), board)
 
 
 def _importance(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
@@ -154,15 +155,23 @@ def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> F
     if len(rows) <= MOST_INTERVALS:
         intervals = mean_intervals(replace(board, rows=rows), confidence)
 
-    return scatter_figure(
-        board, across, upwards, intervals, confidence, run_id_in(query, "baseline")
-    )
+    baseline = run_id_in(query, "baseline")
+    figure = scatter_figure(board, across, upwards, intervals, confidence, baseline)
+    return _of_topics(figure, board)
 
 
 def _over_time(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
     question = BoardQuery.read(query, collection, reader)
     question = replace(question, measures=[question.sort], limit=MAX_ROWS)
-    return over_time_figure(read_leaderboard(collection=collection, query=question))
+    board = read_leaderboard(collection=collection, query=question)
+    return _of_topics(over_time_figure(board), board)
+
+
+def _of_topics(figure: Figure, board: Leaderboard) -> Figure:
+    """Return the chart of a leaderboard with its selection of topics in the caption."""
+    if board.selection is None:
+        return figure
+    return replace(figure, caption=f"{figure.caption} On {board.selection.sentence}.")
 
 
 def _progress(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
@@ -216,6 +225,7 @@ COLLECTION_CHART_READS: Reads = {
         ENTRIES,
         CONFIDENCE,
         SCORES,
+        TOPICS,
     ),
     "scatter": (
         parameter("x", "the measure across; default: the collection's second"),
@@ -224,8 +234,9 @@ COLLECTION_CHART_READS: Reads = {
         CONFIDENCE,
         SCORES,
         parameter("baseline", "the id of a run to point out"),
+        TOPICS,
     ),
-    OVER_TIME: (SORT, FILTER, SCORES),
+    OVER_TIME: (SORT, FILTER, SCORES, TOPICS),
     PROGRESS: (
         parameter("system", "a system with versions in this collection, as team/name"),
         parameter("measure", "default: the collection's first"),

@@ -40,6 +40,7 @@ def data_table(collection: Collection, board: Leaderboard, standings: Standings 
     inputs = {
         "collection": collection.slug,
         "scores": board.scores,
+        **({"topics_filter": board.selection.text} if board.selection else {}),
         **(_inputs(standings) if standings else {}),
     }
     for measure in board.measures:
@@ -53,6 +54,7 @@ def data_table(collection: Collection, board: Leaderboard, standings: Standings 
             **_entry(row),
             **_version(board, row),
             **_values(row, standings),
+            **_groups(board, row),
             **{column.name: row.cells.get(column.name) for column in board.columns},
             **_standing(row, standings),
             **inputs,
@@ -119,6 +121,17 @@ def _version(board: Leaderboard, row: leaderboard.Row) -> dict[str, Any]:
         version["expected_best"] = chosen and chosen.expected
 
     return version
+
+
+def _groups(board: Leaderboard, row: leaderboard.Row) -> dict[str, Any]:
+    """Return the mean in each group of topics, and its number of topics."""
+    values: dict[str, Any] = {}
+    means = row.groups or ((None, 0),) * len(board.groups)
+    for group, (mean, topics) in zip(board.groups, means, strict=True):
+        name = f"{board.sort.name} {board.by}:{group.name}"
+        values |= {name: mean, f"{name} topics": topics}
+
+    return values
 
 
 def _values(row: leaderboard.Row, standings: Standings | None) -> dict[str, Any]:
@@ -233,7 +246,7 @@ def _paper_row(
     cells = []
     for measure in board.measures:
         best_mean = best.get(measure.name) if row.rank is not None else None
-        cell = mean_cell(measure, row.values[measure.name], board.qrels.topics, best_mean)
+        cell = mean_cell(measure, row.values[measure.name], board.judged_topics, best_mean)
         if measure.definition.aggregate is Aggregate.SUM and cell.value is not None:
             # Counts are whole numbers, as trec_eval prints them.
             cell = replace(cell, value=round(cell.value))
@@ -278,8 +291,9 @@ def _notes(
         if aggregated(measure) != "means"
     }
     kind = "Values" if others else "Means"
+    selected = f", selected by {board.selection.text}" if board.selection else ""
     sentences = [
-        f"{kind} of {count} runs of {source} on {board.qrels.topics} topics.",
+        f"{kind} of {count} runs of {source} on {board.judged_topics} topics{selected}.",
         *([_entries_sentence(board.entries)] if board.entries else []),
         *([CAPTIONS[board.versions]] if board.versions != ALL else []),
         *(f"{name}: {aggregate}." for name, aggregate in others.items()),
@@ -317,7 +331,7 @@ def _fewer_topics(board: Leaderboard, ranked: list[leaderboard.Row]) -> list[str
     sentences = []
     for measure in board.measures:
         counts = {row.values[measure.name][1] for row in ranked}
-        if counts - {board.qrels.topics}:
+        if counts - {board.judged_topics}:
             span = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
             bold = ", bold is the best on the most" if len(counts) > 1 else ""
             sentences.append(f"{measure.name} has values on {span} topics{bold}.")

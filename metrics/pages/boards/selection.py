@@ -179,6 +179,7 @@ def comparison_address(collection: Collection, query: Query, which: str, reader:
             "measure": measure_in(query, "sort", measures[0].name, collection).name,
             "runs": ",".join(str(run) for run in chosen),
             "baseline": query.get("baseline"),
+            "topics": query.get("topics"),
         }
         progress = read_progress(collection=collection, query=ProgressQuery(scores_in(query)))
     except EvalHubError:

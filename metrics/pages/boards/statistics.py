@@ -171,7 +171,7 @@ def read_statistics(
 
 
 def _seconds(board: Leaderboard, question: StandingsQuery) -> float:
-    runs, topics = len(board.order), board.qrels.topics
+    runs, topics = len(board.order), board.judged_topics
     pairs = runs * (runs - 1) // 2
     return seconds_of_test(question.test, runs, topics, pairs, question.resamples)
 

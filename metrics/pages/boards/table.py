@@ -161,6 +161,7 @@ def board_table(
         cells = [
             *(_against(standing, pinned=pinned) if standings and standings.baseline else []),
             *_means(board, row, best, scale, intervals.get(pk), confidence),
+            *_group_means(board, row),
             *(_parameter(row.cells.get(column.name)) for column in board.columns),
             *([_tier(standing)] if with_tiers else []),
             *([_rank_interval(standing)] if standings and standings.ranks else []),
@@ -250,6 +251,10 @@ def _columns(
             measure_column = replace(measure_column, ends=(low, high))
         columns.append(measure_column)
 
+    for group in board.groups:
+        note = f"mean {board.sort.name} on {group.topics:,} topics with this {board.by}"
+        columns.append(SortableColumn("", group.name, note=note))
+
     by = board.arrange
     for place, other_column in enumerate(board.columns, 1):
         sorting: Sorting = ""
@@ -295,8 +300,9 @@ def _ranked_by(board: Leaderboard) -> str:
         return f"No run has been evaluated against {version} yet, so none is ranked.{remark}"
 
     first = "highest" if board.descending else "lowest"
-    some = f"{board.topics:,} of " if board.topics != board.qrels.topics else ""
-    figures = f"{aggregated(board.sort)} over {some}{board.qrels.topics:,} topics"
+    some = f"{board.topics:,} of " if board.topics != board.judged_topics else ""
+    selected = f" selected by {board.selection.text}" if board.selection else ""
+    figures = f"{aggregated(board.sort)} over {some}{board.judged_topics:,} topics{selected}"
 
     return f"Ranked by {board.sort.name}, {first} first, {figures}, {version}."
 
@@ -383,7 +389,8 @@ def _means(
     for measure in board.measures:
         to_reach = best.get(measure.name) if row.rank is not None else None
         mean = row.values[measure.name]
-        cell = mean_cell(measure, mean, row.evaluation.qrels.topics, to_reach)
+        judged = board.selection.topics if board.selection else row.evaluation.qrels.topics
+        cell = mean_cell(measure, mean, judged, to_reach)
         kind, bar = "number", None
 
         if measure == board.sort:
@@ -407,6 +414,19 @@ def _means(
                 bar=bar,
             )
         )
+
+    return cells
+
+
+def _group_means(board: Leaderboard, row: Row) -> list[BoardCell]:
+    """Return the means of a run in each group of topics."""
+    if not row.groups:
+        return [BoardCell(text="")] * len(board.groups)
+
+    cells = []
+    for group, mean in zip(board.groups, row.groups, strict=True):
+        cell = mean_cell(board.sort, mean, group.topics, None)
+        cells.append(BoardCell(text=cell.text, note=cell.note, aside="*" if cell.note else ""))
 
     return cells
 

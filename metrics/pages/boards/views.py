@@ -37,6 +37,7 @@ from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
 from metrics.services.boards.standing_parts import StandingsQuery
+from metrics.services.boards.topic_selection import topic_keys
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
 from metrics.services.question import MAX_LIMIT, measure_in, measures_in, run_id_in
 from metrics.tables import Paging, figure, level_lines
@@ -80,9 +81,10 @@ _DRAWN = {
         "entries",
         "confidence",
         "scores",
+        "topics",
     ),
-    "scatter": ("x", "y", "filter", "confidence", "scores", "baseline"),
-    "over-time": ("sort", "filter", "scores"),
+    "scatter": ("x", "y", "filter", "confidence", "scores", "baseline", "topics"),
+    "over-time": ("sort", "filter", "scores", "topics"),
 }
 
 
@@ -214,12 +216,14 @@ def _context(
         "hidden_fields": hidden_fields(query),
         "filter_hidden_fields": hidden_fields(query, "filter"),
         "sort_hidden_fields": hidden_fields(query, "sort", "order", "arrange"),
+        "topics_hidden_fields": hidden_fields(query, "topics", "by"),
         "axes_hidden_fields": hidden_fields(query, "x", "y"),
     }
 
     context["problem"] = context.get("question_problem") or context.get("board_problem")
     if "question" in context:
         context["panel"] = columns_panel(collection, request.user, context["question"], query)
+        context["topic_keys"] = topic_keys(collection)
 
     if "board" in context:
         context["selection"] = read_selection(context["board"]["board"], query)

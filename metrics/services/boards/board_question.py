@@ -30,11 +30,18 @@ from metrics.services.boards.entries import (
     CollectionEntries,
     read_entries,
 )
-from metrics.services.boards.fair_order import FairOrder, order_fairly
+from metrics.services.boards.fair_order import FairOrder, fair_order, order_fairly
 from metrics.services.boards.filter import Term, asks_for, filtered, with_keys
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.ranked_evaluations import ORDERS, Recent, Roster, read_roster
 from metrics.services.boards.states import NOT_CURRENT, runs_with_states
+from metrics.services.boards.topic_selection import (
+    TopicFilter,
+    TopicKey,
+    Topics,
+    TopicSelection,
+    select_topics,
+)
 from metrics.services.boards.versions import (
     ALL,
     BEST,
@@ -60,6 +67,7 @@ from metrics.services.question import (
 )
 from metrics.services.queue.vectors import JUDGED
 from metrics.services.snapshots import once_in_snapshot, revision_in_snapshot
+from metrics.services.values.common_values import refuse_pooled
 from metrics.services.values.judged_views import covered_topics, means_of, stored_means
 from metrics.services.values.own_measures import own_measures
 from metrics.services.values.sampled import check_suits
@@ -222,6 +230,13 @@ class BoardQuery(Question):
         )
     )
     scores: str | None = parameter(SCORES)
+    topics: TopicFilter | None = parameter(Topics())
+    by: str | None = parameter(
+        TopicKey(
+            "the key of an attribute of topics: a column of the ranking measure for each group, "
+            "at most 12"
+        )
+    )
     reader: Any = None
     pinned: UUID | None = None
     among: Among | None = None
@@ -321,6 +336,11 @@ class BoardQuestion:
         return self.query.scores or self.collection.scores
 
     @cached_property
+    def selection(self) -> TopicSelection | None:
+        """Return the topics that count, None for all."""
+        return select_topics(self.qrels, self.query.topics, self.scores)
+
+    @cached_property
     def entries(self) -> CollectionEntries | None:
         """Return the entries that decide which runs are ranked.
 
@@ -385,6 +405,7 @@ class BoardQuestion:
             query.descending,
             query.versions == LATEST,
             self.collection.documents,
+            self.selection.identity if self.selection else None,
         )
         order: FairOrder = ORDERS.of(
             key, self._read_order, lambda result: len(result.keys) + len(result.below)
@@ -398,11 +419,22 @@ class BoardQuestion:
                 [pk for pk, run in self.runs.items() if self.lineup.keeps(run)], np.int64
             )
 
-        means, topics = self._means(keys)
-        lower = not self.query.descending
+        selection, lower = self.selection, not self.query.descending
+        if selection:
+            refuse_pooled([sort])
+            results = selection.means_of(keys.tolist(), [sort], self.qrels)
+            means = {pk: results[pk, sort.name] for pk in keys.tolist()}
+            return fair_order(
+                means,
+                selection.topics,
+                lambda evaluations: selection.covered_topics(evaluations, sort, self.qrels),
+                lower_first=lower,
+            )
+
+        stored, topics = self._means(keys)
         return order_fairly(
             keys,
-            means,
+            stored,
             topics,
             self.qrels.topics,
             lambda evaluations: covered_topics(evaluations, sort),

@@ -13,6 +13,7 @@ import numpy as np
 from django.db.models import Case, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 
+from metrics.engine.arrays import Ints
 from metrics.engine.cautions import Caution
 from metrics.engine.judgement.sampling import Design
 from metrics.engine.measures.grammar import Measure
@@ -29,18 +30,21 @@ from metrics.services.boards.columns import (
 from metrics.services.boards.entries import BARRED, OFFICIAL, EntryStatus
 from metrics.services.boards.ranked_evaluations import NOBODY, Roster
 from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
+from metrics.services.boards.topic_selection import TopicSelection, group_topics
 from metrics.services.boards.versions import ALL, BEST, Chosen, Place, Places, expected_means
 from metrics.services.queue.damage import check_files
 from metrics.services.queue.vectors import JUDGED
 from metrics.services.snapshots import read_in_snapshot
-from metrics.services.values.common_values import qrels_cautions
-from metrics.services.values.judged_views import Mean, means_of
+from metrics.services.values.common_values import qrels_cautions, refuse_pooled
+from metrics.services.values.judged_views import Mean, matrix_of, means_of
 from runs.errors import InvalidInput
 from runs.models import Collection, Phase, Qrels, Run
 from runs.services.tracking.labels import labels_of
 
 # Limits of a whole leaderboard: rows, and rows times measures.
 MAX_ROWS, MAX_FIGURES = 1_000, 20_000
+# Groups of topics, which are columns.
+MAX_GROUPS = 12
 # The fields of an evaluation, its run and its team that a row shows.
 _SHOWN = (
     "qrels_id",
@@ -77,7 +81,8 @@ class Row:
     values; it has an unsaved evaluation if none was requested yet. `judged` is the mean of
     Judged@10, `cells` has the values of the columns by their names, `labels` are the names of its
     labels, `chosen` says on a board of systems which version it is, `entry` on a collection with
-    phases what its entry is; files have `extra` columns.
+    phases what its entry is; files have `extra` columns. `groups` has its mean in each group of topics
+    of the leaderboard.
     """
 
     rank: int | None
@@ -92,6 +97,7 @@ class Row:
     labels: tuple[str, ...] = ()
     chosen: Chosen | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    groups: tuple[Mean, ...] = ()
     entry: EntryStatus | None = None
 
     @property
@@ -122,6 +128,18 @@ class EntryCounts:
 
 
 @dataclass(frozen=True)
+class BoardGroup:
+    """The topics with one value of a key: a column of the measure that ranks the runs."""
+
+    name: str
+    places: Ints
+
+    @property
+    def topics(self) -> int:
+        return len(self.places)
+
+
+@dataclass(frozen=True)
 class Leaderboard:
     """One page of a leaderboard. `states` counts the live runs by the state of their evaluation.
 
@@ -133,7 +151,8 @@ class Leaderboard:
     compare; `roster` has the run of each. `pinned` is the row of the run that the query keeps in
     sight, if that is on another page. `entries` counts the entries of a collection with phases that
     make them official. `computing` has the measures that workers are to compute for evaluated runs,
-    because the collection's measures were changed, each with the number of these runs.
+    because the collection's measures were changed, each with the number of these runs. Topics
+    outside the `selection` do not count; the `groups` are those of the key `by`.
     """
 
     qrels: Qrels
@@ -154,6 +173,14 @@ class Leaderboard:
     versions: str = ALL
     entries: EntryCounts | None = None
     computing: dict[str, int] = field(default_factory=dict)
+    selection: TopicSelection | None = None
+    by: str = ""
+    groups: tuple[BoardGroup, ...] = ()
+
+    @property
+    def judged_topics(self) -> int:
+        """Return the number of topics that count: all judged ones, or those selected."""
+        return self.selection.topics if self.selection else self.qrels.topics
 
     @property
     def runs(self) -> dict[int, UUID]:
@@ -179,7 +206,11 @@ class Leaderboard:
     @property
     def cautions(self) -> list[Caution]:
         """Return the cautions about the measures under these judgements."""
-        return qrels_cautions(dict.fromkeys([*self.measures, self.sort]), self.qrels)
+        selected = self.selection.cautions if self.selection else []
+        return [
+            *selected,
+            *qrels_cautions(dict.fromkeys([*self.measures, self.sort]), self.qrels),
+        ]
 
 
 def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboard:
@@ -237,6 +268,10 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         cells = read_cells(query.columns, [row.run.pk for row in rows])
         rows = [replace(row, cells=cells[row.run.pk]) for row in rows]
 
+    groups = _groups(board)
+    if groups:
+        rows = _with_groups(board, rows, groups)
+
     return Leaderboard(
         qrels=board.qrels,
         scores=board.scores,
@@ -256,7 +291,45 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         versions=query.versions,
         entries=_count_entries(board),
         computing=board.count_lacking(),
+        selection=board.selection,
+        by=query.by or "",
+        groups=groups,
     )
+
+
+def _groups(board: BoardQuestion) -> tuple[BoardGroup, ...]:
+    """Return the groups of topics of the requested key, in the order of their names.
+
+    Raise InvalidInput for more than MAX_GROUPS.
+    """
+    key = board.query.by
+    if key is None:
+        return ()
+
+    refuse_pooled([board.query.sort])
+    places = group_topics(board.qrels, key, board.scores, board.selection)
+    if len(places) > MAX_GROUPS:
+        message = (
+            f"{key} makes {len(places):,} groups; a leaderboard has columns for at most "
+            f"{MAX_GROUPS}: select some with topics={key}:..."
+        )
+        raise InvalidInput(message, code="too_many_values", pointer="by")
+
+    return tuple(BoardGroup(name, group) for name, group in places.items())
+
+
+def _with_groups(
+    board: BoardQuestion, rows: list[Row], groups: tuple[BoardGroup, ...]
+) -> list[Row]:
+    """Return the rows with their means in each group; stale rows have none."""
+    measure = board.query.sort
+    ids = [row.evaluation.pk for row in rows if row.current]
+    values, _ = matrix_of(ids, measure, board.qrels)
+    means = {
+        pk: tuple(measure.aggregate(row[group.places]) for group in groups)
+        for pk, row in zip(ids, values, strict=True)
+    }
+    return [replace(row, groups=means.get(row.evaluation.pk, ())) for row in rows]
 
 
 def _count_entries(board: BoardQuestion) -> EntryCounts | None:
@@ -340,14 +413,18 @@ def _rows(
     # Judged@10, too: evaluations of an earlier release have not stored it.
     measures = list(dict.fromkeys([*board.query.measures, JUDGED]))
     qrels = None if stale else board.qrels.pk
-    # Values of a stale run are those of another version, whose sampling a measure may not suit.
-    by_design: dict[Design | None, list[int]] = {}
-    for pk in valued:
-        by_design.setdefault(evaluations[pk].qrels.design, []).append(pk)
     means: dict[tuple[int, str], Mean] = {}
-    for design, pks in by_design.items():
-        suited = [measure for measure in measures if measure.suits(design)]
-        means |= means_of(pks, suited, qrels, board.computing)
+    if board.selection:
+        suited = [measure for measure in measures if measure.suits(board.qrels.design)]
+        means = board.selection.means_of([place.pk for place in page], suited, board.qrels)
+    else:
+        # Values of a stale run are those of another version, whose sampling a measure may not suit.
+        by_design: dict[Design | None, list[int]] = {}
+        for pk in valued:
+            by_design.setdefault(evaluations[pk].qrels.design, []).append(pk)
+        for design, pks in by_design.items():
+            suited = [measure for measure in measures if measure.suits(design)]
+            means |= means_of(pks, suited, qrels, board.computing)
 
     labels = labels_of(
         [*(evaluations[place.pk].run_id for place in page), *(run for run, _, _ in others)]
@@ -356,7 +433,14 @@ def _rows(
     if board.query.versions == BEST:
         runs = [evaluations[place.pk].run_id for place in page]
         order = [pk for pk, _ in board.order.ranked]
-        expected = expected_means(board.lineup, runs, order, board.query.sort, board.qrels.topics)
+        expected = expected_means(
+            board.lineup,
+            runs,
+            order,
+            board.query.sort,
+            board.qrels.topics,
+            board.selection.selected if board.selection else None,
+        )
 
     def row(
         evaluation: Evaluation,

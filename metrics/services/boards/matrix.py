@@ -12,6 +12,12 @@ from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.selection import select_evaluations
+from metrics.services.boards.topic_selection import (
+    TopicFilter,
+    Topics,
+    TopicSelection,
+    select_topics,
+)
 from metrics.services.question import SCORES, Choice, Measures, Question, RunIds, parameter
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import vectors_of
@@ -36,6 +42,7 @@ class MatrixQuery(Question):
     )
     runs: list[str] = parameter(RunIds())
     scores: str | None = parameter(SCORES)
+    topics: TopicFilter | None = parameter(Topics())
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class ValueMatrix:
     """Values by measure, each of shape (runs, topics) and NaN where a run has no value.
 
     Rows are `evaluations`, in the order of the query or of submission; columns are the topics of
-    `qrels`.
+    `qrels`, or those of the `selection`.
     """
 
     qrels: Qrels
@@ -72,11 +79,12 @@ class ValueMatrix:
     measures: list[Measure]
     evaluations: list[Evaluation]
     values: dict[str, Matrix]
+    selection: TopicSelection | None = None
 
     @property
     def topic_ids(self) -> list[str]:
         topic_ids: list[str] = self.qrels.topic_ids
-        return topic_ids
+        return self.selection.among(topic_ids) if self.selection else topic_ids
 
     @property
     def cautions(self) -> list[Caution]:
@@ -93,6 +101,7 @@ def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
     """
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
+    selection = select_topics(qrels, query.topics, scores)
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
     )
@@ -116,4 +125,7 @@ def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
         for measure in query.measures
     }
 
-    return ValueMatrix(qrels, scores, query.measures, evaluations, values)
+    if selection:
+        values = {name: matrix[:, selection.selected] for name, matrix in values.items()}
+
+    return ValueMatrix(qrels, scores, query.measures, evaluations, values, selection)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from metrics.engine.arrays import Flags
 from metrics.engine.curve.intervals import row_intervals
 from metrics.engine.errors import StatisticsError
 from metrics.engine.measures.definition import Aggregate
@@ -30,13 +31,21 @@ def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str
     """
     ids = [row.evaluation.pk for row in board.rows if row.current]
     measures = [measure for measure in board.measures if measure.name not in board.computing]
-    return intervals_of(ids, measures, confidence, board.qrels.topics)
+    selected = board.selection.selected if board.selection else None
+    return intervals_of(ids, measures, confidence, board.qrels.topics, selected)
 
 
 def intervals_of(
-    ids: list[int], measures: list[Measure], confidence: float, topics: int
+    ids: list[int],
+    measures: list[Measure],
+    confidence: float,
+    topics: int,
+    selected: Flags | None = None,
 ) -> dict[tuple[int, str], Ends]:
-    """Return the same of evaluations by their keys, under judgements of this many topics."""
+    """Return the same of evaluations by their keys, under judgements of this many topics.
+
+    `selected` is a flag for each topic, None for all.
+    """
     measures = [measure for measure in measures if _has_interval(measure)]
     if not (ids and measures):
         return {}
@@ -51,6 +60,7 @@ def intervals_of(
     intervals: dict[tuple[int, str], Ends] = {}
     for measure in measures:
         values = np.vstack([vectors[pk, measure.name].values for pk in ids])
+        values = values if selected is None else values[:, selected]
         band = row_intervals(values, confidence, measure.definition.bounds)
         ends = zip(*(end.tolist() for end in band), strict=True)
         intervals.update(

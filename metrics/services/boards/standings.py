@@ -21,7 +21,7 @@ from django.db.models import Count, Min, Q
 
 from metrics.engine.agreement.intervals import rank_intervals
 from metrics.engine.analysis.differences import differences
-from metrics.engine.arrays import Floats
+from metrics.engine.arrays import Flags, Floats
 from metrics.engine.errors import StatisticsError
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import TESTS
@@ -47,6 +47,7 @@ from metrics.services.boards.standing_parts import (
     StandingsQuery,
     Tiering,
 )
+from metrics.services.boards.topic_selection import TopicSelection
 from metrics.services.boards.versions import BEST, BEST_CAUTION
 from metrics.services.values.common_values import (
     CommonValues,
@@ -154,7 +155,9 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
     else:
         check_values(len(places), board.qrels.topics, 1)
         means = np.array([mean for _, mean in ranked])
-        entrants = _Entrants([*places], means, board.sort, board.descending, board.qrels)
+        entrants = _Entrants(
+            [*places], means, board.sort, board.descending, board.qrels, board.selection
+        )
         standings = _compare(entrants, query, places, baseline_place)
 
     if "intervals" in query.parts:
@@ -190,10 +193,15 @@ class _Entrants:
     measure: Measure
     descending: bool
     qrels: Qrels
+    selection: TopicSelection | None = None
+
+    @property
+    def selected(self) -> Flags | None:
+        return self.selection.selected if self.selection else None
 
     @cached_property
     def common(self) -> CommonValues:
-        return read_common_values(self.ids, [self.measure], self.qrels)[0]
+        return read_common_values(self.ids, [self.measure], self.qrels, self.selected)[0]
 
     @cached_property
     def identity(self) -> str:
@@ -203,6 +211,8 @@ class _Entrants:
         """
         digest = hashlib.sha256(np.array(self.ids, np.int64).tobytes() + self.means.tobytes())
         digest.update(f"{self.descending} {self.measure.key}".encode())
+        if self.selection:
+            digest.update(self.selection.identity)
         return digest.hexdigest()
 
     def remembered(
@@ -418,7 +428,7 @@ def _contrast(
     answered = {pk: topics[pk] for pk in entrants.ids}
 
     coverage = with_judged(
-        read_coverage(answered, measure, entrants.qrels),
+        read_coverage(answered, measure, entrants.qrels, entrants.selected),
         entrants.ids,
         measure,
         common.values,

@@ -22,13 +22,13 @@ import numpy as np
 
 from metrics.engine.arrays import Flags, Ints
 from metrics.engine.errors import StatisticsError
-from metrics.engine.measures.grammar import parse_measure
+from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.engine.significance.pairs import Caution
 from metrics.models import Evaluation
 from metrics.services.boards.filter import All, Either, Not
 from metrics.services.boards.filter_grammar import Parser
 from metrics.services.question import Context, Parameter
-from metrics.services.values.judged_views import matrix_of
+from metrics.services.values.judged_views import Mean, matrices_of, matrix_of, vectors_of
 from runs.errors import InvalidInput
 from runs.formats.topics.attributes import COMPUTED_KEYS, TOPIC, WORDS
 from runs.models import Collection, Qrels
@@ -114,6 +114,38 @@ class TopicSelection:
     @property
     def topics(self) -> int:
         return int(self.selected.sum())
+
+    @property
+    def identity(self) -> bytes:
+        """Return bytes that are equal for equal selections."""
+        return np.packbits(self.selected).tobytes()
+
+    def means_of(
+        self, evaluation_ids: list[int], measures: list[Measure], qrels: Qrels
+    ) -> dict[tuple[int, str], Mean]:
+        """Return the mean and the number of topics by (evaluation, measure) on these topics.
+
+        A ratio of averaged vectors, which has no values of topics, has none.
+        """
+        return {
+            (pk, measure.name): (None, 0)
+            if measure.pools
+            else measure.aggregate(row[self.selected])
+            for measure, (values, _) in zip(
+                measures, matrices_of(evaluation_ids, measures, qrels), strict=True
+            )
+            for pk, row in zip(evaluation_ids, values, strict=True)
+        }
+
+    def covered_topics(
+        self, evaluation_ids: list[int], measure: Measure, qrels: Qrels
+    ) -> dict[int, bytes]:
+        """Return which of these topics have a value, by evaluation, as equal bytes."""
+        values, _ = matrix_of(evaluation_ids, measure, qrels)
+        defined = np.logical_not(np.isnan(values[:, self.selected]))
+        return {
+            pk: np.packbits(row).tobytes() for pk, row in zip(evaluation_ids, defined, strict=True)
+        }
 
     def among(self, topic_ids: list[str]) -> list[str]:
         """Return the ids of the selected topics."""
@@ -218,10 +250,9 @@ class _Values:
         pk = current.order_by("pk").values_list("pk", flat=True).first()
         if pk is None:
             return {}
-        numbers, _ = matrix_of([pk], _RELEVANT, self._qrels)
+        numbers = vectors_of([pk], [_RELEVANT])[pk, _RELEVANT.name].values.tolist()
         return {
-            topic_id: str(int(number))
-            for topic_id, number in zip(topic_ids, numbers[0].tolist(), strict=True)
+            topic_id: str(int(number)) for topic_id, number in zip(topic_ids, numbers, strict=True)
         }
 
     def _unknown(self, key: str, parameter: str) -> InvalidInput:

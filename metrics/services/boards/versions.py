@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 
 from metrics.engine.analysis.best_of import expected_best
-from metrics.engine.arrays import Ints
+from metrics.engine.arrays import Flags, Ints
 from metrics.engine.cautions import Caution
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.measures.grammar import Measure
@@ -200,7 +200,12 @@ def has_versions(collection: Collection) -> bool:
 
 
 def expected_means(
-    lineup: Lineup, runs: Iterable[UUID], ranked: Iterable[int], measure: Measure, topics: int
+    lineup: Lineup,
+    runs: Iterable[UUID],
+    ranked: Iterable[int],
+    measure: Measure,
+    topics: int,
+    selected: Flags | None = None,
 ) -> dict[UUID, float]:
     """Return the expected mean of the best version of each system of these runs.
 
@@ -233,6 +238,7 @@ def expected_means(
     expected = {}
     for run, versions in versions_of.items():
         values = np.vstack([vectors[pk, measure.name].values for pk in versions])
+        values = values if selected is None else values[:, selected]
         common = values[:, np.isfinite(values).all(axis=0)]
         mean = expected_best(common, lower_is_better=measure.definition.lower_is_better)
         if np.isfinite(mean):

@@ -39,10 +39,27 @@ class CommonValues:
 
 
 def read_common_values(
-    evaluation_ids: list[int], measures: list[Measure], qrels: Qrels
+    evaluation_ids: list[int],
+    measures: list[Measure],
+    qrels: Qrels,
+    selected: Flags | None = None,
 ) -> list[CommonValues]:
-    """Return for each measure the values of these evaluations by these judgements."""
-    return [common_values(values) for values, _ in matrices_of(evaluation_ids, measures, qrels)]
+    """Return for each measure the values of these evaluations by these judgements.
+
+    `selected` is a flag for each topic that counts, None for all.
+    """
+    matrices = [values for values, _ in matrices_of(evaluation_ids, measures, qrels)]
+    if selected is None:
+        return [common_values(values) for values in matrices]
+
+    results = []
+    for values in matrices:
+        result = common_values(values[:, selected])
+        common = selected.copy()
+        common[selected] = result.common
+        results.append(replace(result, common=common))
+
+    return results
 
 
 def common_values(values: Matrix) -> CommonValues:

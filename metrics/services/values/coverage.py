@@ -25,7 +25,7 @@ from metrics.engine.significance.verdicts import (
     Verdicts,
 )
 from metrics.services.queue.vectors import JUDGED
-from metrics.services.values.judged_views import condensed_matrix, matrix_of, means_of
+from metrics.services.values.judged_views import condensed_matrix, means_of, vectors_of
 from runs.models import Qrels
 
 # Chosen from real collections (docs/decisions/0059-nothing-measured.md).
@@ -296,7 +296,7 @@ def read_coverage(
     judging_counts = measure.definition.name not in _OF_COVERAGE
     if selected is not None:
         has_answer = _answered(answered, qrels)[:, selected]
-        judged_values, _ = matrix_of(list(answered), judged_measure, qrels)
+        judged_values = _matrix(list(answered), judged_measure)
         judged = np.where(has_answer, judged_values[:, selected], 0.0).sum(axis=1)
         return Coverage(
             has_answer.mean(axis=1),
@@ -324,10 +324,15 @@ def _answered(answered: Mapping[int, int | None], qrels: Qrels) -> Flags:
     rows = [row for row, topics in enumerate(answered.values()) if topics != qrels.topics]
     if rows:
         keys = list(answered)
-        retrieved, _ = matrix_of([keys[row] for row in rows], _RETRIEVED, qrels)
-        flags[rows] = retrieved > 0
+        flags[rows] = _matrix([keys[row] for row in rows], _RETRIEVED) > 0
 
     return flags
+
+
+def _matrix(evaluation_ids: list[int], measure: Measure) -> Matrix:
+    """Return the values of a measure that sampled judgements refuse elsewhere, too."""
+    vectors = vectors_of(evaluation_ids, [measure])
+    return np.vstack([vectors[pk, measure.name].values for pk in evaluation_ids])
 
 
 def with_judged(
