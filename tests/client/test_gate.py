@@ -19,6 +19,9 @@ from metrics.models import Evaluation, MetricVector
 from runs.models import Collection, Membership, Run, Team, Topic, User
 from tests.client.inside import hub_inside
 from tests.metrics.scored import make_scored
+from tests.shared_data import alice, module_data
+
+__all__ = ["alice", "module_data"]
 
 TOPICS = 50
 EVIL = "<b>@everyone | `x` [y](z) #1"

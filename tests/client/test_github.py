@@ -19,6 +19,9 @@ from runs.models import Label, Run, User
 from tests.client.inside import URL, answer, token_of
 from tests.conftest import evaluate_all
 from tests.reliability.servers import ROOT
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 ACTION = ROOT / "evalhub/client/action/action.yml"
 SHA = "3f2a1bc0000000000000000000000000000000aa"

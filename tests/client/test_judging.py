@@ -16,6 +16,9 @@ from evalhub.client.judging import filled, first_documents, read_answers
 from runs.models import Qrels, Run, User
 from tests.client.inside import hub_inside
 from tests.conftest import GOOD, QRELS, upload
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs/how-to/judgements-by-a-model.md"
 DEEP = GOOD.splitlines()[0].split()[0] + " Q0 new-1 9 -1.0 deep\n"

@@ -14,6 +14,9 @@ from runs.models import User
 from tests.client.inside import hub_inside
 from tests.client.test_pools import FIRST, JUDGING, SCHEMAS, SECOND
 from tests.conftest import evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 pytestmark = [pytest.mark.sqlite, pytest.mark.django_db]
 

@@ -15,6 +15,9 @@ from runs.models import User
 from tests.client.inside import hub_inside
 from tests.conftest import GOOD, POOR, upload
 from tests.reliability.servers import ROOT
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = [pytest.mark.sqlite, pytest.mark.django_db]
 # Commands on evaluated runs, in the second test.

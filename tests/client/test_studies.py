@@ -17,9 +17,12 @@ from tests.client.inside import hub_inside
 from tests.engine.studies import grid_study
 from tests.metrics.boards import describe, make_board
 from tests.reliability.servers import ROOT
+from tests.shared_data import alice, module_data
+
+__all__ = ["alice", "module_data"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def study(alice: User) -> Collection:
     """24 runs of a grid in which k1 = 1.2 is better; each costs more than the one before."""
     values, (k1, b) = grid_study(np.random.default_rng(4), 0.05)
@@ -32,7 +35,7 @@ def study(alice: User) -> Collection:
     return collection
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def hub(alice: User, study: Collection) -> Hub:
     return hub_inside(alice)
 

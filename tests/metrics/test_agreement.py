@@ -16,6 +16,9 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from metrics.engine.agreement.run_bias import standardised_residuals
 from runs.models import Collection, Run
 from tests.conftest import client_of, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.django_db
 TOPICS, DOCUMENTS, RUNS = 12, 20, 6
@@ -45,7 +48,7 @@ def run_of(number: int) -> str:
     return "".join(rows)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def judged(api: APIClient, collection: str, submit: Callable[..., Run]) -> str:
     path = f"collections/{collection}/qrels/"
     assert upload(api, path, lines(LEVELS, BY_PERSONS), author_kind="person").status_code == 201

@@ -16,6 +16,9 @@ from metrics.models import Evaluation
 from runs.models import Collection, Membership, Qrels, Run, Team, User
 from tests.conftest import client_of
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 BOARD = "/api/v1/collections/board/leaderboard/"
 FIRST = datetime(2026, 1, 10, 12, tzinfo=UTC)

@@ -14,6 +14,9 @@ from runs.models import Collection, Label, ParameterKey, Run, User
 from runs.services.tracking.parameters import store_parameters
 from tests.conftest import client_of
 from tests.metrics.boards import make_board, make_run, simulated
+from tests.shared_data import alice, module_data
+
+__all__ = ["alice", "module_data"]
 
 ADDRESS = "/api/v1/collections/board/configurations/"
 METADATA: list[dict[str, Any]] = [
@@ -35,7 +38,7 @@ METADATA: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def board(alice: User) -> Collection:
     """Ranked runs r0 to r2, and one that waits."""
     collection = make_board(alice.personal_team, {"AP": simulated(3, 20)})

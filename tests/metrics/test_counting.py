@@ -13,6 +13,9 @@ from metrics.services.queue.queueing import queue_missing
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Run
 from tests.conftest import GOOD, QRELS, SESSIONS, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 PATH = "collections/small/"
 OWN = '{"session_id": "o", "queries": [{"documents": ["a", "b"], "judged": {"b": 2}}]}\n'
@@ -23,7 +26,7 @@ MOVES: dict[str, Callable[[APIClient], Any]] = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run(submit: Callable[..., Run]) -> Run:
     return submit(GOOD)
 

@@ -20,6 +20,9 @@ from metrics.services.comparisons import design
 from metrics.services.values import effort
 from runs.models import Collection, Run, User
 from tests.metrics.boards import add_runs, add_version, make_board, simulated
+from tests.shared_data import alice, module_data
+
+__all__ = ["alice", "module_data"]
 
 pytestmark = pytest.mark.words
 DESIGN = "/api/v1/collections/board/design/"

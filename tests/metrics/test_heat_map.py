@@ -20,6 +20,9 @@ from runs.models import Collection, Run, User
 from tests.metrics.boards import make_board
 from tests.metrics.drawings import lines, sides, words
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, module_data
+
+__all__ = ["alice", "module_data"]
 
 pytestmark = pytest.mark.words
 
@@ -30,7 +33,7 @@ VALUES = np.array(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def board(alice: User) -> Collection:
     return make_board(alice.personal_team, {"AP": VALUES})
 

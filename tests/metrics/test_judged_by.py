@@ -9,12 +9,15 @@ from rest_framework.test import APIClient
 
 from runs.models import Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.django_db
 WORDS = "judged by model tiny-1"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def judged(api: APIClient, collection: str, submit: Callable[..., Run]) -> str:
     submit(GOOD, tag="one")
     submit(POOR, tag="two")

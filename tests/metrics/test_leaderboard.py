@@ -17,6 +17,9 @@ from metrics.services.answer_store import forget_all
 from metrics.services.queue.queueing import queue_missing
 from runs.models import Collection, Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 

@@ -19,6 +19,9 @@ from metrics.services.comparisons import orders
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 ORDERS = "/api/v1/collections/board/orders/"

@@ -21,6 +21,9 @@ from runs.models import (
 from runs.services.tracking.parameters import rebuild_parameters, store_parameters
 from tests.conftest import client_of
 from tests.metrics.boards import make_board, make_run, simulated
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 BOARD = "/api/v1/collections/board/"
 METADATA: list[dict[str, Any]] = [
@@ -41,7 +44,7 @@ COSTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def board(alice: User) -> Collection:
     """Six ranked runs, r0 to r5, and one that waits, with a parameter of its own."""
     collection = make_board(

@@ -15,6 +15,9 @@ from metrics.services.answer_store import forget_all
 from runs.models import Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 

@@ -38,6 +38,9 @@ from metrics.services.values.rankings import RankingQuery
 from metrics.services.values.two_rankings import TwoRankingsQuery
 from metrics.services.values.values import RunValuesQuery
 from runs.models import Collection
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 READER = AnonymousUser()
 A, B = str(uuid4()), str(uuid4())

@@ -14,6 +14,9 @@ from metrics.services.values.rankings import MAX_SUMS, read_ranking
 from metrics.services.values.values import find_evaluation
 from runs.models import Run
 from tests.conftest import GOOD, POOR
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 Submit = Callable[..., Run]

@@ -12,6 +12,9 @@ from rest_framework.test import APIClient
 
 from tests.conftest import evaluate_all, upload
 from tests.engine.test_session_measures import COLUMNS
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 pytestmark = [pytest.mark.real_data, pytest.mark.words]
 

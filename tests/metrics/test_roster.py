@@ -22,6 +22,9 @@ from runs.models import Collection, ParameterKey, Run, User
 from runs.services.audit.revisions import raise_revision
 from runs.services.tracking.parameters import PARAM, store_parameters
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
+from tests.shared_data import alice, module_data
+
+__all__ = ["alice", "module_data"]
 
 
 def test_what_was_asked_for_last_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

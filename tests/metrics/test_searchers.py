@@ -13,6 +13,9 @@ from runs.errors import InvalidFile
 from runs.formats.sessions import jsonl
 from tests.conftest import evaluate_all, upload
 from tests.runs.session_files import read
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 pytestmark = pytest.mark.words
 LOG = "collections/small/sessions/"

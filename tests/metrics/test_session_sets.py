@@ -20,6 +20,9 @@ from runs.models import AuditEvent, SessionSet
 from runs.services.storage.stores.folder import stored_path
 from tests.conftest import QRELS, SESSIONS, client_of, evaluate_all, upload
 from tests.engine.session_build import judged_sessions
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 pytestmark = pytest.mark.words
 
@@ -37,7 +40,7 @@ OWN = '{"session_id": "o", "queries": [{"documents": ["a", "b"], "judged": {"b":
 LEVELS = {"1": {"a": 2, "b": 0, "c": 1}, "2": {"x": 1, "y": 0}, "3": {"z": 3}}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def send(api: APIClient, collection: str) -> Callable[..., str]:
     """Submit a log of Alice's and evaluate it; returns the path of the set below /api/v1/."""
 

@@ -26,9 +26,10 @@ from tests.metrics.test_session_comparison import (
     frame,
     signs,
 )
+from tests.shared_data import alice, api, collection, module_data
 
 pytestmark = pytest.mark.words
-__all__ = ["compare"]
+__all__ = ["alice", "api", "collection", "compare", "module_data"]
 
 Compare = Callable[..., dict[str, Any]]
 # Every topic with one system only: A has 10 sessions, B 6 and C 9.

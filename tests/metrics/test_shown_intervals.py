@@ -19,6 +19,9 @@ from metrics.tables import with_minus
 from runs.models import Run, User
 from tests.conftest import GOOD
 from tests.metrics.boards import make_board
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 

@@ -27,9 +27,10 @@ from tests.metrics.standings import (
     rows_of,
     values,
 )
+from tests.shared_data import alice, api, collection, module_data, submit
 
 pytestmark = pytest.mark.words
-__all__ = ["board", "values"]
+__all__ = ["alice", "api", "board", "collection", "module_data", "submit", "values"]
 
 
 def holm(p_values: list[float]) -> list[float]:

@@ -32,9 +32,10 @@ from tests.metrics.standings import (
     rows_of,
     values,
 )
+from tests.shared_data import alice, module_data
 
 pytestmark = pytest.mark.words
-__all__ = ["board", "values"]
+__all__ = ["alice", "board", "module_data", "values"]
 
 
 @pytest.mark.parametrize("test", TESTS)

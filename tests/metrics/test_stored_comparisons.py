@@ -30,8 +30,9 @@ from tests.metrics.waiting import (
     queued,
     slow,
 )
+from tests.shared_data import alice, api, module_data
 
-__all__ = ["ids", "queued", "slow"]
+__all__ = ["alice", "api", "ids", "module_data", "queued", "slow"]
 
 
 def test_a_long_comparison_is_asked_once_and_found_again(

@@ -26,12 +26,15 @@ from metrics.services.upkeep.integrity import find_faults
 from metrics.services.values.evaluate import unpack_curves
 from runs.models import Run
 from tests.conftest import POOR, SESSIONS, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 QUERY = {"measures": "CG,DCG,nCG,nDCG,nDCG(norm='average')", "depth": "7"}
 READINGS = {**QUERY, "readings": "true", "per_topic": "true"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run(submit: Callable[..., Run]) -> Run:
     return submit(POOR)
 
@@ -120,7 +123,7 @@ def test_fsck_finds_and_repairs_curves(run: Run) -> None:
     assert not [f for f in find_faults() if "curves" in f.code]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def session_set(api: APIClient, collection: str) -> str:
     answer = upload(api, f"collections/{collection}/sessions/", SESSIONS, tag="log")
     assert answer.status_code == 202, answer.content

@@ -9,6 +9,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from tests.conftest import GOOD, evaluate_all, upload
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 pytestmark = pytest.mark.words
 # Subtopics history and prices of topic 1; topic 2 has one, and so does topic 3, without a relevant
@@ -41,7 +44,7 @@ EXPECTED = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def web(api: APIClient) -> dict[str, Any]:
     """A collection with subtopics; returns what the upload of its judgements answered."""
     api.post("/api/v1/collections/", {"slug": "web", "name": "Web", "measures": STORED})
@@ -103,7 +106,7 @@ BY_SUBTOPIC = "1 one a 1\n1 two a 0\n1 two b 2\n2 one a 1\n3 one a 1\n"
 WEB = "collections/unnamed/qrels/"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def unnamed(api: APIClient) -> str:
     fields = {"slug": "unnamed", "name": "Unnamed", "measures": ["StRecall@10", "AP"]}
     assert api.post("/api/v1/collections/", fields).status_code == 201

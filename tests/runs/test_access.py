@@ -14,6 +14,9 @@ from rest_framework.test import APIClient
 
 from runs.models import ApiToken, Collection, Run, User
 from tests.conftest import GOOD, client_of, upload
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 pytestmark = pytest.mark.words
 

@@ -11,6 +11,9 @@ from django.test import Client
 
 from runs.models import AuditEvent, Run, Team, User
 from tests.conftest import GOOD
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 
 def last_event() -> AuditEvent:

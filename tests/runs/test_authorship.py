@@ -11,6 +11,9 @@ from rest_framework.test import APIClient
 from runs.models import AuditEvent, Collection, Qrels
 from runs.services.collections.authorship import of_reduced
 from tests.conftest import upload
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 pytestmark = pytest.mark.django_db
 PATH = "collections/judged/qrels/"
@@ -18,7 +21,7 @@ PARENT = "1 0 a 1\n1 0 b 0\n2 0 a 2\n"
 MODEL = {"author_kind": "model", "author": "umbrela", "model": "tiny-1"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def judged(api: APIClient) -> APIClient:
     body = {"slug": "judged", "name": "Judged", "visibility": "public"}
     assert api.post("/api/v1/collections/", body, format="json").status_code == 201

@@ -24,6 +24,9 @@ from runs.formats.compression import content_size, in_memory, open_file
 from runs.formats.limits import Limits
 from tests.conftest import GOOD, upload
 from tests.readers import of_a_reader
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 LIMITS = Limits()
 RUN = b"".join(

@@ -19,6 +19,9 @@ from runs.models import AuditEvent, Collection, DocumentTitle
 from runs.services.collections import documents as service
 from runs.services.collections.documents import import_documents, read_titles
 from tests.conftest import upload
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 SMALL = "/api/v1/collections/small/documents/"
 

@@ -10,6 +10,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from tests.conftest import evaluate_all, upload
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 # What a file holds is read before a database is asked.
 pytestmark = [pytest.mark.real_data, pytest.mark.django_db, pytest.mark.sqlite]

@@ -22,6 +22,9 @@ from runs.models import (
 )
 from tests.conftest import GOOD, client_of
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 EXPERIMENTS = "/api/v1/experiments/"
 BOARD = "/api/v1/collections/board/"

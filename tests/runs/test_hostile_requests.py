@@ -8,8 +8,9 @@ from rest_framework.test import APIClient
 from runs.models import Collection
 from tests.conftest import GOOD, POOR, upload
 from tests.runs.refusals import QRELS_PATH, RUNS, TOPICS, Refuse, counts, problem_of, refuse, send
+from tests.shared_data import alice, api, collection, module_data
 
-__all__ = ["refuse"]
+__all__ = ["alice", "api", "collection", "module_data", "refuse"]
 
 
 # Fields of uploads

@@ -25,8 +25,9 @@ from tests.runs.refusals import (
     refuse,
     send,
 )
+from tests.shared_data import alice, api, collection, module_data
 
-__all__ = ["refuse"]
+__all__ = ["alice", "api", "collection", "module_data", "refuse"]
 
 
 # Tokens

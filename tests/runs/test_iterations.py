@@ -15,6 +15,9 @@ from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.trec_qrels import ITERATIONS, QrelsSummary, read_qrels
 from runs.models import AuditEvent
 from tests.conftest import upload
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 PATH = "collections/web/qrels/"
 # Two rounds of judging: no document is judged twice. Two subtopics: one is.
@@ -89,7 +92,7 @@ def test_rounds_of_trec_covid_are_no_subtopics(real_data: Path) -> None:
 # Over REST
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def web(api: APIClient) -> str:
     answer = api.post(
         "/api/v1/collections/", {"slug": "web", "name": "Web", "measures": ["StRecall@10", "AP"]}

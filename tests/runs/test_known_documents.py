@@ -26,6 +26,9 @@ from runs.formats.limits import Limits
 from runs.models import Run, User
 from tests.conftest import GOOD, POOR, client_of, evaluate_all, upload
 from tests.readers import of_a_reader
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 pytestmark = pytest.mark.words
 

@@ -17,6 +17,9 @@ from runs.models import Membership, QuotaCounter, RateCounter, Run, Team, User
 from runs.services.audit.rates import RATES, Rates
 from runs.web.origin import address_of, network_of
 from tests.conftest import GOOD, client_of, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 pytestmark = pytest.mark.words
 

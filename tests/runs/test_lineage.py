@@ -19,6 +19,9 @@ from runs.formats.links import check_url
 from runs.models import AuditEvent, Collection, Membership, Run, RunLink, RunParent, Team, User
 from tests.conftest import GOOD, POOR, client_of
 from tests.metrics.scored import make_scored
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 BOARD = "/api/v1/collections/board/leaderboard/"
@@ -39,7 +42,7 @@ HEADER = """\
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def runs(alice: User) -> list[str]:
     return make_scored("board", alice.personal_team, np.ones((6, 3)))
 

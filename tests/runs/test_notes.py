@@ -13,6 +13,9 @@ from runs.models.tracking.notes import SUBJECTS
 from runs.pages.tracking.notes import PAGES as NOTES_PAGES
 from tests.conftest import client_of
 from tests.metrics.scored import make_scored, simulated
+from tests.shared_data import alice, api, module_data
+
+__all__ = ["alice", "api", "module_data"]
 
 API = "/api/v1/"
 

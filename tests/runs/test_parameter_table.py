@@ -13,6 +13,9 @@ from runs.errors import InvalidFile
 from runs.formats.parameter_table import read_table, write_table
 from runs.models import AuditEvent, Collection, Membership, Run, Team, User
 from tests.conftest import GOOD, client_of
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 ADDRESS = "/api/v1/collections/small/parameters/csv/"
 PAGE = "/collections/small/parameters/edit/"
@@ -62,7 +65,7 @@ def test_cells_of_spreadsheets_are_read() -> None:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def two(api: APIClient, collection: str) -> None:
     for tag in ("one", "two"):
         file = SimpleUploadedFile("run", GOOD.encode())

@@ -9,6 +9,9 @@ from rest_framework.test import APIClient
 
 from runs.models import Run
 from tests.conftest import QRELS, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 pytestmark = pytest.mark.django_db
 PASSAGES = """\

@@ -8,6 +8,9 @@ from rest_framework.test import APIClient
 
 from runs.models import Run
 from tests.conftest import GOOD, POOR, evaluate_all, upload
+from tests.shared_data import alice, api, collection, module_data, submit
+
+__all__ = ["alice", "api", "collection", "module_data", "submit"]
 
 
 def test_a_submitted_run_is_queued_then_evaluated(api: APIClient, collection: str) -> None:

@@ -18,6 +18,9 @@ from runs.formats.topics.reading import FORMATS, read_topics
 from runs.models import Collection
 from runs.services.collections.collections import import_topics
 from tests.readers import of_a_reader
+from tests.shared_data import alice, api, collection, module_data
+
+__all__ = ["alice", "api", "collection", "module_data"]
 
 REAL_DATA = os.environ.get("EVALHUB_REAL_DATA", "")
 
