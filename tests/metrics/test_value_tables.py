@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from rest_framework.test import APIClient
 
+from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.significance.pairs import Matrix
 from metrics.models import MetricVector
 from metrics.services.upkeep.integrity import find_faults
-from runs.models import AuditEvent, Collection, Run, TableValues, User, ValueTable
+from runs.models import AuditEvent, Collection, ExternalMeasure, Run, TableValues, User, ValueTable
 from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, submit_run, upload
 from tests.metrics.boards import make_board, simulated
 
@@ -272,6 +273,12 @@ def test_values_of_a_blind_collection(api: APIClient, collection: str, bob: User
     assert guest.get(f"{MEASURES}quality/values/").status_code == 403
     assert [row["number"] for row in guest.get(f"/api/v1/{TABLES}").json()["results"]] == [2]
     assert guest.get("/api/v1/collections/small/leaderboard/?measures=x:ms").status_code == 403
+
+
+def test_values_of_tables_suit_sampled_judgements() -> None:
+    measure = ExternalMeasure(name="ms", direction="lower").measure
+    assert (measure.suits("strata"), measure.lower_is_better) == (True, True)
+    assert not parse_measure("AP").suits("strata")
 
 
 @pytest.mark.django_db

@@ -155,8 +155,8 @@ class Measure:
 
     def suits(self, design: Design | None) -> bool:
         """Return whether the measure takes into account, or need not, how judgements are
-        sampled."""
-        return design is None or design in self.definition.designs
+        sampled; values from tables do not depend on them."""
+        return design is None or self.is_external or design in self.definition.designs
 
     def check_design(self, design: Design | None) -> None:
         """Raise MeasureError unless the measure suits judgements that are sampled so."""
