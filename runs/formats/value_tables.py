@@ -7,7 +7,8 @@
 
 Columns are separated by tabs, or else by blanks. Lines with the names of the columns are passed
 over, which files that were put together have in their middle. `null` takes a value of an earlier
-table away. The order of the columns is that of TIRA's format trec-eval-leaderboard.
+table away. An object may also be a judged answer (judged_answers.py), which has several values. The
+order of the columns is that of TIRA's format trec-eval-leaderboard.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from typing import Any, NamedTuple
 
 from metrics.engine.measures.external import PREFIX
 from runs.errors import FileReport
+from runs.formats.judged_answers import BadAnswer, answer_values, is_answer
 from runs.formats.lines import read_lines
 from runs.formats.scanning.pieces import Opener
 
 MAX_VALUES = 500_000
-_MAX_LINE = 64 * 1024
+# A judged answer has the texts of its nuggets or passages.
+_MAX_LINE = 1024 * 1024
 _MAX_ID_BYTES = 1024
 _COLUMNS = ("run", "topic", "measure", "value")
 _OTHER_NAMES = {
@@ -37,13 +40,17 @@ _TABLE = "a line has four columns: run, topic, measure and value"
 
 
 class TableRow(NamedTuple):
-    """A line of a table: `measure` has no prefix, and `value` is None for null."""
+    """A value of a table: `measure` has no prefix, and `value` is None for null.
+
+    A value of a judged answer is one by the formula that is documented for its `measure`.
+    """
 
     line: int
     run: str
     topic: str
     measure: str
     value: float | None
+    of_answer: bool = False
 
 
 class _BadLine(Exception):
@@ -60,7 +67,7 @@ def read_table(open_table: Opener, report: FileReport) -> Iterator[TableRow]:
 
     Raise InvalidFile after the last line if there is any problem, or when 50 are listed.
     """
-    parse: Callable[[str], tuple[Any, ...]] | None = None
+    parse: Callable[[int, str], list[TableRow]] | None = None
     number = 0
 
     # Blank lines count as values: together with them a file has at most as many lines.
@@ -74,18 +81,17 @@ def read_table(open_table: Opener, report: FileReport) -> Iterator[TableRow]:
             if _is_header(text):
                 continue
 
-            number += 1
+            rows = parse(line, text)
+            number += len(rows)
             if number > MAX_VALUES:
                 message = f"the table has more than {MAX_VALUES:,} values; send it in parts"
                 report.problem(line, "too_many_values", message)
                 report.check()
-
-            row = _row(line, *parse(text))
         except _BadLine as problem:
             report.problem(line, problem.code, problem.message)
             report.stop_when_full(line)
         else:
-            yield row
+            yield from rows
 
     if not number and not report.problems:
         report.problem(0, "no_values", "the table contains no values")
@@ -108,7 +114,7 @@ def _is_header(text: str) -> bool:
     return tuple(_OTHER_NAMES.get(name, name) for name in names) == _COLUMNS
 
 
-def _parse_columns(text: str) -> tuple[Any, ...]:
+def _parse_columns(line: int, text: str) -> list[TableRow]:
     columns = text.split("\t")
     if len(columns) != len(_COLUMNS):
         # Some programs write a blank behind the run, and tabs between the others.
@@ -118,10 +124,10 @@ def _parse_columns(text: str) -> tuple[Any, ...]:
         raise _BadLine(code, f"{_TABLE}; this one has {len(columns)}")
 
     run, topic, measure, value = (column.strip(" ") for column in columns)
-    return run, topic, measure, None if value == "null" else value
+    return [_row(line, run, topic, measure, None if value == "null" else value)]
 
 
-def _parse_object(text: str) -> tuple[Any, ...]:
+def _parse_object(line: int, text: str) -> list[TableRow]:
     try:
         # Numbers stay as they are written: the sign of bad ones is theirs.
         record = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
@@ -134,12 +140,22 @@ def _parse_object(text: str) -> tuple[Any, ...]:
     if not isinstance(record, dict):
         raise _BadLine("bad_json", "each line must be a JSON object")
 
+    if is_answer(record):
+        try:
+            values = list(answer_values(record))
+        except BadAnswer as problem:
+            raise _BadLine("bad_answer", str(problem)) from problem
+        return [
+            _row(line, run, topic, measure, repr(value))._replace(of_answer=True)
+            for run, topic, measure, value in values
+        ]
+
     fields = {_OTHER_NAMES.get(name, name): value for name, value in record.items()}
     missing = [name for name in _COLUMNS if name not in fields]
     if missing:
         message = f"the object lacks {', '.join(missing)}; it has run, topic, measure and value"
         raise _BadLine("missing_field", message)
-    return tuple(fields[name] for name in _COLUMNS)
+    return [_row(line, *(fields[name] for name in _COLUMNS))]
 
 
 def _row(line: int, run: Any, topic: Any, measure: Any, value: Any) -> TableRow:

@@ -257,6 +257,53 @@ def test_teams_report_values_of_their_own_runs(api: APIClient, collection: str, 
 
 
 @pytest.mark.django_db
+def test_judged_answers_declare_their_measures(api: APIClient, collection: str, bob: User) -> None:
+    submit_run(api, GOOD, tag="good")
+    submit_run(api, POOR, tag="poor")
+
+    def answers(*assignments: tuple[str, str, str]) -> str:
+        """Lines with one vital nugget and one that is okay, by run, topic and assignment."""
+        return "".join(
+            json.dumps({
+                "run_id": run, "qid": topic, "response_length": 9,
+                "nuggets": [
+                    {"text": "a", "importance": "vital", "assignment": assignment},
+                    {"text": "b", "importance": "okay", "assignment": "support"},
+                ],
+            }) + "\n"
+            for run, topic, assignment in assignments
+        )  # fmt: skip
+
+    table = answers(
+        ("good", "1", "support"), ("good", "2", "partial_support"), ("poor", "1", "not_support"),
+        ("poor", "2", "partial_support"),
+    )  # fmt: skip
+    assert upload(api, TABLES, table, dry_run="true").status_code == 200
+    assert api.get(MEASURES).json()["results"] == []
+    guest = problems_of(upload(client_of(bob), TABLES, answers(("good", "1", "support"))))
+    assert set(guest) == {(1, "undeclared_measure"), (1, "unknown_run")}
+    assert problems_of(upload(api, TABLES, answers(("good", "1", "yes")))) == [(1, "bad_answer")]
+
+    assert upload(api, TABLES, table).status_code == 201
+    declared = {row["name"]: row for row in api.get(MEASURES).json()["results"]}
+    assert sorted(declared) == [
+        "x:all_score", "x:answer_words", "x:strict_all_score", "x:strict_vital_score",
+        "x:vital_score",
+    ]  # fmt: skip
+    assert declared["x:vital_score"]["high"] == 1
+    assert declared["x:answer_words"]["unit"] == "words"
+
+    query = {"measures": "x:vital_score,x:strict_all_score,x:answer_words"}
+    board = api.get("/api/v1/collections/small/leaderboard/", query).json()["results"]
+    assert [[row["values"][name]["mean"] for name in query["measures"].split(",")] for row in board] == [
+        [0.75, 0.75, 9.0], [0.25, 0.5, 9.0],
+    ]  # fmt: skip
+    # Again, with other assignments: the measures are there.
+    assert upload(api, TABLES, answers(("poor", "1", "support"))).status_code == 201
+    assert len(api.get(MEASURES).json()["results"]) == len(declared)
+
+
+@pytest.mark.django_db
 def test_values_of_a_blind_collection(api: APIClient, collection: str, bob: User) -> None:
     guest = client_of(bob)
     assert upload(guest, "collections/small/runs/", POOR, tag="poor").status_code == 202

@@ -17,6 +17,7 @@ from metrics.engine.measures.spelling import suggest
 from metrics.models import Comparison, Evaluation, MetricVector
 from metrics.services.values.table_vectors import lock_measures, store_table_vectors
 from runs.errors import Conflict, FileReport, InvalidInput, NotFound, StoredValueCorrupt
+from runs.formats.judged_answers import MEASURES
 from runs.formats.value_tables import TableRow, read_table
 from runs.models import (
     AuditEvent,
@@ -38,6 +39,8 @@ MAX_MEASURES = 100
 MAX_TOPICS = 200_000
 # What stays changeable when a measure has values.
 _TEXTS = ("unit", "description")
+# What is declared of a measure of judged answers.
+_DECLARED = ("name", "direction", "low", "high", "unit", "description")
 
 _Cells = dict[tuple[int, UUID], dict[str, float | None]]
 
@@ -52,9 +55,14 @@ class Sender:
 
 @dataclass(frozen=True)
 class Table:
-    """The content of a file: values by the keys of measure and run, and by topic."""
+    """The content of a file: values by the keys of measure and run, and by topic.
+
+    `undeclared` are measures of judged answers that the collection has yet to declare; in `cells`
+    their keys are negative.
+    """
 
     cells: _Cells
+    undeclared: dict[int, ExternalMeasure]
     measures: dict[str, int]
     sha256: str
     report: FileReport
@@ -191,7 +199,7 @@ def check_table(*, collection: Collection, upload: Path, sender: Sender) -> Tabl
     finally:
         source.close()
 
-    return Table(reader.cells, reader.counts, source.sha256, report)
+    return Table(reader.cells, reader.undeclared, reader.counts, source.sha256, report)
 
 
 def import_table(
@@ -210,8 +218,9 @@ def import_table(
     table = check_table(collection=collection, upload=upload, sender=sender)
     with transaction.atomic():
         locked = locked_collection(collection)
+        cells = _with_declared(table, locked, origin)
         declared = {measure.pk: measure for measure in lock_measures([locked.pk])}
-        used = {measure for measure, _ in table.cells}
+        used = {measure for measure, _ in cells}
         if not used <= declared.keys():
             raise Conflict("a measure of the table was deleted meanwhile; send it again")
 
@@ -228,11 +237,11 @@ def import_table(
             **fields,
         )
         ExternalMeasure.objects.filter(pk__in=used).update(version=stored.number)
-        _merge(table.cells)
+        _merge(cells)
 
         evaluations = Evaluation.objects.evaluated().filter(qrels__collection=locked)
         measures = [declared[key] for key in sorted(used)]
-        store_table_vectors(evaluations, measures, {run for _, run in table.cells})
+        store_table_vectors(evaluations, measures, {run for _, run in cells})
 
         after = {"number": stored.number, "sha256": stored.sha256, "measures": stored.measures}
         record(origin, AuditEvent.Action.TABLE_UPLOADED, stored, collection=locked, after=after)
@@ -240,6 +249,15 @@ def import_table(
             accept(stored)
 
     return stored
+
+
+def _with_declared(table: Table, collection: Collection, origin: Origin) -> _Cells:
+    """Declare the measures of judged answers that the collection lacks, and return the cells."""
+    keys: dict[int, int] = {}
+    for key, measure in table.undeclared.items():
+        fields = {name: getattr(measure, name) for name in _DECLARED}
+        keys[key] = declare_measure(collection=collection, fields=fields, origin=origin).pk
+    return {(keys.get(key, key), run): values for (key, run), values in table.cells.items()}
 
 
 def table_lines(measure: ExternalMeasure, teams: Any = None) -> Iterator[str]:
@@ -300,6 +318,7 @@ class _TableReader:
     report: FileReport
     cells: _Cells = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    undeclared: dict[int, ExternalMeasure] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rows = self.collection.external_measures.all()
@@ -368,10 +387,26 @@ class _TableReader:
 
     def _measure(self, row: TableRow) -> ExternalMeasure | None:
         measure = self._measures.get(row.measure)
+        if measure is None and row.of_answer and self.sender.organises:
+            measure = self._measures[row.measure] = self._of_answers(row.measure)
         if measure is None:
             advice = suggest(row.measure, self._measures, "declared are")
             message = f"measure {row.measure[:60]!r} is not declared; {advice}"
             self.report.problem(row.line, "undeclared_measure", message)
+        return measure
+
+    def _of_answers(self, name: str) -> ExternalMeasure:
+        high, description = MEASURES[name]
+        measure = ExternalMeasure(
+            pk=-1 - len(self.undeclared),
+            name=name,
+            direction=ExternalMeasure.Direction.HIGHER,
+            low=0.0,
+            high=high,
+            unit="words" if name == "answer_words" else "",
+            description=description,
+        )
+        self.undeclared[measure.pk] = measure
         return measure
 
     def _run(self, row: TableRow) -> UUID | None:
