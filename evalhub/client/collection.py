@@ -422,7 +422,8 @@ class Collection(CollectionStudies):
             "keyed_by": keyed_by,
             "iteration": iteration,
             "sampling": sampling,
-            "ignore_sampling": ignore_sampling,
+            # A server that does not know the field would refuse it.
+            "ignore_sampling": ignore_sampling or None,
             "dry_run": dry_run,
         }
         return self._upload("POST", "qrels/", file, form)
