@@ -31,6 +31,7 @@ GUIDES = [
     "ci",
     "pools",
     "judging",
+    "answers",
     "sampled-judgements",
 ]
 # Tried by other tests: test_ways_in.py, which reads the mails, client/test_judging.py, which runs the script,
@@ -59,6 +60,8 @@ EXACT = (
     "bm25.k1 ",
     "k1 ",
     "tag,",
+    "careful,",
+    "plain,",
     "bm25,",
     "dense,",
     "1,d1,",
