@@ -41,7 +41,7 @@ def test_an_assessor_judges_one_document_after_the_other(
     text = page_of(browser.get(address, {"topic": "1"}))
     assert document_in(text) == documents[0]
     assert f"0 of {len(documents)} documents judged" in text
-    assert re.findall(r'aria-keyshortcuts="(\w)"', text) == ["0", "1", "2", "n", "u"]
+    assert re.findall(r'aria-keyshortcuts="(\w)"', text) == ["0", "1", "2", "n", "x", "u"]
     skipped = re.findall(r'href="([^"]+)" aria-keyshortcuts="n"', text)[0]
     assert document_in(page_of(browser.get(address + skipped))) == documents[1]
 
@@ -67,6 +67,26 @@ def test_an_assessor_judges_one_document_after_the_other(
     assert (document_in(again), 'value="1" aria-keyshortcuts="1" aria-pressed="true"' in again) == (
         documents[1], True,
     )  # fmt: skip
+
+
+def test_a_document_that_cannot_be_judged_is_done(api: APIClient, pool: Pool, kim: User) -> None:
+    assign(api, pool, "kim", topics=["1"])
+    browser, address = browser_of("kim"), f"/pools/{pool.pk}/judge/"
+    first, second, *others = given(pool, "kim")
+    form = {"topic": "1", "doc_id": first, "place": 1, "action": "unclear"}
+    text = page_of(browser.post(address, form, follow=True))
+    assert document_in(text) == second
+    assert f"1 of {len(others) + 2} documents judged" in text
+    assert Judgement.objects.get(active=True).level == -2
+    again = page_of(browser.get(address, {"topic": "1", "place": 1}))
+    assert 'aria-keyshortcuts="x" aria-pressed="true"' in again
+
+    # A level may follow, and undoing takes back the last of either kind.
+    browser.post(address, {"topic": "1", "doc_id": first, "place": 1, "level": "1"})
+    assert Judgement.objects.get(active=True).level == 1
+    browser.post(address, {**form, "doc_id": second, "place": 2})
+    undone = page_of(browser.post(address, {"topic": "1", "action": "undo"}, follow=True))
+    assert document_in(undone) == second
 
 
 def test_what_is_not_an_assessors_is_refused(api: APIClient, pool: Pool, kim: User) -> None:

@@ -16,6 +16,7 @@ from evalhub.pools.models import Assignment, Pool
 from evalhub.pools.questions.lookup import find_assigned_pool, own_assignment
 from evalhub.pools.services.assigning import documents_to_judge
 from evalhub.pools.services.judging import (
+    NOT_JUDGED,
     judge_document,
     labels_of,
     levels_by_document,
@@ -148,7 +149,10 @@ class JudgePage(FormPage):
             doc_id = undo_judgement(assignment=assignment, user=user)
             return doc_ids.index(doc_id) + 1 if doc_id in doc_ids else 0
 
-        level = integer_in(form, "level", -1, 0, _MAX_PLACE)
+        if form["action"] == "unclear":
+            level = NOT_JUDGED
+        else:
+            level = integer_in(form, "level", -1, 0, _MAX_PLACE)
         seconds = None
         if form["seconds"]:
             seconds = number_in("seconds", form["seconds"], 0.0, _MAX_PLACE)

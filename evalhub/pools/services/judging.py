@@ -152,9 +152,12 @@ def judge_document(
     seconds: float | None = None,
     note: str = "",
 ) -> None:
-    """Store the level of a document that is given to an assessor. Raise InvalidInput for others."""
+    """Store the level of a document that is given to an assessor, or that it cannot be judged.
+
+    Raise InvalidInput for other levels and documents.
+    """
     labels = labels_of(assignment.pool.collection)
-    if level not in labels:
+    if level not in labels and level != NOT_JUDGED:
         allowed = ", ".join(map(str, labels))
         message = f"level {level} is not one of {allowed}"
         raise InvalidInput(message, code="bad_level", pointer="/level")
@@ -192,26 +195,29 @@ def levels_by_document(assignment: Assignment) -> dict[str, int]:
 
 
 def _active(assignment: Assignment) -> QuerySet[Judgement]:
-    return assignment.pool.judgements.filter(
-        assessor=assignment.assessor_id,
-        topic_id=assignment.topic_id,
-        aspect="",
-        active=True,
-        level__gte=0,
+    rows = assignment.pool.judgements.filter(
+        assessor=assignment.assessor_id, topic_id=assignment.topic_id, aspect="", active=True
     )
+    return rows.exclude(level=UNJUDGED)
 
 
 def progress_of(assignments: Sequence[Assignment]) -> dict[int, tuple[int, int]]:
-    """Return by assignment of one pool how many of its documents are judged, and their number."""
+    """Return by assignment of one pool how many of its documents are judged, and their number.
+
+    A document that the assessor could not judge is done, too.
+    """
     if not assignments:
         return {}
 
-    rows = assignments[0].pool.judgements.filter(
-        topic_id__in={row.topic_id for row in assignments},
-        assessor__in={row.assessor_id for row in assignments},
-        aspect="",
-        active=True,
-        level__gte=0,
+    rows = (
+        assignments[0]
+        .pool.judgements.filter(
+            topic_id__in={row.topic_id for row in assignments},
+            assessor__in={row.assessor_id for row in assignments},
+            aspect="",
+            active=True,
+        )
+        .exclude(level=UNJUDGED)
     )
     judged = set(rows.order_by().values_list("assessor_id", "topic_id", "doc_id"))
     documents = documents_of_assignments(assignments)
