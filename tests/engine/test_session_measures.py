@@ -92,6 +92,8 @@ def test_a_list_is_split_outside_brackets() -> None:
         ("Query(of='nDCG(norm=average)')", "no value for a session"),
         ("Query(of='sDCG')", "measure of sessions, not of runs"),
         ("Query(of='P@5',figure='avgpos')", "one of"),
+        ("Query(of='P@5',figure='turn')", "one of"),
+        ("Query(of='P@5',figure='turn:0')", "from 1"),
         ("sDCG(" + "b" * 300 + ")", "at most 200"),
     ],
 )
@@ -210,6 +212,9 @@ def test_each_query_by_itself() -> None:
     record = session(["x", "b"], ["a"], ["x"])
     expected = {"mean": 0.5, "best": 1, "worst": 0, "first": 0.5, "last": 0, "sum": 1.5}
     assert {name: value(record, f"Query(of='RR',figure='{name}')") for name in expected} == expected
+    turns = [value(record, f"Query(of='RR',figure='turn:{turn}')") for turn in (1, 2, 3)]
+    assert turns == [0.5, 1, 0]
+    assert np.isnan(value(record, "Query(of='RR',figure='turn:4')"))
     assert value(record, "Query(of='SearchLength',figure='best')") == 1
     assert value(record, "Query(of='SearchLength',figure='mean')") == pytest.approx(1.5)
     assert np.isnan(value(record, "Query(of='SearchLength',figure='last')"))

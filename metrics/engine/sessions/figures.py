@@ -23,6 +23,8 @@ from metrics.engine.sessions.vectors import (
 )
 
 Figure = Literal["final", "mean", "best", "worst", "first", "last", "avgpos"]
+# Before the number of a query in its session, from 1.
+TURN = "turn:"
 FIGURES: tuple[Figure, ...] = ("final", "mean", "best", "worst", "first", "last", "avgpos")
 
 
@@ -71,11 +73,22 @@ def of_queries(view: JudgedSessions, values: Floats, figure: str) -> Floats:
     Queries without a value (NaN) are left out of best, worst, mean and sum; a session of none has
     no value.
     """
+    if figure.startswith(TURN):
+        return _turn(view, values, int(figure.removeprefix(TURN)))
+
     has_queries = np.flatnonzero(view.queries)
     chosen = np.full(view.n_sessions, np.nan)
     chosen[has_queries] = _OF_QUERIES[figure](
         values, view.starts[:-1][has_queries], view.starts[1:][has_queries]
     )
+    return chosen
+
+
+def _turn(view: JudgedSessions, values: Floats, number: int) -> Floats:
+    """Return the value of each session's query of a number, NaN for a shorter session."""
+    chosen = np.full(view.n_sessions, np.nan)
+    long_enough = np.flatnonzero(np.diff(view.starts) >= number)
+    chosen[long_enough] = values[view.starts[:-1][long_enough] + number - 1]
     return chosen
 
 

@@ -272,12 +272,14 @@ def of_each_query(
     """A measure of runs, of each query by itself, made one figure of the session.
 
     Formula: mean, best, worst, first, last or sum of the measure's values for the lists of the
-    session's queries, cut at X; queries without a value are left out of mean, best, worst and sum.
-    For Coverage and Novelty the user knows what earlier queries of the session have shown, and what
-    the log says was known before the session
+    session's queries, cut at X, or with figure='turn:2' the value of the second query; queries
+    without a value are left out of mean, best, worst and sum. For Coverage and Novelty the user
+    knows what earlier queries of the session have shown, and what the log says was known before the
+    session
     Range: that of the measure
     Source: TREC session track 2011 to 2014 (figure='last'); Jiang and Allan, CHIIR 2016
-    Undefined: where the session is not judged, and where the measure is
+    Undefined: where the session is not judged, where the measure is, and with figure='turn:n' for a
+    session of fewer than n queries
     """
     values = of.compute(one_by_one(view, Setting(depth=cutoff, duplicates=dup, scan=scan)))
     opposite = {"best": "worst", "worst": "best"} if of.definition.lower_is_better else {}

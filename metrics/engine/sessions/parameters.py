@@ -16,10 +16,11 @@ from metrics.engine.measures.definition import (
 )
 from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
-from metrics.engine.sessions.figures import FIGURES
+from metrics.engine.sessions.figures import FIGURES, TURN
 from metrics.engine.sessions.settings import MAX_DEPTH
 
 EXP = GainMap("exp")
+_QUERY_FIGURES = read_choice("mean", "best", "worst", "first", "last", "sum", f"{TURN}2")
 
 
 def _read_short(name: str, text: str) -> str:
@@ -42,6 +43,13 @@ def _read_short(name: str, text: str) -> str:
 
 def _read_query_base(name: str, text: str) -> float | None:
     return None if text == "none" else read_number(1.0, 1000.0)(name, text)
+
+
+def _read_query_figure(name: str, text: str) -> str:
+    number = text.removeprefix(TURN)
+    if text.startswith(TURN) and number.isascii() and number.isdigit():
+        return f"{TURN}{read_integer(1, MAX_DEPTH)(name, number)}"
+    return _QUERY_FIGURES(name, text)
 
 
 def _read_half_life(name: str, text: str) -> float | None:
@@ -119,8 +127,8 @@ FIGURE = Parameter(
 QUERY_FIGURE = Parameter(
     "figure",
     "mean",
-    read_choice("mean", "best", "worst", "first", "last", "sum"),
-    "what is made of the values",
+    _read_query_figure,
+    "what is made of the values; 'turn:2' is the value of the second query",
 )
 QUERIES = Parameter(
     "queries", 10, read_integer(1, MAX_DEPTH), "how many queries of a session count"
