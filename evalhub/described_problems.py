@@ -81,7 +81,8 @@ CODES = {
     "too_many_rows unknown_run ambiguous_run repeated_run not_allowed "
     "tag_differs topic_missing bad_answer wrong_run_type wrong_tag too_many_documents_per_topic "
     "not_in_pool not_assigned missing_assessor too_many_assessors undeclared_measure out_of_bounds "
-    "duplicate_value not_your_values no_values too_many_values missing_field bad_field",
+    "duplicate_value not_your_values no_values too_many_values missing_field bad_field "
+    "bad_header duplicate_key reserved_key too_many_keys",
     429: "throttled quota_exceeded attempts_exceeded too_many_comparisons too_many_at_once "
     "too_many_transfers",
     500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt "

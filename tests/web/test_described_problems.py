@@ -108,6 +108,7 @@ def test_what_only_some_addresses_answer_is_described_there_alone(paths: Any) ->
     assert {method for method, _ in keyed} == {"post"}
     assert with_status("422") - keyed == {
         ("put", "collections/{collection}/topics/"), ("put", "collections/{collection}/documents/"),
+        ("put", "collections/{collection}/topic-attributes/"),
         ("patch", "collections/{collection}/runs/metadata/"),
         ("post", "collections/{collection}/parameters/csv/"),
         ("patch", "runs/{run}/"), ("put", "runs/{run}/metadata/"), ("put", "runs/{run}/links/"),

@@ -454,7 +454,8 @@ def test_a_silent_database_is_a_page_that_asks_it_nothing(
 
 @pytest.mark.parametrize(
     ("number", "most"),
-    [(0, 12), (1, 26), (2, 35), (3, 6), (4, 31), (5, 0), (6, 9), (7, 5), (8, 10), (9, 0), (10, 0)],
+    # The page of pairs with the look for attributes of topics.
+    [(0, 12), (1, 26), (2, 35), (3, 6), (4, 32), (5, 0), (6, 9), (7, 5), (8, 10), (9, 0), (10, 0)],
     ids=[
         "home",
         "board",
