@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 from scipy import stats
 
 from metrics.services.boards.topic_selection import TopicFilter, select_topics
+from metrics.services.comparisons.stored import compare
 from runs.errors import InvalidInput
 from runs.models import Collection, Team, Topic, TopicAttributes, User
 from tests.metrics.scored import make_scored, simulated
@@ -281,3 +282,24 @@ def test_what_is_limited_to_topics_is_not_shared(runs: list[str], api: APIClient
         answer = api.post("/api/v1/shares/", {**fields, "collection": "grouped"}, format="json")
         assert answer.status_code == 400, answer.content
         assert "readers of a link do not see attributes" in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_worker_compares_the_topics_that_were_selected(
+    runs: list[str], api: APIClient, values: Any
+) -> None:
+    fields = {"runs": runs[:2], "tests": ["paired_t"], "topics": "language:de"}
+    queued = api.post(f"{BASE}comparison/", fields, format="json").json()["comparison"]
+    # Attributes may change meanwhile.
+    TopicAttributes.objects.all().delete()
+    assert compare(comparison_id=queued["id"])
+
+    body = api.get(f"/api/v1/comparisons/{queued['id']}/").json()
+    assert (body["topics_filter"], body["measures"][0]["topics"]["used"]) == ("language:de", 9)
+    pair = body["measures"][0]["pairs"][0]
+    differences = (values[0] - values[1])[:9]
+    assert abs(pair["difference"]) == pytest.approx(abs(differences.mean()))
+    page = api.get(f"/comparisons/{queued['id']}/").content.decode()
+    assert "Selected language:de" in text_of(page)
+    shared = {"kind": "comparison", "comparison": queued["id"]}
+    assert api.post("/api/v1/shares/", shared, format="json").status_code == 400
