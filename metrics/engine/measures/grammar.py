@@ -142,7 +142,8 @@ class Measure:
     def compute(self, run: JudgedRun) -> Floats:
         """Return the measure's value for every topic, NaN where it is undefined; shape
         (topics,)."""
-        self.check_design(run.sampling.design if run.sampling else None)
+        if run.sampling:
+            self.check_design(run.sampling.design)
         run, parameters = self.as_called(run)
         return self.definition.compute(run, **parameters)
 
@@ -153,15 +154,15 @@ class Measure:
         definition = MEASURES.get(f"{self.definition.name}_se")
         return replace(self, definition=definition) if definition else None
 
-    def suits(self, design: Design | None) -> bool:
+    def suits(self, design: Design) -> bool:
         """Return whether the measure takes into account, or need not, how judgements are
         sampled; values from tables do not depend on them."""
-        return design is None or self.is_external or design in self.definition.designs
+        return self.is_external or design in self.definition.designs
 
     def check_design(self, design: Design | None) -> None:
         """Raise MeasureError unless the measure suits judgements that are sampled so."""
         designs = self.definition.designs
-        if self.suits(design):
+        if design is None or self.suits(design):
             return
 
         problem = "takes documents outside the sample for not relevant"
@@ -170,6 +171,11 @@ class Measure:
         others = [name for name in ESTIMATES if design in MEASURES[name].designs]
         message = f"the judgements are sampled, and {self} {problem}: use {', '.join(others)}"
         raise MeasureError(message, code="sampled_judgements")
+
+    @staticmethod
+    def suited(measures: Iterable[Measure], design: Design | None) -> list[Measure]:
+        """Return the measures that suit judgements; all of them without a design."""
+        return [measure for measure in measures if design is None or measure.suits(design)]
 
     def why_undefined(self, run: JudgedRun, values: Floats) -> list[str | None]:
         """Return for each topic without a value the reason, a key of REASONS; `values` are the

@@ -415,7 +415,7 @@ def _rows(
     qrels = None if stale else board.qrels.pk
     means: dict[tuple[int, str], Mean] = {}
     if board.selection:
-        suited = [measure for measure in measures if measure.suits(board.qrels.design)]
+        suited = Measure.suited(measures, board.qrels.design)
         means = board.selection.means_of([place.pk for place in page], suited, board.qrels)
     else:
         # Values of a stale run are those of another version, whose sampling a measure may not suit.
@@ -423,7 +423,7 @@ def _rows(
         for pk in valued:
             by_design.setdefault(evaluations[pk].qrels.design, []).append(pk)
         for design, pks in by_design.items():
-            suited = [measure for measure in measures if measure.suits(design)]
+            suited = Measure.suited(measures, design)
             means |= means_of(pks, suited, qrels, board.computing)
 
     labels = labels_of(

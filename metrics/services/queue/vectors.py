@@ -35,10 +35,8 @@ def stored_measures(collection: Collection, qrels: Qrels) -> list[Measure]:
     for one that this engine cannot compute.
     """
     measures = [collection.measure(name) for name in computed_names(collection.measures)]
-    stored = {
-        measure.name: measure for measure in [*measures, JUDGED] if measure.suits(qrels.design)
-    }
-    return list(stored.values())
+    suited = Measure.suited([*measures, JUDGED], qrels.design)
+    return list({measure.name: measure for measure in suited}.values())
 
 
 def stored_curve_sets(measures: list[Measure], qrels: Qrels) -> list[Measure]:
