@@ -386,6 +386,11 @@ SPECTACULAR_SETTINGS = {
         "WebhookFormatEnum": "runs.models.Webhook.Format",
         "RoleEnum": "runs.models.Membership.Role",
         "ParameterRoleEnum": "runs.models.ParameterKey.Role",
+        "DirectionEnum": "runs.models.ExternalMeasure.Direction",
+        "AggregateEnum": "metrics.api.answers.AGGREGATES",
+        "ExternalAggregateEnum": "runs.models.ExternalMeasure.Aggregation",
+        "MissingValueEnum": "runs.models.ExternalMeasure.Missing",
+        "ValueSourceEnum": "runs.models.ExternalMeasure.Source",
     },
 }
 

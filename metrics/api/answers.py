@@ -14,12 +14,14 @@ from uuid import UUID
 from rest_framework.utils.urls import replace_query_param
 
 from metrics.engine.cautions import Caution as EngineCaution
+from metrics.engine.measures.definition import Aggregate as EngineAggregate
 from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
 from runs.models import Run
 from runs.web.shapes import OneOf
 
-Aggregate = Annotated[str, OneOf(("mean", "sum", "geometric mean", "pooled ratio"))]
+AGGREGATES = (*(aggregate.value for aggregate in EngineAggregate), "pooled ratio")
+Aggregate = Annotated[str, OneOf(AGGREGATES)]
 
 
 class Caution(TypedDict):

@@ -117,7 +117,7 @@ def test_an_evaluation_that_fails_is_told_once(api: APIClient, webhook: Webhook)
     assert lifecycle.fail(lease, code="evaluation_timeout", message="x")
     assert not lifecycle.fail(lease, code="evaluation_timeout", message="x")
     lifecycle.claim(second.pk)
-    gone = {"attempts": 3, "lease_until": timezone.now() - timedelta(seconds=1)}
+    gone = {"attempts": lifecycle.MAX_DEATHS, "lease_until": timezone.now() - timedelta(seconds=1)}
     Evaluation.objects.filter(pk=second.pk).update(**gone)
     assert [lifecycle.reap_expired() for _ in range(2)] == [1, 0]
     assert announce_done() == 1
