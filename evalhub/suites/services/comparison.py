@@ -78,6 +78,10 @@ def compare_systems(
     Raise InvalidInput for an unknown system, StatisticsError if no collection has both.
     """
     values = read_values(version, scored, query.systems)
+    if len(values.systems) < 2:
+        message = f"{values.systems[0]} is named twice; name two systems"
+        raise InvalidInput(message, code="too_few_systems", pointer="systems")
+
     shared, missing, differences = [], [], []
     for row in values.members:
         (difference,) = differences_from([row.values], 1)

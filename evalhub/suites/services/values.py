@@ -142,12 +142,10 @@ def read_values(
     members = version.members.select_related("collection", "qrels").order_by("position")
     selected = [_select(member, member.collection_id in scored) for member in members]
     known = sorted({name for row in selected for name in row.evaluations})
-    for name in systems or []:
-        if name not in known:
-            message = f"no system {name[:100]!r} has results in this suite; name one as team/system"
-            raise InvalidInput(message, code="unknown_system", pointer="systems")
-
-    named = known if systems is None else list(dict.fromkeys(systems))
+    if systems is None:
+        named = known
+    else:
+        named = list(dict.fromkeys(_known_name(name, known) for name in systems))
     values = sum(len(named) * row.qrels.topics for row in selected if row.qrels)
     if values > MAX_VALUES:
         message = (
@@ -156,6 +154,21 @@ def read_values(
         )
         raise InvalidInput(message, code="too_many_values", pointer="systems")
     return SuiteValues(version, [_read(row, named) for row in selected], named)
+
+
+def _known_name(name: str, known: list[str]) -> str:
+    """Return the name of a system that is named with its team, or without it where that is clear."""
+    of_teams = [full for full in known if full.partition("/")[2] == name]
+    if name in known:
+        return name
+    if len(of_teams) == 1:
+        return of_teams[0]
+
+    if of_teams:
+        message = f"several teams have a system {name[:100]!r}: {', '.join(of_teams[:5])}"
+    else:
+        message = f"no system {name[:100]!r} has results in this suite; name one as team/system"
+    raise InvalidInput(message, code="unknown_system", pointer="systems")
 
 
 def _select(member: SuiteMember, scored: bool) -> _Selected:
