@@ -190,6 +190,8 @@ for arguments in json.loads(sys.argv[1]):
         stream.seek(0)
         stream.truncate()
 json.dump(done, real)
+# A command may have registered an end without a flush.
+real.flush()
 """
 
 

@@ -258,7 +258,9 @@ def test_known_documents_are_kept_with_the_run_and_measured(
         "RecallEffort(expected=2)": [1, None, None],
     }
     means = api.get(run["url"] + "values/", {"measures": "Novelty"}).json()["means"]
-    assert means == {"Novelty": {"mean": 0.25, "topics": 2, "aggregate": "mean"}}
+    assert means == {
+        "Novelty": {"mean": 0.25, "topics": 2, "aggregate": "mean", "sampling_error": None}
+    }
 
 
 def test_a_run_without_known_documents_has_null_and_says_so(
@@ -274,6 +276,7 @@ def test_a_run_without_known_documents_has_null_and_says_so(
         "mean": None,
         "topics": 0,
         "aggregate": "mean",
+        "sampling_error": None,
     }
     assert api.get(run["url"] + "known/").status_code == 404
 
