@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 
+import pytest
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation, MetricVector
 from metrics.services.queue import lifecycle
+from metrics.services.queue.damage import files_of
 from metrics.services.values.evaluate import evaluate
+from runs.errors import StoredValueCorrupt
 from runs.models import Qrels, Run
 from runs.services.storage.files import upload_folder
 from runs.services.storage.stores.folder import stored_path
@@ -107,3 +110,13 @@ def test_a_compressed_file_that_was_cut_fails_as_damaged(api: APIClient, collect
     evaluate(evaluation_id=queued.pk)
     assert state(queued) == "failed"
     assert queued.error_code == "stored_file_corrupt"
+
+
+def test_an_evaluation_that_a_leaderboard_lists_and_the_database_lacks_is_damage(
+    queued: Evaluation,
+) -> None:
+    assert files_of([queued.pk], {queued.pk: Evaluation.objects.with_files().get()}) == [
+        (queued.pk, True)
+    ]
+    with pytest.raises(StoredValueCorrupt, match="lacks 1 evaluation"):
+        files_of([queued.pk, queued.pk + 1], {queued.pk: queued})

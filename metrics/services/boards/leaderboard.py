@@ -32,7 +32,7 @@ from metrics.services.boards.ranked_evaluations import NOBODY, Roster
 from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
 from metrics.services.boards.topic_selection import TopicSelection, group_topics
 from metrics.services.boards.versions import ALL, BEST, Chosen, Place, Places, expected_means
-from metrics.services.queue.damage import check_files
+from metrics.services.queue.damage import check_files, files_of
 from metrics.services.queue.vectors import JUDGED
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions, refuse_pooled
@@ -408,7 +408,7 @@ def _rows(
     stale = [key for _, state, key in others if key and state == STALE]
     valued = [*(place.pk for place in page), *stale]
     # The roster is remembered by revision, which a database that was altered does not change.
-    check_files(Evaluation, ((pk, evaluations[pk].same_files) for pk in valued))
+    check_files(Evaluation, files_of(valued, evaluations))
 
     # Judged@10, too: evaluations of an earlier release have not stored it.
     measures = list(dict.fromkeys([*board.query.measures, JUDGED]))

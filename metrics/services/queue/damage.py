@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import DatabaseError, transaction
@@ -61,6 +61,17 @@ def give_up_evaluations(
     after_snapshot(queue_or_fail, always=True)
 
     return StoredValueCorrupt(text + "; it is being evaluated again; try again in a moment")
+
+
+def files_of(pks: Sequence[int], evaluations: Mapping[int, Any]) -> list[tuple[int, bool]]:
+    """Return for each of these evaluations whether it is of the same files, for `check_files`.
+
+    Raise StoredValueCorrupt for one that is listed, and gone from the database.
+    """
+    gone = [pk for pk in pks if pk not in evaluations]
+    if gone:
+        raise StoredValueCorrupt(f"the database lacks {len(gone)} evaluations; check it with fsck")
+    return [(pk, evaluations[pk].same_files) for pk in pks]
 
 
 def check_files(kind: type[SubmissionEvaluation], evaluations: Iterable[tuple[int, bool]]) -> None:
