@@ -152,7 +152,7 @@ def test_topics_get_attributes(browser: Client, collection: str) -> None:
     assert (bad.status_code, "already in line 2" in message_of(bad)) == (422, True)
     answer = send(browser, "topics/", file, action="upload-attributes")
     assert done(browser, answer) == "Attributes of 2 topics uploaded."
-    assert "2 topics with attributes" in text_of(page(browser, f"{MANAGE}topics/"))
+    assert "Attributes of 2 topics" in text_of(page(browser, f"{MANAGE}topics/"))
     answer = send(browser, "topics/", action="delete-attributes")
     assert done(browser, answer) == "Attributes of 2 topics deleted."
     assert not small.topic_attributes.exists()
