@@ -334,7 +334,7 @@ def test_what_is_blind_is_not_read_and_ranks_nobody(api: APIClient, bob: User) -
         assert "cup: results are not shown to you." in board["sentences"]
         content = reader.get(f"{SUITES}four/").json()["content"]
         assert (content["digest"], content["cite"]) == (None, None)
-        assert [(row["qrels"], row["shown"]) for row in content["members"]] == [
+        assert [(row["qrels"], row["results_visible"]) for row in content["members"]] == [
             (None, True),
             (None, False),
         ]

@@ -39,8 +39,8 @@ class SuiteMemberAnswer(TypedDict):
     measure: str
     weight: float
     group: str
-    qrels: Annotated[int | None, "the version that counts; null: whichever is active"]
-    shown: Annotated[bool, "whether the caller sees the results of the collection"]
+    qrels: Annotated[int | None, "the version that counts; null: whichever is active, or hidden"]
+    results_visible: Annotated[bool, "whether the caller sees those of the collection"]
 
 
 class SuiteVersionAnswer(TypedDict):
@@ -49,7 +49,7 @@ class SuiteVersionAnswer(TypedDict):
     suite: str
     version: int
     note: str
-    digest: Annotated[str | None, "names it in papers; null where a collection is not shown"]
+    digest: Annotated[str | None, "names it in papers; null where results are hidden"]
     cite: Annotated[str | None, "a sentence for papers"]
     created_by: str | None
     created_at: datetime
@@ -97,7 +97,7 @@ class SuiteColumn(TypedDict):
     weight: Annotated[float, "share of the mean"]
     group: str
     qrels: int | None
-    shown: bool
+    results_visible: bool
 
 
 class SuiteBoardAnswer(TypedDict):
@@ -173,9 +173,9 @@ def suite_summary(request: Request, suite: Suite, version: int, collections: int
 
 
 def suite_detail(
-    request: Request, version: SuiteVersion, versions: list[int], shown: Set[int]
+    request: Request, version: SuiteVersion, versions: list[int], visible: Set[int]
 ) -> SuiteDetail:
-    content = version_answer(request, version, shown)
+    content = version_answer(request, version, visible)
     return SuiteDetail(
         **suite_summary(request, version.suite, version.number, len(content["members"])),
         versions=versions,
@@ -183,11 +183,13 @@ def suite_detail(
     )
 
 
-def version_answer(request: Request, version: SuiteVersion, shown: Set[int]) -> SuiteVersionAnswer:
+def version_answer(
+    request: Request, version: SuiteVersion, visible: Set[int]
+) -> SuiteVersionAnswer:
     members = version.members.select_related("collection", "qrels").order_by("position")
-    answers = [_member(member, member.collection_id in shown) for member in members]
+    answers = [_member(member, member.collection_id in visible) for member in members]
     address = reverse("suite", args=[version.suite.slug]) + f"?version={version.number}"
-    cited = all(answer["shown"] for answer in answers)
+    cited = all(answer["results_visible"] for answer in answers)
     return SuiteVersionAnswer(
         suite=version.suite.slug,
         version=version.number,
@@ -201,15 +203,15 @@ def version_answer(request: Request, version: SuiteVersion, shown: Set[int]) -> 
     )
 
 
-def _member(member: SuiteMember, shown: bool) -> SuiteMemberAnswer:
+def _member(member: SuiteMember, visible: bool) -> SuiteMemberAnswer:
     return SuiteMemberAnswer(
         collection=member.collection.slug,
         name=member.collection.name,
         measure=member.measure,
         weight=member.weight,
         group=member.group,
-        qrels=member.qrels.version if member.qrels and shown else None,
-        shown=shown,
+        qrels=member.qrels.version if member.qrels and visible else None,
+        results_visible=visible,
     )
 
 
@@ -240,7 +242,7 @@ def _column(row: MemberValues, weight: float) -> SuiteColumn:
         weight=weight,
         group=row.member.group,
         qrels=row.qrels.version if row.qrels else None,
-        shown=not row.hidden,
+        results_visible=not row.hidden,
     )
 
 

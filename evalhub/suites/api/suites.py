@@ -32,9 +32,9 @@ from evalhub.suites.questions.lookup import (
     board_of,
     comparison_of,
     managed_suite,
-    shown_collections,
     suites_of,
     versions_of,
+    visible_results,
     visible_version,
 )
 from evalhub.suites.questions.members import SuiteSerializer, SuiteVersionSerializer
@@ -100,7 +100,7 @@ class SuiteList(AnswerList[Suite]):
             version = create_suite(
                 **fields, members=members, user=cast(User, request.user), origin=origin_of(request)
             )
-            data = suite_detail(request, version, [1], shown_collections(request, version))
+            data = suite_detail(request, version, [1], visible_results(request, version))
             response = Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)
         return response
@@ -114,8 +114,8 @@ class SuiteView(APIView):
         query = SuiteQuery.read(query_of(request))
         version = visible_version(request, suite, query.version)
         versions = list(versions_of(request, suite).values_list("number", flat=True))
-        shown = shown_collections(request, version)
-        return Response(suite_detail(request, version, versions, shown))
+        visible = visible_results(request, version)
+        return Response(suite_detail(request, version, versions, visible))
 
 
 class SuiteVersionList(AnswerList[SuiteVersion]):
@@ -133,7 +133,7 @@ class SuiteVersionList(AnswerList[SuiteVersion]):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.get_queryset()) or []
         return self.get_paginated_response(
-            [version_answer(request, row, shown_collections(request, row)) for row in page]
+            [version_answer(request, row, visible_results(request, row)) for row in page]
         )
 
     @extend_schema(
@@ -155,7 +155,7 @@ class SuiteVersionList(AnswerList[SuiteVersion]):
                 user=cast(User, request.user),
                 origin=origin_of(request),
             )
-            data = version_answer(request, version, shown_collections(request, version))
+            data = version_answer(request, version, visible_results(request, version))
             response = Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)
         return response

@@ -17,9 +17,9 @@ from evalhub.suites.questions.lookup import (
     board_of,
     comparison_of,
     manages,
-    shown_collections,
     suites_of,
     versions_of,
+    visible_results,
     visible_version,
 )
 from evalhub.suites.services.board import ORDERS, SuiteBoardQuery, SuiteQuery
@@ -40,13 +40,15 @@ _OF_A_PAGE = 50
 def suites_page(request: HttpRequest) -> HttpResponse:
     """List the suites with collections that the reader sees."""
     suites = suites_of(request.user).order_by("name", "slug")
-    listed = Paginator(suites, _OF_A_PAGE).get_page(request.GET.get("page"))
+    suites_of_page = Paginator(suites, _OF_A_PAGE).get_page(request.GET.get("page"))
     versions = SuiteVersion.objects.prefetch_related("members__collection").in_bulk(
-        [suite.newest for suite in listed]
+        [suite.newest for suite in suites_of_page]
     )
-    rows = [(suite, versions[suite.newest]) for suite in listed]
+    rows = [(suite, versions[suite.newest]) for suite in suites_of_page]
     makes = Team.objects.led_by(request.user).exists()
-    return render(request, "suites/list.html", {"page": listed, "rows": rows, "makes": makes})
+    return render(
+        request, "suites/list.html", {"page": suites_of_page, "rows": rows, "makes": makes}
+    )
 
 
 @page
@@ -54,20 +56,20 @@ def suites_page(request: HttpRequest) -> HttpResponse:
 def suite_page(request: HttpRequest, suite: str) -> HttpResponse:
     """Show the leaderboard of a suite, and below it its collections and how to cite it."""
     version = visible_version(request, suite, SuiteQuery.read(text_of(request.GET)).version)
-    shown = shown_collections(request, version)
+    visible = visible_results(request, version)
     members = list(version.members.select_related("collection", "qrels").order_by("position"))
     context: dict[str, Any] = {
         "suite": version.suite,
         "version": version,
         "versions": list(versions_of(request, suite)),
-        "members": [(member, member.collection_id in shown) for member in members],
+        "members": [(member, member.collection_id in visible) for member in members],
         "grouped": bool(members[0].group),
         "manager": manages(request.user, version.suite),
         "kinds": {kind: FORMATS[kind].title for kind in KINDS},
         "orders": ORDERS,
         "query": text_of(request.GET),
     }
-    if all(member.collection_id in shown for member in members):
+    if all(member.collection_id in visible for member in members):
         context["citation"] = citation_of(request, version)
 
     status = fill(context, "answer", _board, request, suite)

@@ -69,8 +69,11 @@ def scored_collections(request: AnyRequest, version: SuiteVersion) -> frozenset[
     return frozenset(row.pk for row in collections if sees_scores(request, row))
 
 
-def shown_collections(request: AnyRequest, version: SuiteVersion) -> frozenset[int]:
-    """Return the same where nothing is read but which judgements a version names."""
+def visible_results(request: AnyRequest, version: SuiteVersion) -> frozenset[int]:
+    """Return the keys of the collections with results that the user sees.
+
+    Unlike `scored_collections` it records no reading: a version names judgements, no values.
+    """
     keys = version.members.values("collection")
     scored = Collection.objects.scored_for(request.user).filter(pk__in=keys)
     return frozenset(scored.values_list("pk", flat=True))
