@@ -21,6 +21,9 @@ before_removal = Signal()
 before_download = Signal()
 """`run`, `user`: the user is about to read the file of the run."""
 
+before_deletion = Signal()
+"""`collection`: it is empty and about to be deleted. Its row is locked."""
+
 before_disclosure = Signal()
 """`collection`: results on it are about to be shown to more people. Its row is locked."""
 

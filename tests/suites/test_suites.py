@@ -18,7 +18,8 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from evalhub.suites.models import Suite, SuiteVersion
-from runs.models import AuditEvent, Collection, User
+from runs.models import AuditEvent, Collection, Membership, Team, User
+from runs.services.collections.collections import delete_collection
 from tests.conftest import client_of, evaluate_all, upload
 from tests.shared_data import module_data
 
@@ -364,19 +365,39 @@ def test_a_suite_with_a_collection_that_does_not_exist_for_you_does_not_exist(
         assert [row["version"] for row in answer["results"]] == [1]
 
 
-def test_a_collection_of_a_suite_is_not_deleted(api: APIClient) -> None:
-    from runs.errors import Conflict
-    from runs.services.collections.collections import delete_collection
+def test_the_form_of_a_version_hides_the_judgements_of_hidden_results(
+    api: APIClient, bob: User
+) -> None:
+    team = {"slug": "lab", "name": "Lab"}
+    assert api.post("/api/v1/teams/", team).status_code == 201
+    Membership.objects.create(team=Team.objects.get(slug="lab"), user=bob, role="owner")
+    fill_collection(api, "cup", 4, blind=True)
+    members = [{"collection": "news", "qrels": 1}, {"collection": "cup", "qrels": 1}]
+    suite = {"slug": "of-lab", "name": "x", "team": "lab", "members": members}
+    assert api.post(SUITES, suite).status_code == 201
 
+    for user, line in ((User.objects.get(username="alice"), "cup@1 AP 1"), (bob, "cup AP 1")):
+        browser = Client()
+        browser.force_login(user)
+        form = browser.get("/suites/of-lab/new-version/").content.decode()
+        assert f"news@1 AP 1\n{line}</textarea>" in form
+
+
+def test_a_suite_keeps_no_empty_collection_from_being_deleted(api: APIClient, bob: User) -> None:
+    """Whoever sees it can put it into a suite."""
     body = {"slug": "empty", "name": "Empty"}
     assert api.post("/api/v1/collections/", body).status_code == 201
     suite = {"slug": "of-empty", "name": "x", "members": [{"collection": "empty"}]}
-    assert api.post(SUITES, suite).status_code == 201
+    assert client_of(bob).post(SUITES, suite).status_code == 201
+    newer = {"members": [{"collection": "news"}, {"collection": "empty"}]}
+    assert api.post(f"{SUITES}three/versions/", newer).status_code == 201
     assert api.get(f"{SUITES}of-empty/leaderboard/").json()["sentences"][0] == (
         "empty: no judgements are active."
     )
-    with pytest.raises(Conflict, match="in use"):
-        delete_collection(collection=Collection.objects.get(slug="empty"))
+    delete_collection(collection=Collection.objects.get(slug="empty"))
+    # A version never changes: those with the collection go, and a suite without any other one.
+    assert not Suite.objects.filter(slug="of-empty").exists()
+    assert api.get(f"{SUITES}three/").json()["versions"] == [1]
 
 
 def test_measures_of_value_tables(api: APIClient) -> None:

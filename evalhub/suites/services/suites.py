@@ -81,6 +81,19 @@ def add_version(
         return _store(suite, newest + 1, members, note, user, origin, action)
 
 
+def delete_versions_with(collection: Collection) -> None:
+    """Delete the versions of suites with this collection, and the suites without other versions.
+
+    Anybody who sees a collection can put it into a suite, which must not keep its organisers from
+    deleting it while it is empty.
+    """
+    with transaction.atomic():
+        versions = SuiteVersion.objects.filter(members__collection=collection)
+        suites = list(versions.values_list("suite", flat=True).distinct())
+        versions.delete()
+        Suite.objects.filter(pk__in=suites, versions=None).delete()
+
+
 def _store(
     suite: Suite,
     number: int,

@@ -107,10 +107,11 @@ def delete_collection(*, collection: Collection, origin: Origin = SYSTEM) -> Non
 
         before = {"name": collection.name}
         record(origin, AuditEvent.Action.COLLECTION_DELETED, collection, before=before)
+        hooks.before_deletion.send(Collection, collection=collection)
         try:
             collection.delete()
         except ProtectedError as error:
-            raise Conflict(f"collection {collection} is in use, such as by a suite") from error
+            raise Conflict(f"collection {collection} is in use, such as by a pool") from error
 
 
 def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:
