@@ -12,7 +12,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from evalhub.suites.models import Suite, SuiteVersion
-from evalhub.suites.questions.lookup import managed_suite, visible_version
+from evalhub.suites.questions.lookup import managed_suite, visible_results, visible_version
 from evalhub.suites.questions.members import (
     SuiteSerializer,
     SuiteVersionSerializer,
@@ -76,9 +76,14 @@ class NewSuiteVersionPage(FormPage):
 
     def get(self, request: Request, suite: str) -> HttpResponse:
         managed = managed_suite(request, suite)
-        members = visible_version(request, suite).members.select_related("collection", "qrels")
-        lines = lines_of([request_of(member) for member in members.order_by("position")])
-        return self.show(request, managed, {"members": lines})
+        version = visible_version(request, suite)
+        members = list(version.members.select_related("collection", "qrels").order_by("position"))
+        visible = visible_results(request, version)
+        for member in members:
+            # Which judgements count is as hidden as the results, and could not be sent again.
+            if member.collection_id not in visible:
+                member.qrels = None
+        return self.show(request, managed, {"members": lines_of(list(map(request_of, members)))})
 
     def show(
         self, request: Request, suite: Suite, fields: dict[str, str], refusal: Refusal | None = None
