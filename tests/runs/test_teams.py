@@ -211,13 +211,16 @@ def test_an_empty_team_is_deleted_whoever_is_in_it(api: APIClient, bob: User, la
     assert (answer.status_code, answer.json()["code"]) == (409, "personal_team")
 
 
-@pytest.mark.parametrize("kind", ["collection", "run", "withdrawn", "session_set"])
+@pytest.mark.parametrize("kind", ["collection", "run", "withdrawn", "session_set", "suite"])
 def test_a_team_that_holds_something_stays(
     api: APIClient, collection: str, lab: str, kind: str
 ) -> None:
     """A run that was withdrawn counts, too: it was submitted under the quota of the team."""
     if kind == "collection":
         api.post("/api/v1/collections/", {"slug": "ours", "name": "Ours", "team": "lab"})
+    elif kind == "suite":
+        body = {"slug": "ours", "name": "Ours", "team": "lab", "members": [{"collection": "small"}]}
+        assert api.post("/api/v1/suites/", body).status_code == 201
     else:
         path, content = ("sessions", SESSIONS) if kind == "session_set" else ("runs", GOOD)
         answer = upload(api, f"collections/small/{path}/", content, team="lab")

@@ -148,6 +148,6 @@ def delete_account(*, user: User, origin: Origin = SYSTEM) -> None:
             user.delete()
     except ProtectedError as error:
         raise Conflict(
-            f"the personal team of {user} has runs, collections or campaigns; "
+            f"the personal team of {user} has runs, collections, campaigns or suites; "
             "disable the account instead"
         ) from error

@@ -50,7 +50,8 @@ def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -
 def delete_team(*, team: Team, origin: Origin = SYSTEM) -> None:
     """Delete a team with its memberships and invitations.
 
-    Raise Conflict if it has collections, runs or session sets, and for a personal team.
+    Raise Conflict if it has collections, runs, session sets, campaigns or suites, and for a
+    personal team.
     """
     try:
         with transaction.atomic():
@@ -59,7 +60,7 @@ def delete_team(*, team: Team, origin: Origin = SYSTEM) -> None:
                 raise _not_empty(team)
             _delete(team, origin)
     except IntegrityError as error:
-        # A submission in its name was stored at this moment.
+        # It has a campaign or a suite, or a submission in its name was stored at this moment.
         raise _not_empty(team) from error
 
 
@@ -187,18 +188,22 @@ def remove_member(*, membership: Membership, origin: Origin = SYSTEM) -> None:
 
     The last member of an empty team may leave, and the team is deleted.
     """
-    with transaction.atomic():
-        before, others = _roles(membership)
-        ends_team = not others and _is_empty(membership.team)
-        if _OWNER not in others and not ends_team:
-            raise _last_owner(membership)
+    try:
+        with transaction.atomic():
+            before, others = _roles(membership)
+            ends_team = not others and _is_empty(membership.team)
+            if _OWNER not in others and not ends_team:
+                raise _last_owner(membership)
 
-        _end_invitations_by(membership)
-        record(origin, AuditEvent.Action.MEMBER_REMOVED, membership, before={"role": before})
-        membership.delete()
+            _end_invitations_by(membership)
+            record(origin, AuditEvent.Action.MEMBER_REMOVED, membership, before={"role": before})
+            membership.delete()
 
-        if ends_team:
-            _delete(membership.team, origin)
+            if ends_team:
+                _delete(membership.team, origin)
+    except IntegrityError as error:
+        # As for `delete_team`.
+        raise _last_owner(membership) from error
 
 
 def _roles(membership: Membership) -> tuple[str, list[str]]:
@@ -226,7 +231,7 @@ def _last_owner(membership: Membership) -> Conflict:
 
 def _not_empty(team: Team) -> Conflict:
     return Conflict(
-        f"team {team} has collections, runs or session sets; they stay, and so does it",
+        f"team {team} has collections, runs, session sets, campaigns or suites; they stay, and so does it",
         code="not_empty",
     )
 
