@@ -16,7 +16,17 @@ from evalhub.example.collection import (
     read_corpus,
     read_file,
 )
+from evalhub.example.known_items import (
+    SUITE_SLUG,
+    TASKS,
+    KnownItemTask,
+    load_suite,
+    simulate_topics,
+)
+from evalhub.example.loading import LAB_SLUG, Loader
 from evalhub.example.runs import ENTRIES, LAB, OPEN_ENTRIES, TEAMS
+from evalhub.suites.models import SuiteVersion
+from runs.models import Collection, User
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +72,49 @@ def test_the_story_that_the_notes_of_the_lab_tell_is_true(corpus: Corpus) -> Non
     seeds = [means[f"lsa-100-seed{seed}"] for seed in (1, 2, 3)]
     assert 0 < max(seeds) - min(seeds) < 0.01
     assert means["reranker-seed2"] < means["fusion"] < means["reranker-seed1"]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.slug)
+def test_words_lead_to_their_text_better_than_latent_dimensions(
+    corpus: Corpus, task: KnownItemTask
+) -> None:
+    known = simulate_topics(corpus, rare=task.rare)
+    assert (known.levels.sum(axis=1) == 1).all()
+    assert known.topics == simulate_topics(corpus, rare=task.rare).topics
+
+    systems = {run.tag: run.parameters for run in LAB}
+    means = []
+    for tag in ("bm25", "lsa-100-seed1"):
+        content = known.run(tag, systems[tag])
+        rankings = [_ranking(content, topic["_id"]) for topic in known.topics]
+        texts = [known.doc_ids[item] for item in known.levels.argmax(axis=1)]
+        means.append(
+            np.mean(
+                [
+                    1 / (1 + ranking.index(text)) if text in ranking else 0
+                    for text, ranking in zip(texts, rankings, strict=True)
+                ]
+            )
+        )
+    assert 0.95 > means[0] > means[1] > 0.7
+
+
+@pytest.mark.django_db
+def test_the_suite_is_loaded_once(corpus: Corpus) -> None:
+    user = User.objects.create_user("mira")
+    loader = Loader(team=user.personal_team, user=user)
+    lab = loader.create(LAB_SLUG, name="The sea", level_labels={}, measures=["nDCG@10"])
+    loader.add_qrels(lab, "1 0 tides 1\n")
+    for _ in range(2):
+        load_suite(loader, corpus)
+
+    version = SuiteVersion.objects.get(suite__slug=SUITE_SLUG)
+    measures = version.members.values_list("collection__slug", "measure")
+    assert list(measures) == [("sea", "nDCG@10"), *((task.slug, "RR") for task in TASKS)]
+    for task in TASKS:
+        collection = Collection.objects.get(slug=task.slug)
+        assert (collection.topics.count(), collection.runs.count()) == (30, 7)
+        assert collection.active_qrels.topics == 30
 
 
 def test_entries_are_of_the_teams_and_have_short_tags() -> None:

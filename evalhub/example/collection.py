@@ -18,6 +18,7 @@ from evalhub.example.systems import Index
 from metrics.engine.arrays import Floats
 
 DOCUMENTS, TOPICS, OPEN_TOPICS, RELEVANT = "documents.tsv", "topics-1.jsonl", "topics-2.jsonl", "relevant.qrels"  # fmt: skip
+ATTRIBUTES = "attributes-1.tsv"
 MEASURES = ["nDCG@10", "AP", "RR", "P@10", "R@50", "Judged@10"]
 LABELS = {"0": "not relevant", "1": "mentions it", "2": "partly answers", "3": "answers"}
 _FOLDER = Path(__file__).parent

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from evalhub.example.collection import (
+    ATTRIBUTES,
     DOCUMENTS,
     LABELS,
     MEASURES,
@@ -29,6 +30,7 @@ from runs.services.audit.trail import SYSTEM, Origin
 from runs.services.collections.collections import create_collection, import_topics
 from runs.services.collections.documents import import_documents
 from runs.services.collections.qrels import import_qrels
+from runs.services.collections.topic_attributes import import_attributes
 from runs.services.submissions.runs import RunUpload
 from runs.services.submissions.session_sets import SessionSetUpload
 from runs.services.submissions.submissions import submit
@@ -65,6 +67,10 @@ class Loader:
     def add_topics(self, collection: Collection, content: str) -> None:
         with stored_upload(content) as upload:
             import_topics(collection=collection, upload=upload.path, origin=self.origin)
+
+    def add_attributes(self, collection: Collection, content: str) -> None:
+        with stored_upload(content) as upload:
+            import_attributes(collection=collection, upload=upload.path, origin=self.origin)
 
     def add_documents(self, collection: Collection, content: str) -> None:
         with stored_upload(content) as upload:
@@ -132,6 +138,7 @@ def load_lab(loader: Loader, corpus: Corpus | None = None) -> Collection:
     )
     corpus = corpus or read_corpus()
     loader.add_topics(collection, read_file(TOPICS))
+    loader.add_attributes(collection, read_file(ATTRIBUTES))
     loader.add_documents(collection, read_file(DOCUMENTS))
     loader.add_qrels(collection, pooled_qrels(corpus))
 

@@ -89,6 +89,7 @@ def test_an_administrator_loads_the_example_collection_once(alice: User, bob: Us
     assert Run.objects.count() == 18
     assert AuditEvent.objects.filter(action="run.submitted").count() == 18
     assert Collection.objects.get().document_titles.exists()
+    assert Collection.objects.get().topic_attributes.count() == 30
     assert button not in page(browser, "/")
 
 

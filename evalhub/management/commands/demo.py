@@ -23,6 +23,7 @@ from evalhub.example.campaigns import (
     release_first_round,
 )
 from evalhub.example.collection import read_corpus
+from evalhub.example.known_items import SUITE_SLUG, load_suite
 from evalhub.example.loading import LAB_SLUG, Loader, load_lab
 from evalhub.example.runs import LAB
 from evalhub.management import command
@@ -170,6 +171,8 @@ def _load(user: User, site: str, say: Callable[[str], object], *, with_examples:
         corpus = read_corpus()
         say(f"a lab: ranking 30 topics with {len(LAB)} systems")
         load_lab(lab, corpus)
+        say("a suite: two further tasks of its systems")
+        load_suite(lab, corpus)
         say("a campaign that is over: 7 teams, 13 entries")
         load_first_round(lab, corpus)
         say("two topics of a textbook")
@@ -272,6 +275,7 @@ def _welcome(site: str, password: str, token: str) -> str:
     pages = [
         ("The leaderboard of a lab, and how it got there", f"{lab}?chart=over-time"),
         ("Two of its systems, topic by topic, document by document", f"{lab}comparison/?{runs}"),
+        ("Systems on three collections at once", reverse("suite-page", args=[SUITE_SLUG])),
         ("A campaign after its release", reverse("campaign-page", args=[FIRST])),
     ]
     entering = reverse("campaign-page", args=[SECOND])
@@ -284,7 +288,7 @@ def _welcome(site: str, password: str, token: str) -> str:
             f"which can enter runs at {entering})",
             f"Password   {password}",
             "",
-            "Three things to look at:",
+            "Four things to look at:",
             *(
                 f"  {number}. {text}:\n     {site}{path}"
                 for number, (text, path) in enumerate(pages, 1)
