@@ -107,6 +107,26 @@ def test_a_bad_selection_names_its_place(
         )
 
 
+@pytest.mark.parametrize(
+    ("text", "values", "others"),
+    [
+        ("*b*d", ["abcd", "bd", "ABDD"], ["db", "abcde"]),
+        ("a*c*", ["abc", "ac", "acab"], ["bac", "ab"]),
+        ("a*ab*b", ["aabb", "a-ab-ab"], ["aab", "abb"]),
+        ("a.c", ["a.c"], ["abc"]),
+    ],
+)
+def test_a_star_stands_for_any_text(text: str, values: list[str], others: list[str]) -> None:
+    matches = TopicFilter(f"type:{text}").term.matches
+    assert all(matches(value) for value in values)
+    assert not any(matches(value) for value in others)
+
+
+def test_many_stars_are_matched_in_one_pass() -> None:
+    # With backtracking this takes minutes.
+    assert not TopicFilter("topic:*a*a*a*a*b").term.matches("a" * 1024)
+
+
 @pytest.mark.django_db
 def test_a_comparison_is_of_the_selected_topics(
     runs: list[str], anonymous: APIClient, values: Any

@@ -268,7 +268,8 @@ def _select(term: Term, values: _Values, topic_ids: list[str]) -> list[bool]:
     match term:
         case TopicTerm(key, matches):
             of_key = values.of(key)
-            return [topic in of_key and matches(of_key[topic]) for topic in topic_ids]
+            matching = {value for value in set(of_key.values()) if matches(value)}
+            return [of_key.get(topic) in matching for topic in topic_ids]
         case Not(inner):
             return [not selected for selected in _select(inner, values, topic_ids)]
         case All(terms):
@@ -342,6 +343,9 @@ class _TopicParser(Parser):
                     (number := _number(value)) is not None and lowest <= number <= highest
                 )
 
-        parts = [re.escape(part) for part in text.split("*")]
-        pattern = re.compile(".*".join(parts), re.IGNORECASE | re.DOTALL)
+        first, *parts = [re.escape(part) for part in text.split("*")]
+        # Each part in the middle is taken where it occurs first: going back could take hours.
+        middle = "".join(f"(?>.*?{part})" for part in parts[:-1])
+        last = f".*{parts[-1]}" if parts else ""
+        pattern = re.compile(f"{first}{middle}{last}", re.IGNORECASE | re.DOTALL)
         return lambda value: bool(pattern.fullmatch(value))
