@@ -110,12 +110,13 @@ def _run_query(text: str, collection: Collection) -> str:
 def _board_query(text: str, collection: Collection, reader: Any) -> str:
     """Return the query string of a leaderboard, with its chart if one is shown."""
     fields = text.strip().removeprefix("?").split("&")
-    if any(field.partition("=")[0] in ("topics", "by") for field in fields):
-        raise InvalidInput(_OF_TOPICS, pointer="/query")
     drawing = [field for field in fields if field.partition("=")[0] in _DRAWN]
     query = canonical_query(
         "&".join(field for field in fields if field not in drawing), collection, reader
     )
+    if {"topics", "by"} & dict(parse_qsl(query)).keys():
+        raise InvalidInput(_OF_TOPICS, pointer="/query")
+
     drawn = _parse("&".join(drawing), list(_DRAWN))
 
     try:

@@ -295,6 +295,7 @@ def test_the_page_of_a_leaderboard_offers_topics_where_they_have_attributes(
 def test_what_is_limited_to_topics_is_not_shared(runs: list[str], api: APIClient) -> None:
     for fields in (
         {"kind": "leaderboard", "query": "topics=type:navigational"},
+        {"kind": "leaderboard", "query": "%74opics=language:de"},
         {"kind": "leaderboard", "query": "by=type"},
         {"kind": "comparison", "query": f"runs={runs[0]},{runs[1]}&by=type"},
         {"kind": "comparison", "query": f"runs={runs[0]},{runs[1]}&topics=language:de"},
@@ -302,6 +303,9 @@ def test_what_is_limited_to_topics_is_not_shared(runs: list[str], api: APIClient
         answer = api.post("/api/v1/shares/", {**fields, "collection": "grouped"}, format="json")
         assert answer.status_code == 400, answer.content
         assert "readers of a link do not see attributes" in answer.content.decode()
+
+    fields = {"kind": "leaderboard", "query": "topics=&by=", "collection": "grouped"}
+    assert api.post("/api/v1/shares/", fields, format="json").status_code == 201
 
 
 @pytest.mark.django_db
