@@ -325,5 +325,11 @@ def test_a_worker_compares_the_topics_that_were_selected(
     assert abs(pair["difference"]) == pytest.approx(abs(differences.mean()))
     page = api.get(f"/comparisons/{queued['id']}/").content.decode()
     assert "Selected language:de" in text_of(page)
+    assert "a point for each of 9 topics" in page
+    assert "On 9 of 30 topics: language:de." in page
+    query = {"runs": ",".join(runs[:2]), "comparison": queued["id"]}
+    points = api.get(f"{BASE}charts/topic-scatter.csv", query)
+    assert len(points.content.decode().splitlines()) == 1 + 9
+
     shared = {"kind": "comparison", "comparison": queued["id"]}
     assert api.post("/api/v1/shares/", shared, format="json").status_code == 400

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from metrics.charts.comparisons.power import power_figure
 from metrics.charts.comparisons.ranks import ranks_figure
@@ -18,6 +20,7 @@ from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
 from metrics.questions.addresses import pair_address, topic_of_pair_address
+from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.curves_together import (
     TogetherQuery,
     choose_together,
@@ -29,8 +32,8 @@ from metrics.services.comparisons.comparison import Compared, ComparisonQuery, r
 from metrics.services.comparisons.design import DesignQuery, read_design
 from metrics.services.comparisons.orders import OrdersQuery, compare_orders
 from metrics.services.comparisons.shown_pairs import names_of
-from metrics.services.comparisons.stored import Answer, look_up_comparison
-from metrics.services.question import measure_in
+from metrics.services.comparisons.stored import Answer, look_up_comparison, stored_selection
+from metrics.services.question import measure_in, run_id_in
 from metrics.services.values.curves import CurveQuery, RecallQuery
 from metrics.services.values.two_rankings import (
     TwoRankingsQuery,
@@ -151,11 +154,14 @@ def _topic_scatter(collection: Collection, query: Query) -> Figure:
     """Draw the values of two runs on each topic; their comparison is where the points lead."""
     question = ComparisonQuery.read(query, collection)
     measure = question.measures[0]
+    # Attributes may have changed since a stored comparison selected its topics.
+    stored = run_id_in(query, "comparison")
     difference = read_difference(
         collection=collection,
         query=DifferenceQuery(
             measure, question.runs, scores=question.scores, topics=question.topics
         ),
+        selection=stored_selection(UUID(stored), active_qrels(collection)) if stored else None,
     )
     names = names_of([difference.a.run, difference.b.run])
     values = zip(
@@ -172,6 +178,8 @@ def _topic_scatter(collection: Collection, query: Query) -> Figure:
         titles=read_topic_titles(collection, difference.topic_ids),
     )
 
+    if difference.selection:
+        figure = replace(figure, caption=f"{figure.caption} On {difference.selection.sentence}.")
     return figure.drawn_from(collection, difference.qrels, measure=measure.name)
 
 

@@ -69,8 +69,15 @@ class Difference:
     selection: TopicSelection | None
 
 
-def read_difference(*, collection: Collection, query: DifferenceQuery) -> Difference:
+def read_difference(
+    *,
+    collection: Collection,
+    query: DifferenceQuery,
+    selection: TopicSelection | None = None,
+) -> Difference:
     """Return the values of two evaluated runs under one measure.
+
+    They are of the topics of the `selection`, without one of those that the query selects.
 
     Raise StatisticsError for another number of runs or an unknown run.
     """
@@ -87,7 +94,7 @@ def read_difference(*, collection: Collection, query: DifferenceQuery) -> Differ
     pair = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=2
     )
-    selection = select_topics(qrels, query.topics, scores)
+    selection = selection or select_topics(qrels, query.topics, scores)
     if selection:
         refuse_pooled([query.measure])
 

@@ -22,6 +22,7 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.resampling import BLOCK
 from metrics.models import Comparison, Evaluation
+from metrics.services.boards.topic_selection import TopicSelection
 from metrics.services.comparisons.comparison import (
     Compared,
     ComparisonQuery,
@@ -60,7 +61,7 @@ from metrics.services.queue.notices import announce_compared
 from metrics.services.work import begin
 from runs.attention import present_attention
 from runs.errors import Conflict, LimitReached, NotFound
-from runs.models import Collection
+from runs.models import Collection, Qrels
 from runs.services.audit.reading import after_snapshot
 
 # At most this many comparisons of a collection are queued or in progress.
@@ -320,6 +321,15 @@ def _entrants(stored: Comparison) -> Entrants:
         stored.query["baseline"],
         selection_from(stored.query, stored.qrels.topics),
     )
+
+
+def stored_selection(comparison: UUID, qrels: Qrels) -> TopicSelection | None:
+    """Return the topics that a stored comparison under these judgements selected.
+
+    It is None where all topics count, and where there is no such comparison.
+    """
+    stored = Comparison.objects.filter(pk=comparison, qrels=qrels).only("query").first()
+    return None if stored is None else selection_from(stored.query, qrels.topics)
 
 
 def compare(*, comparison_id: str) -> bool:
