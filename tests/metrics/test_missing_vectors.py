@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.db.models import F
@@ -23,9 +24,9 @@ from metrics.services.queue.lifecycle import LeaseLost, claim, queue_interrupted
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.upkeep.dispatch import Dispatcher
 from metrics.services.values import evaluate as evaluating
-from metrics.services.values import missing
+from metrics.services.values import judged_views, missing
 from metrics.services.values.missing import store_missing
-from runs.models import Collection, Qrels, Run
+from runs.models import Collection, Qrels, Run, TopicAttributes
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 
 SMALL = "/api/v1/collections/small/"
@@ -89,6 +90,22 @@ def test_with_the_worker_off_nothing_is_computed_and_with_it_on_all_is_there(
     assert board["computing"] == {}
     assert means(board, "P@5") == pytest.approx(PRECISIONS)
     assert read(api, f"{SMALL}evaluations/")["done"]
+
+
+def test_a_board_on_selected_topics_and_in_groups_leaves_new_measures_to_workers(
+    api: APIClient, runs: list[Run]
+) -> None:
+    change(api, ["P@5", "AP"])
+    TopicAttributes.objects.create(
+        collection=runs[0].collection, topic_id="1", attributes={"type": "short"}
+    )
+    with patch.object(judged_views, "make_vector", side_effect=AssertionError("computed")):
+        board = read(api, f"{BOARD}?topics=topic:*&by=type")
+
+    assert [(row["rank"], row["code"]) for row in board["results"]] == [(None, "computing")] * 2
+    assert means(board, "P@5") == [None, None]
+    assert None not in means(board, "AP")
+    assert {group["mean"] for row in board["results"] for group in row["groups"].values()} == {None}
 
 
 def test_added_vectors_are_those_of_a_run_evaluated_anew(api: APIClient, runs: list[Run]) -> None:

@@ -422,12 +422,14 @@ class BoardQuestion:
         selection, lower = self.selection, not self.query.descending
         if selection:
             refuse_pooled([sort])
-            results = selection.means_of(keys.tolist(), [sort], self.qrels)
+            results = selection.means_of(keys.tolist(), [sort], self.qrels, self.computing)
             means = {pk: results[pk, sort.name] for pk in keys.tolist()}
             return fair_order(
                 means,
                 selection.topics,
-                lambda evaluations: selection.covered_topics(evaluations, sort, self.qrels),
+                lambda evaluations: selection.covered_topics(
+                    evaluations, sort, self.qrels, self.computing
+                ),
                 lower_first=lower,
             )
 

@@ -324,7 +324,7 @@ def _with_groups(
     """Return the rows with their means in each group; stale rows have none."""
     measure = board.query.sort
     ids = [row.evaluation.pk for row in rows if row.current]
-    values, _ = matrix_of(ids, measure, board.qrels)
+    values, _ = matrix_of(ids, measure, board.qrels, board.computing)
     means = {
         pk: tuple(measure.aggregate(row[group.places]) for group in groups)
         for pk, row in zip(ids, values, strict=True)
@@ -416,7 +416,9 @@ def _rows(
     means: dict[tuple[int, str], Mean] = {}
     if board.selection:
         suited = Measure.suited(measures, board.qrels.design)
-        means = board.selection.means_of([place.pk for place in page], suited, board.qrels)
+        means = board.selection.means_of(
+            [place.pk for place in page], suited, board.qrels, board.computing
+        )
     else:
         # Values of a stale run are those of another version, whose sampling a measure may not suit.
         by_design: dict[Design | None, list[int]] = {}

@@ -121,27 +121,36 @@ class TopicSelection:
         return np.packbits(self.selected).tobytes()
 
     def means_of(
-        self, evaluation_ids: list[int], measures: list[Measure], qrels: Qrels
+        self,
+        evaluation_ids: list[int],
+        measures: list[Measure],
+        qrels: Qrels,
+        computing: frozenset[str],
     ) -> dict[tuple[int, str], Mean]:
         """Return the mean and the number of topics by (evaluation, measure) on these topics.
 
-        A ratio of averaged vectors, which has no values of topics, has none.
+        A ratio of averaged vectors, which has no values of topics, has none. Measures that workers
+        are `computing` are read only.
         """
         return {
             (pk, measure.name): (None, 0)
             if measure.pools
             else measure.aggregate(row[self.selected])
             for measure, (values, _) in zip(
-                measures, matrices_of(evaluation_ids, measures, qrels), strict=True
+                measures, matrices_of(evaluation_ids, measures, qrels, computing), strict=True
             )
             for pk, row in zip(evaluation_ids, values, strict=True)
         }
 
     def covered_topics(
-        self, evaluation_ids: list[int], measure: Measure, qrels: Qrels
+        self,
+        evaluation_ids: list[int],
+        measure: Measure,
+        qrels: Qrels,
+        computing: frozenset[str],
     ) -> dict[int, bytes]:
         """Return which of these topics have a value, by evaluation, as equal bytes."""
-        values, _ = matrix_of(evaluation_ids, measure, qrels)
+        values, _ = matrix_of(evaluation_ids, measure, qrels, computing)
         defined = np.logical_not(np.isnan(values[:, self.selected]))
         return {
             pk: np.packbits(row).tobytes() for pk, row in zip(evaluation_ids, defined, strict=True)

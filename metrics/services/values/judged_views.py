@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -106,19 +107,25 @@ def _make_vectors(
 
 
 def matrix_of(
-    evaluation_ids: list[int], measure: Measure, qrels: Qrels
+    evaluation_ids: list[int],
+    measure: Measure,
+    qrels: Qrels,
+    computing: frozenset[str] = frozenset(),
 ) -> tuple[Matrix, dict[int, Mean]]:
     """Return one measure's values, shape (evaluations, topics), and its means."""
-    return matrices_of(evaluation_ids, [measure], qrels)[0]
+    return matrices_of(evaluation_ids, [measure], qrels, computing)[0]
 
 
 def matrices_of(
-    evaluation_ids: list[int], measures: list[Measure], qrels: Qrels
+    evaluation_ids: list[int],
+    measures: list[Measure],
+    qrels: Qrels,
+    computing: frozenset[str] = frozenset(),
 ) -> list[tuple[Matrix, dict[int, Mean]]]:
     """Return the same of several measures.
 
     What is stored is read in one query, without an object for each row; the rest is computed as by
-    `vectors_of`.
+    `vectors_of`. Measures that workers are `computing` are read only: a row that is missing is NaN.
     """
     check_suits(measures, qrels)
     begin_vectors(len(evaluation_ids) * len(measures))
@@ -147,10 +154,15 @@ def matrices_of(
             else:
                 damaged.add((pk, name))
 
-    missing = {
-        pk: [measure for measure in measures if (pk, measure.name) not in vectors]
-        for pk in evaluation_ids
-    }
+    missing: dict[int, list[Measure]] = {pk: [] for pk in evaluation_ids}
+    for pk, measure in product(evaluation_ids, measures):
+        key = pk, measure.name
+        if key in vectors:
+            continue
+        if measure.name in computing and key not in damaged:
+            vectors[key], means[key] = np.full(qrels.topics, np.nan), (None, 0)
+        else:
+            missing[pk].append(measure)
 
     for key, vector in _make_vectors(missing, damaged).items():
         vectors[key], means[key] = vector.values, (vector.mean, vector.topics)
