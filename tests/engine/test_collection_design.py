@@ -113,6 +113,9 @@ def test_swaps_are_counted_by_the_first_difference() -> None:
         [0.5, 0.5, 0.5], abs=0.2
     )
     assert alike.needed()[0] > alike.needed()[2] > 0
+    # Values of tables have any unit.
+    large = swap_rates(1e100 * simulated(2, 60, [0.5, 0.0]), [5, 30], trials=40)
+    assert large.compared[:, -1].tolist() == [40, 40]
 
 
 def naive_swap_rates(values: Matrix, size: int, trials: int, seed: int) -> list[tuple[float, bool]]:

@@ -77,7 +77,7 @@ def swap_rates(
                 _differences(values[:, part]) for part in (order[:size], order[size : 2 * size])
             )
 
-            bin_of = np.minimum((np.abs(first) / width).astype(np.int64), bins - 1)
+            bin_of = np.minimum(np.abs(first) / width, bins - 1).astype(np.int64)
             apart = first != 0
             compared[row] += np.bincount(bin_of[apart], minlength=bins)
             swapped[row] += np.bincount(bin_of[first * second < 0], minlength=bins)
