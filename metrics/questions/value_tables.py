@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from metrics.engine.measures.external import MAX_VALUE
 from metrics.services.values.value_tables import Sender
 from runs.models import (
     ApiToken,
@@ -63,8 +64,9 @@ class MeasureDeclarationSerializer(KnownFields, serializers.Serializer[Any]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         for name in ("low", "high"):
             bound = attrs.get(name)
-            if bound is not None and not abs(bound) < 1e308:
-                raise serializers.ValidationError({name: "write a finite number"})
+            if bound is not None and not abs(bound) <= MAX_VALUE:
+                message = f"write a number from -{MAX_VALUE:g} to {MAX_VALUE:g}"
+                raise serializers.ValidationError({name: message})
         return attrs
 
 

@@ -14,12 +14,11 @@ order of the columns is that of TIRA's format trec-eval-leaderboard.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from metrics.engine.measures.external import PREFIX
+from metrics.engine.measures.external import MAX_VALUE, PREFIX
 from runs.errors import FileReport
 from runs.formats.judged_answers import BadAnswer, answer_values, is_answer
 from runs.formats.lines import read_lines
@@ -175,11 +174,12 @@ def _number(value: Any) -> float | None:
 
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         number = float(value)
-        if math.isfinite(number):
+        if abs(number) <= MAX_VALUE:
             # A database may not keep the sign of a zero.
             return number + 0.0
 
     message = (
-        f"{str(value)[:40]!r} is not a finite number; write one such as 0.25, or null for none"
+        f"{str(value)[:40]!r} is not a number from -{MAX_VALUE:g} to {MAX_VALUE:g}; write one such "
+        "as 0.25, or null for none"
     )
     raise _BadLine("bad_value", message)

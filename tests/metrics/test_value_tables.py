@@ -153,12 +153,13 @@ def test_lines_that_are_refused_change_nothing(api: APIClient, collection: str) 
         "good 2 share 1.5\n"
         "good 2 share much\n"
         "good 2 share nan\n"
+        "good 2 share 1.5e308\n"
         "good 2 share\n"
         "good 1 share 0.25\n"
     )
     expected = [
         (3, "unknown_run"), (4, "undeclared_measure"), (5, "out_of_bounds"), (6, "bad_value"),
-        (7, "bad_value"), (8, "too_few_columns"), (9, "duplicate_value"),
+        (7, "bad_value"), (8, "bad_value"), (9, "too_few_columns"), (10, "duplicate_value"),
     ]  # fmt: skip
     answer = upload(api, TABLES, table)
     assert problems_of(answer) == expected
@@ -352,6 +353,7 @@ def test_declarations_are_fixed_once_they_have_values(api: APIClient, collection
     for fields in (
         {"low": 2, "high": 1}, {"low": 1, "missing": "zero"}, {"aggregate": "geometric"},
         {"direction": "sideways"}, {"name": "a b"}, {"name": "a,b"}, {"unit": "m\ns"},
+        {"high": 1e101},
     ):  # fmt: skip
         assert declare(api, **{"name": "other", **fields}).status_code == 400, fields
 

@@ -24,6 +24,8 @@ PREFIX = "x:"
 # Without white space, commas and brackets, which separate measures in a list.
 NAME_RULE = r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,59}"
 _NAME = re.compile(PREFIX + NAME_RULE)
+# No value is further from 0: sums and squares of larger ones may be infinite.
+MAX_VALUE = 1e100
 # Why what needs rankings has no answer.
 FROM_TABLES = "its values come from tables, not from rankings"
 # The reason why a topic has no value.
