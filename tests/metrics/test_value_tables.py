@@ -208,6 +208,15 @@ def test_a_later_table_replaces_single_values(api: APIClient, collection: str) -
 
 
 @pytest.mark.django_db
+def test_a_geometric_mean_has_no_floor(api: APIClient, collection: str) -> None:
+    submit_run(api, GOOD, tag="good")
+    assert declare(api, name="s", low=1e-9, aggregate="geometric").status_code == 201
+    upload(api, TABLES, "good 1 s 1e-8\ngood 2 s 1e-6\n")
+    (row,) = api.get("/api/v1/collections/small/leaderboard/?measures=x:s").json()["results"]
+    assert row["values"]["x:s"]["mean"] == pytest.approx(1e-7, rel=1e-12)
+
+
+@pytest.mark.django_db
 def test_values_follow_the_judgements(api: APIClient, collection: str) -> None:
     """Another version has other topics, and runs that come later are evaluated with values."""
     submit_run(api, GOOD, tag="good")
@@ -353,7 +362,7 @@ def test_declarations_are_fixed_once_they_have_values(api: APIClient, collection
     for fields in (
         {"low": 2, "high": 1}, {"low": 1, "missing": "zero"}, {"aggregate": "geometric"},
         {"direction": "sideways"}, {"name": "a b"}, {"name": "a,b"}, {"unit": "m\ns"},
-        {"high": 1e101},
+        {"aggregate": "geometric", "low": 0}, {"high": 1e101},
     ):  # fmt: skip
         assert declare(api, **{"name": "other", **fields}).status_code == 400, fields
 

@@ -225,7 +225,9 @@ class Measure:
         if self.pools:
             return self._pooled(run), len(defined)
         if self.definition.aggregate is Aggregate.GEOMETRIC:
-            return float(np.exp(np.mean(np.log(np.maximum(defined, MIN_GEOMETRIC))))), len(defined)
+            # trec_eval's floor is for measures from 0 to 1; values of tables are declared positive.
+            floored = defined if self.is_external else np.maximum(defined, MIN_GEOMETRIC)
+            return float(np.exp(np.mean(np.log(floored)))), len(defined)
         if self.definition.aggregate is Aggregate.ERROR:
             # The documents of each topic are drawn independently of those of the others.
             return float(np.sqrt(np.sum(np.square(defined))) / len(defined)), len(defined)

@@ -177,8 +177,8 @@ def _check(measure: ExternalMeasure) -> None:
     if measure.missing == ExternalMeasure.Missing.ZERO and excludes_zero:
         message = "missing=zero contradicts the bounds, which leave 0 out"
         raise InvalidInput(message, pointer="/missing")
-    if measure.aggregate == ExternalMeasure.Aggregation.GEOMETRIC and (low is None or low < 0):
-        message = "a geometric mean needs values that are not negative: declare low, such as 0"
+    if measure.aggregate == ExternalMeasure.Aggregation.GEOMETRIC and (low is None or low <= 0):
+        message = "a geometric mean needs positive values: declare a low above 0, such as 0.001"
         raise InvalidInput(message, pointer="/low")
 
     try:
