@@ -16,6 +16,9 @@ from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.significance.pairs import Matrix
 from metrics.models import MetricVector
 from metrics.services.upkeep.integrity import find_faults
+from metrics.services.values import value_tables
+from metrics.services.values.value_tables import change_measure, delete_measure
+from runs.errors import NotFound
 from runs.models import AuditEvent, Collection, ExternalMeasure, Run, TableValues, User, ValueTable
 from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, submit_run, upload
 from tests.metrics.boards import make_board, simulated
@@ -294,6 +297,11 @@ def test_judged_answers_declare_their_measures(api: APIClient, collection: str, 
     assert set(guest) == {(1, "undeclared_measure"), (1, "unknown_run")}
     assert problems_of(upload(api, TABLES, answers(("good", "1", "yes")))) == [(1, "bad_answer")]
 
+    # A value by itself declares nothing, before the answer or behind it.
+    value = '{"run": "good", "topic": "3", "measure": "vital_score", "value": 1}\n'
+    assert problems_of(upload(api, TABLES, value + table)) == [(1, "undeclared_measure")]
+    assert problems_of(upload(api, TABLES, table + value)) == [(5, "undeclared_measure")]
+
     assert upload(api, TABLES, table).status_code == 201
     declared = {row["name"]: row for row in api.get(MEASURES).json()["results"]}
     assert sorted(declared) == [
@@ -383,6 +391,41 @@ def test_declarations_are_fixed_once_they_have_values(api: APIClient, collection
     assert api.delete(f"{MEASURES}ms/").status_code == 204
     assert not MetricVector.objects.filter(measure="x:ms").exists()
     assert not TableValues.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_measure_that_was_deleted_meanwhile(api: APIClient, collection: str) -> None:
+    declare(api, name="ms", direction="lower")
+    measure = ExternalMeasure.objects.get()
+    delete_measure(measure=ExternalMeasure.objects.get())
+    with pytest.raises(NotFound, match="collection small declares no measure x:ms"):
+        delete_measure(measure=measure)
+    with pytest.raises(NotFound):
+        change_measure(measure=measure, fields={"unit": "s"})
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("change", [{"low": 6.0}, {"source": "reported"}, {"unit": "s"}, {}])
+def test_a_declaration_that_changes_under_a_table(
+    api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    """What was checked holds of what is stored; texts are no part of it, and {} is a deletion."""
+    submit_run(api, GOOD, tag="good")
+    declare(api, name="ms", direction="lower")
+    check_table = value_tables.check_table
+
+    def check_and_change(**fields: Any) -> value_tables.Table:
+        table = check_table(**fields)
+        if change:
+            ExternalMeasure.objects.update(**change)
+        else:
+            ExternalMeasure.objects.all().delete()
+        return table
+
+    monkeypatch.setattr(value_tables, "check_table", check_and_change)
+    answer = upload(api, TABLES, "good 1 ms 5\n")
+    assert answer.status_code == (201 if "unit" in change else 409), answer.content
+    assert TableValues.objects.exists() == ("unit" in change)
 
 
 @pytest.mark.django_db

@@ -39,6 +39,8 @@ MAX_MEASURES = 100
 MAX_TOPICS = 200_000
 # What stays changeable when a measure has values.
 _TEXTS = ("unit", "description")
+# What says what values mean, and who may give them.
+_MEANING = ("name", "direction", "low", "high", "aggregate", "missing", "source")
 # What is declared of a measure of judged answers.
 _DECLARED = ("name", "direction", "low", "high", "unit", "description")
 
@@ -57,12 +59,12 @@ class Sender:
 class Table:
     """The content of a file: values by the keys of measure and run, and by topic.
 
-    `undeclared` are measures of judged answers that the collection has yet to declare; in `cells`
-    their keys are negative.
+    `declared` are the measures as they were when the values were checked. Measures of judged
+    answers that the collection has yet to declare have negative keys.
     """
 
     cells: _Cells
-    undeclared: dict[int, ExternalMeasure]
+    declared: dict[int, ExternalMeasure]
     measures: dict[str, int]
     sha256: str
     report: FileReport
@@ -80,8 +82,25 @@ def find_measure(collection: Collection, name: str) -> ExternalMeasure:
     """Return a declared measure, named with or without the prefix. Raise NotFound without one."""
     measure = collection.external_measures.filter(name=name.removeprefix(PREFIX)).first()
     if measure is None:
-        raise NotFound(f"collection {collection.slug} declares no measure {PREFIX}{name[:60]}")
+        raise _no_measure(collection, name)
     return measure
+
+
+def _no_measure(collection: Collection, name: str) -> NotFound:
+    name = PREFIX + name.removeprefix(PREFIX)[:60]
+    return NotFound(f"collection {collection.slug} declares no measure {name}")
+
+
+def _lock(measure: ExternalMeasure) -> tuple[Collection, ExternalMeasure]:
+    """Return a measure as it is now and its collection, locked like those that a table changes.
+
+    Raise NotFound if it was deleted meanwhile.
+    """
+    collection = locked_collection(measure.collection)
+    for locked in lock_measures([collection.pk]):
+        if locked.pk == measure.pk:
+            return collection, locked
+    raise _no_measure(collection, measure.name)
 
 
 def declare_measure(
@@ -114,10 +133,10 @@ def declare_measure(
 def change_measure(
     *, measure: ExternalMeasure, fields: Mapping[str, Any], origin: Origin = SYSTEM
 ) -> ExternalMeasure:
-    """Change a declaration. Raise Conflict for a change of what its values mean."""
+    """Change a declaration. Raise Conflict for a change of what its values mean, NotFound if it was
+    deleted meanwhile."""
     with transaction.atomic():
-        collection = locked_collection(measure.collection)
-        measure = collection.external_measures.select_for_update().get(pk=measure.pk)
+        collection, measure = _lock(measure)
         before, after = changed(measure, fields)
         fixed = [name for name in after if name not in _TEXTS]
         if fixed and measure.version:
@@ -145,10 +164,11 @@ def change_measure(
 
 
 def delete_measure(*, measure: ExternalMeasure, origin: Origin = SYSTEM) -> None:
-    """Delete a measure with its values. Raise Conflict while the collection or a phase uses it."""
+    """Delete a measure with its values. Raise Conflict while the collection or a phase uses it,
+    NotFound if it was deleted meanwhile."""
     name = str(measure)
     with transaction.atomic():
-        collection = locked_collection(measure.collection)
+        collection, measure = _lock(measure)
         users = [f"collection {collection.slug}"] if name in collection.measures else []
         phases = Phase.objects.filter(collection=collection).select_related("campaign")
         users += [f"phase {phase}" for phase in phases if name in (phase.measures or ())]
@@ -199,7 +219,7 @@ def check_table(*, collection: Collection, upload: Path, sender: Sender) -> Tabl
     finally:
         source.close()
 
-    return Table(reader.cells, reader.undeclared, reader.counts, source.sha256, report)
+    return Table(reader.cells, reader.declared, reader.counts, source.sha256, report)
 
 
 def import_table(
@@ -213,16 +233,15 @@ def import_table(
 ) -> ValueTable:
     """Store the values of a table, in place of earlier ones of the same runs and topics.
 
-    Raise InvalidFile with every problem; then nothing is changed.
+    Raise InvalidFile with every problem, and Conflict if a declaration changed meanwhile; then
+    nothing is changed.
     """
     table = check_table(collection=collection, upload=upload, sender=sender)
     with transaction.atomic():
         locked = locked_collection(collection)
+        _check_unchanged(table, lock_measures([locked.pk]))
         cells = _with_declared(table, locked, origin)
-        declared = {measure.pk: measure for measure in lock_measures([locked.pk])}
         used = {measure for measure, _ in cells}
-        if not used <= declared.keys():
-            raise Conflict("a measure of the table was deleted meanwhile; send it again")
 
         last = locked.value_tables.aggregate(last=Max("number"))["last"] or 0
         stored = ValueTable.objects.create(
@@ -240,7 +259,7 @@ def import_table(
         _merge(cells)
 
         evaluations = Evaluation.objects.evaluated().filter(qrels__collection=locked)
-        measures = [declared[key] for key in sorted(used)]
+        measures = list(locked.external_measures.filter(pk__in=used).order_by("pk"))
         store_table_vectors(evaluations, measures, {run for _, run in cells})
 
         after = {"number": stored.number, "sha256": stored.sha256, "measures": stored.measures}
@@ -251,10 +270,28 @@ def import_table(
     return stored
 
 
+def _check_unchanged(table: Table, declared: list[ExternalMeasure]) -> None:
+    """Raise Conflict if measures are not declared as they were when the table was checked."""
+    now = {measure.pk: measure for measure in declared}
+    names = {measure.name for measure in declared}
+
+    for key, measure in table.declared.items():
+        if key < 0:
+            unchanged = measure.name not in names
+        else:
+            unchanged = key in now and all(
+                getattr(measure, name) == getattr(now[key], name) for name in _MEANING
+            )
+        if not unchanged:
+            raise Conflict(f"the declaration of {measure} changed meanwhile; send the table again")
+
+
 def _with_declared(table: Table, collection: Collection, origin: Origin) -> _Cells:
     """Declare the measures of judged answers that the collection lacks, and return the cells."""
     keys: dict[int, int] = {}
-    for key, measure in table.undeclared.items():
+    for key, measure in table.declared.items():
+        if key > 0:
+            continue
         fields = {name: getattr(measure, name) for name in _DECLARED}
         keys[key] = declare_measure(collection=collection, fields=fields, origin=origin).pk
     return {(keys.get(key, key), run): values for (key, run), values in table.cells.items()}
@@ -318,11 +355,12 @@ class _TableReader:
     report: FileReport
     cells: _Cells = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    undeclared: dict[int, ExternalMeasure] = field(default_factory=dict)
+    declared: dict[int, ExternalMeasure] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rows = self.collection.external_measures.all()
         self._measures = {measure.name: measure for measure in rows}
+        self._of_answers: dict[str, ExternalMeasure] = {}
         self._own = {team.pk for team in Team.objects.of(self.sender.user)}
 
         runs = self.collection.runs.filter(deleted_at=None)
@@ -382,23 +420,25 @@ class _TableReader:
             self.report.warning(row.line, "unknown_topic", message)
 
         topic = self._names.setdefault(row.topic, row.topic)
+        self.declared[measure.pk] = measure
         self.cells.setdefault((measure.pk, run), {})[topic] = row.value
         self.counts[str(measure)] = self.counts.get(str(measure), 0) + 1
 
     def _measure(self, row: TableRow) -> ExternalMeasure | None:
         measure = self._measures.get(row.measure)
         if measure is None and row.of_answer and self.sender.organises:
-            measure = self._measures[row.measure] = self._of_answers(row.measure)
+            # Other lines do not declare it, whether they come before or behind an answer.
+            measure = self._of_answers.get(row.measure) or self._measure_of_answers(row.measure)
         if measure is None:
             advice = suggest(row.measure, self._measures, "declared are")
             message = f"measure {row.measure[:60]!r} is not declared; {advice}"
             self.report.problem(row.line, "undeclared_measure", message)
         return measure
 
-    def _of_answers(self, name: str) -> ExternalMeasure:
+    def _measure_of_answers(self, name: str) -> ExternalMeasure:
         high, description = MEASURES[name]
         measure = ExternalMeasure(
-            pk=-1 - len(self.undeclared),
+            pk=-1 - len(self._of_answers),
             name=name,
             direction=ExternalMeasure.Direction.HIGHER,
             low=0.0,
@@ -406,7 +446,7 @@ class _TableReader:
             unit="words" if name == "answer_words" else "",
             description=description,
         )
-        self.undeclared[measure.pk] = measure
+        self._of_answers[name] = measure
         return measure
 
     def _run(self, row: TableRow) -> UUID | None:
