@@ -34,7 +34,10 @@ def test_a_measure_is_declared_filled_and_ranks(
     upload(api, "collections/small/runs/", POOR, tag="poor")
     evaluate_all()
     browser, guest = browser_of(alice), browser_of(bob)
-    assert "the organisers declare them" in guest.get(PAGE).content.decode()
+    html = guest.get(PAGE).content.decode()
+    assert ("the organisers declare them" in html, 'name="file"' in html) == (True, False)
+    # A table of judged answers declares its measures.
+    assert 'name="file"' in browser.get(PAGE).content.decode()
 
     fields = {
         "name": "ms",
@@ -46,8 +49,10 @@ def test_a_measure_is_declared_filled_and_ranks(
     html = send(browser, "declare", **fields).content.decode()
     assert "x:ms declared." in html
     assert "&lt;i&gt;time&lt;/i&gt;" in html
-    wrong = send(browser, "declare", name="a b", direction="lower")
-    assert (wrong.status_code, "Use 1 to 60 letters" in wrong.content.decode()) == (400, True)
+    wrong = send(browser, "declare", name="a b", direction="lower", description="zero")
+    html = wrong.content.decode()
+    assert (wrong.status_code, "Use 1 to 60 letters" in html) == (400, True)
+    assert ('value="lower" selected' in html, 'value="zero" selected' in html) == (True, False)
 
     refused = send(browser, "upload", "good 1 ms -5\nnobody 1 ms 5\n")
     assert refused.status_code == 422

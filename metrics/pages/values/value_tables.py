@@ -38,12 +38,17 @@ _TABLE = ("note", "tool", "tool_version")
 _MEASURE = (
     "name", "direction", "low", "high", "unit", "description", "aggregate", "missing", "source",
 )  # fmt: skip
+# The label of each field with a choice, and the texts of its values.
 _CHOICES = {
-    "direction": {"higher": "higher values are better", "lower": "lower values are better"},
-    "source": {"organiser": "the organisers", "reported": "each team, of its own runs"},
-    "missing": {"undefined": "no value", "zero": "0"},
-    "aggregate": {"mean": "mean", "geometric": "geometric mean"},
-}
+    "direction": (
+        "Direction", {"higher": "higher values are better", "lower": "lower values are better"}
+    ),
+    "source": (
+        "Values come from", {"organiser": "the organisers", "reported": "each team, of its own runs"}
+    ),
+    "missing": ("Topic without a value", {"undefined": "no value", "zero": "0"}),
+    "aggregate": ("Value of a run", {"mean": "mean", "geometric": "geometric mean"}),
+}  # fmt: skip
 
 
 class TableFormSerializer(FormInput, ValueTableSerializer):
@@ -126,7 +131,10 @@ class ValueTablesPage(FormPage):
             "managed": managed,
             "measures": list(collection.external_measures.order_by("name")),
             "tables": list(tables),
-            "choices": _CHOICES,
+            "choices": [
+                {"name": name, "label": label, "texts": texts, "selected": form.get(name)}
+                for name, (label, texts) in _CHOICES.items()
+            ],
             "form_values": {name: form.get(name, "") for name in (*_TABLE, *_MEASURE)},
             "reported": ExternalMeasure.Source.REPORTED,
             **results,

@@ -26,7 +26,8 @@ from runs.models.text import check_line, check_text
 
 
 class ExternalMeasure(models.Model):
-    """A measure with values from tables. Once it has values, only its description changes."""
+    """A measure with values from tables. From its first table on, only unit and description
+    change."""
 
     class Direction(models.TextChoices):
         HIGHER = "higher"
