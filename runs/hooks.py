@@ -24,6 +24,10 @@ before_download = Signal()
 before_deletion = Signal()
 """`collection`: it is empty and about to be deleted. Its row is locked."""
 
+before_measure_deletion = Signal()
+"""`measure`, `user`: the user, None on the server itself, is about to delete the external measure
+with its values. Its row and that of its collection are locked."""
+
 before_disclosure = Signal()
 """`collection`: results on it are about to be shown to more people. Its row is locked."""
 

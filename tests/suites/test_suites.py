@@ -401,7 +401,7 @@ def test_a_suite_keeps_no_empty_collection_from_being_deleted(api: APIClient, bo
 
 
 def test_measures_of_value_tables(api: APIClient) -> None:
-    """They take part as others do, until their declaration goes."""
+    """They take part as others do. Their declaration stays while the last version has them."""
     path = "/api/v1/collections/law/external-measures/"
     for name, direction in (("vital", "higher"), ("ms", "lower")):
         assert api.post(path, {"name": name, "direction": direction}).status_code == 201
@@ -417,8 +417,13 @@ def test_measures_of_value_tables(api: APIClient) -> None:
     assert first["values"][0] == pytest.approx(0.2)
     assert {row["rank"] for row in others} == {None}
 
+    in_use = api.delete(f"{path}vital/")
+    assert (in_use.status_code, in_use.json()["code"]) == (409, "measure_in_use")
+    assert "suite three" in in_use.json()["detail"]
+    without = {"members": members["members"][1:]}
+    assert api.post(f"{SUITES}three/versions/", without).status_code == 201
     assert api.delete(f"{path}vital/").status_code == 204
-    board = api.get(BOARD).json()
+    board = api.get(f"{BOARD}?version=2").json()
     assert "declares no measure x:vital" in board["sentences"][0]
     assert {row["rank"] for row in board["systems"]} == {None}
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max
+from django.db.models import F, Max
 
 from evalhub.suites.models import DIGEST_LENGTH, MEASURE_LENGTH, Suite, SuiteMember, SuiteVersion
 from metrics.engine.errors import MeasureError
@@ -18,7 +18,7 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.measures.grammar import Measure
 from metrics.services.boards.selection import effectiveness_measures
 from runs.errors import Conflict, InvalidInput
-from runs.models import AuditEvent, Collection, Qrels, Team, User
+from runs.models import AuditEvent, Collection, ExternalMeasure, Qrels, Team, User
 from runs.services.audit.trail import SYSTEM, Origin, record
 
 MAX_MEMBERS = 100
@@ -92,6 +92,26 @@ def delete_versions_with(collection: Collection) -> None:
         suites = list(versions.values_list("suite", flat=True).distinct())
         versions.delete()
         Suite.objects.filter(pk__in=suites, versions=None).delete()
+
+
+def check_not_averaged(measure: ExternalMeasure, user: User | None) -> None:
+    """Raise Conflict while the last version of a suite that the user manages averages a measure.
+
+    Suites of others do not keep organisers from deleting what is theirs; they say that the measure
+    is not declared any more.
+    """
+    suites = Suite.objects.all() if user is None else Suite.objects.managed_by(user)
+    members = SuiteMember.objects.filter(
+        version__suite__in=suites, collection=measure.collection_id, measure=str(measure)
+    )
+    averaged = members.annotate(newest=Max("version__suite__versions__number")).filter(
+        version__number=F("newest")
+    )
+
+    slugs = sorted(averaged.values_list("version__suite__slug", flat=True))
+    if slugs:
+        message = f"{measure} is a measure of suite {', '.join(slugs)}: make a version without it"
+        raise Conflict(message, code="measure_in_use")
 
 
 def _store(

@@ -16,6 +16,7 @@ from metrics.engine.measures.external import PREFIX
 from metrics.engine.measures.spelling import suggest
 from metrics.models import Comparison, Evaluation, MetricVector
 from metrics.services.values.table_vectors import lock_measures, store_table_vectors
+from runs import hooks
 from runs.errors import Conflict, FileReport, InvalidInput, NotFound, StoredValueCorrupt
 from runs.formats.judged_answers import MEASURES
 from runs.formats.value_tables import TableRow, read_table
@@ -164,8 +165,11 @@ def change_measure(
 
 
 def delete_measure(*, measure: ExternalMeasure, origin: Origin = SYSTEM) -> None:
-    """Delete a measure with its values. Raise Conflict while the collection or a phase uses it,
-    NotFound if it was deleted meanwhile."""
+    """Delete a measure with its values.
+
+    Raise Conflict while the collection, a phase or a suite of the actor uses it, NotFound if it
+    was deleted meanwhile.
+    """
     name = str(measure)
     with transaction.atomic():
         collection, measure = _lock(measure)
@@ -175,6 +179,7 @@ def delete_measure(*, measure: ExternalMeasure, origin: Origin = SYSTEM) -> None
         if users:
             message = f"{name} is a measure of {', '.join(users)}: remove it there first"
             raise Conflict(message, code="measure_in_use")
+        hooks.before_measure_deletion.send(ExternalMeasure, measure=measure, user=origin.actor)
 
         compared = Comparison.objects.filter(qrels__collection=collection).only("pk", "query")
         Comparison.objects.filter(
