@@ -65,6 +65,13 @@ def judged(lines: str, rankings: dict[str, list[str]], design: Design) -> Judged
     return judge(blocks, summary.judgements)
 
 
+NIST_LINES = "".join(
+    f"{topic} {stratum} {doc} {level}\n"
+    for topic, documents in NIST_POOLS.items()
+    for doc, stratum, level in (document.split(":") for document in documents.split())
+)
+
+
 @pytest.mark.parametrize(
     "form", ["{topic} {stratum} {doc} {level}\n", "{topic} 0 {doc} {stratum} {level}\n"]
 )
@@ -80,6 +87,16 @@ def test_values_of_sample_eval(form: str) -> None:
         values = measure.compute(view)
         means = [*values, measure.aggregate(values)[0]]
         assert means == pytest.approx(expected, abs=1e-14), name
+
+
+def test_a_condensed_list_lacks_what_is_in_no_stratum() -> None:
+    rankings = {topic: docs.split() for topic, docs in NIST_RANKINGS.items()}
+    listed = {topic: [doc for doc in docs if doc[0] == "d"] for topic, docs in rankings.items()}
+    condensed, expected = (judged(NIST_LINES, docs, "strata") for docs in (rankings, listed))
+    for name in ("xinfAP", "xinfAP_se", "infNDCG@5", "statAP"):
+        measure = parse_measure(name)
+        values = measure.compute(condensed.condensed)
+        assert values.tolist() == measure.compute(expected).tolist(), name
 
 
 def a_pool(rng: random.Random) -> tuple[dict[str, tuple[str, int]], list[str]]:

@@ -9,7 +9,8 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation, MetricVector, StoredCurves
-from runs.models import AuditEvent, User
+from metrics.services.values.coverage import MOST_UNEVEN
+from runs.models import AuditEvent, Run, User
 from tests.conftest import evaluate_all, upload
 
 pytestmark = pytest.mark.django_db
@@ -80,6 +81,46 @@ def test_estimates_and_errors_from_the_upload_to_every_answer(legal: APIClient) 
         assert by_topic == [topic["values"][twin] for topic in errors["topics"]]
         assert stated == pytest.approx(sum(e * e for e in by_topic) ** 0.5 / len(TOPICS))
     assert errors["means"]["Judged@10"]["sampling_error"] is None
+
+
+def compared(api: APIClient) -> Any:
+    answer = api.get("/api/v1/collections/legal/comparison/", {"measures": "statAP", "limit": 9})
+    assert answer.status_code == 200, answer.content
+    (measure,) = answer.json()["measures"]
+    return measure
+
+
+def test_documents_that_were_not_drawn_make_no_judging_uneven(legal: APIClient) -> None:
+    # Under strata documents outside all of them count, and they alone are left out.
+    outside = "".join(
+        f"{topic} Q0 {doc} {2 * rank + place} {99 - 2 * rank - place} outside\n"
+        for topic, _, document, rank, *_ in map(str.split, run_of(1).splitlines())
+        for place, doc in ((0, f"x{rank}"), (1, document))
+        for rank in (int(rank),)
+    )
+    assert upload(legal, "collections/legal/runs/", outside).status_code == 202
+    evaluate_all()
+    pairs = {(pair["a"], pair["b"]): pair["on_judged"] for pair in compared(legal)["pairs"]}
+    tags = {str(run.pk): run.tag for run in Run.objects.all()}
+    on_judged = {frozenset((tags[a], tags[b])): result for (a, b), result in pairs.items()}
+    assert on_judged[frozenset(("step1", "step4"))] is None
+    assert on_judged[frozenset(("step1", "outside"))]["difference"] == 0
+    assert on_judged[frozenset(("step4", "outside"))]["difference"] != 0
+
+    # With probabilities the documents that were not drawn are not known.
+    assert (
+        legal.patch(
+            "/api/v1/collections/legal/", {"measures": ["statAP"]}, format="json"
+        ).status_code
+        == 200
+    )
+    assert send(legal, DRAWN, sampling="probabilities").status_code == 201
+    evaluate_all()
+    measure = compared(legal)
+    shares = [mean["coverage"]["judged"] for mean in measure["means"]]
+    assert max(shares) - min(shares) > MOST_UNEVEN
+    assert not any(pair["on_judged"] for pair in measure["pairs"])
+    assert "uneven_judging" not in {caution["code"] for caution in measure["cautions"]}
 
 
 OTHERS = [

@@ -205,8 +205,14 @@ class JudgedRun:
     @cached_property
     def condensed(self) -> Self:
         """Return the condensed list, without documents that are unjudged or judged at a level below
-        0; the rest moves up (trec_eval -J, judged_only=True)."""
+        0; the rest moves up (trec_eval -J, judged_only=True).
+
+        Documents in a stratum that were not drawn stay: estimates count them.
+        """
         judged = self.level >= 0
+        if self.sampling and self.sampling.strata:
+            judged = np.ones_like(judged)
+
         topic = self.topic[judged]
         num_ret = np.bincount(topic, minlength=self.n_topics)
         first = np.searchsorted(topic, np.arange(self.n_topics))

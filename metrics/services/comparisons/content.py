@@ -35,7 +35,7 @@ _OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties"
 _ARRAYS = ("difference", "low", "high", "statistic", "p_value", "exact", "direction")
 # Increased when tests, verdicts or the stored content change: results of another version are not
 # shown.
-STATISTICS_VERSION = 4
+STATISTICS_VERSION = 5
 _HEADER = "header"
 
 
@@ -145,6 +145,7 @@ def encode(results: list[Compared]) -> bytes:
                 "omnibus": {name: asdict(result) for name, result in compared.omnibus.items()},
                 "k": coverage.k,
                 "judging_counts": coverage.judging_counts,
+                "drawn": coverage.drawn,
                 "on_judged": on_judged,
             }
         )
@@ -205,6 +206,7 @@ def _compared(
         arrays[f"{prefix}.judged"],
         header["k"],
         header["judging_counts"],
+        header["drawn"],
     )
 
     if judged := header["on_judged"]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metrics.engine.arrays import Flags, Floats, Ints
+from metrics.engine.judgement.sampling import PROBABILITIES
 from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.engine.significance.families import Family, Pairs
 from metrics.engine.significance.pairs import Caution, Matrix
@@ -60,7 +61,8 @@ class Coverage:
 
     `answered` is the share of the judged topics that the run answered, `judged` the share of the
     first `k` documents that are judged, the mean over these topics; NaN where it is not known.
-    `judging_counts` is False for a measure that does not ask how documents are judged. `on_judged`
+    `judging_counts` is False for a measure that does not ask how documents are judged. With `drawn`
+    judgements shares differ by the chances of being drawn, which estimates allow for. `on_judged`
     is None where no pair is judged unevenly, or values on judged documents do not exist.
     """
 
@@ -68,6 +70,7 @@ class Coverage:
     judged: Floats
     k: int
     judging_counts: bool = True
+    drawn: bool = False
     on_judged: OnJudged | None = None
 
     def of(self, rows: Ints, pairs: Ints) -> Coverage:
@@ -101,7 +104,8 @@ class Coverage:
     def uneven(self, pairs: Pairs) -> Flags:
         """Return the pairs of runs that are not judged alike.
 
-        There are none where no value would differ on judged documents alone.
+        There are none where no value would differ on judged documents alone, or where the pool that
+        they were drawn from is not known.
         """
         first, second = pairs.indices()
         # Shares are rounded, so that 0.8 and 0.7 differ by no more than 0.1.
@@ -109,7 +113,7 @@ class Coverage:
         if self.on_judged is not None:
             differ &= self.on_judged.changed[first] | self.on_judged.changed[second]
 
-        uneven: Flags = differ & self.judging_counts
+        uneven: Flags = differ & (self.judging_counts and not self.drawn)
         return uneven
 
     @property
@@ -294,6 +298,8 @@ def read_coverage(
     k = depth_of(measure)
     judged_measure = JUDGED if k == USUAL_DEPTH else parse_measure(f"Judged@{k}")
     judging_counts = measure.definition.name not in _OF_COVERAGE
+    # Judgements in strata list the documents that were not drawn, which count as judged.
+    drawn = qrels.design == PROBABILITIES
     if selected is not None:
         has_answer = _answered(answered, qrels)[:, selected]
         judged_values = _matrix(list(answered), judged_measure)
@@ -303,6 +309,7 @@ def read_coverage(
             judged / np.maximum(has_answer.sum(axis=1), 1),
             k,
             judging_counts,
+            drawn,
         )
 
     means = means_of(list(answered), [judged_measure], qrels.pk)
@@ -314,7 +321,7 @@ def read_coverage(
 
     # Judged@k is 0 for a topic without an answer, which says nothing of judgements.
     judged = np.where(topics > 0, judged * qrels.topics / np.maximum(topics, 1), judged)
-    return Coverage(topics / qrels.topics, judged, k, judging_counts)
+    return Coverage(topics / qrels.topics, judged, k, judging_counts, drawn)
 
 
 def _answered(answered: Mapping[int, int | None], qrels: Qrels) -> Flags:
