@@ -28,6 +28,8 @@ from runs.formats.scanning.pieces import (
 from runs.formats.scanning.scan import find_duplicates
 from runs.formats.trec_qrels import IGNORE, QrelsSummary, check_levels, judgements_in, summarise
 
+# A judgement stands for a million documents at most.
+MIN_PROBABILITY = 1e-6
 # Estimates take an array of documents times strata for each topic.
 MAX_STRATA = 100
 _STRATA_NAMED = 10
@@ -111,14 +113,14 @@ def _by_design(reader: PieceReader, columns: Columns, design: Design) -> tuple[C
         if design == STRATA:
             spans[row, 6:8], spans[row, 4:6] = spans[row, 4:6].copy(), _span(content, text, start)
             number[row] = float(text) if _LEVEL.fullmatch(text) else np.nan
-        elif _NUMBER.fullmatch(text) and 0 < float(text) <= 1:
+        elif _NUMBER.fullmatch(text) and MIN_PROBABILITY <= float(text) <= 1:
             probabilities[row] = float(text)
         else:
             probabilities[row] = np.nan
 
     if design != STRATA:
         bad = rows[np.isnan(probabilities[rows])]
-        message = "the fifth column is a probability: a number above 0, at most 1"
+        message = "the fifth column is a probability: a number from 0.000001 to 1"
         reader.add(columns.line[bad], "bad_probability", message)
     reader.add(
         columns.line[longer], "extra_columns", "columns after the first 5 are ignored", warn=True

@@ -89,6 +89,24 @@ def test_values_of_sample_eval(form: str) -> None:
         assert means == pytest.approx(expected, abs=1e-14), name
 
 
+@pytest.mark.parametrize("cutoff", ["", "@20000"])
+def test_an_ideal_ranking_of_many_documents(cutoff: str) -> None:
+    measure = parse_measure(f"infNDCG{cutoff}")
+    values = []
+    for p in (1e-4, 4e-5, 1e-6):
+        # Two documents at level 2 and one at level 1, each of which stands for 1 / p.
+        lines = f"1 0 d1 2 {p}\n1 0 d2 2 {p}\n1 0 d3 1 {p}\n"
+        (value,) = measure.compute(judged(lines, {"1": ["d3", "d1"]}, "probabilities"))
+        values.append((p, value))
+
+    for p, value in values:
+        number = round(1 / p)
+        ranks = np.arange(1, min(3 * number, 20_000 if cutoff else 3 * number) + 1)
+        gains = np.where(ranks <= 2 * number, 2, 1)
+        ideal = np.sum(gains / np.log2(ranks + 1))
+        assert value == pytest.approx((1 + 2 / np.log2(3)) / p / ideal, rel=1e-12)
+
+
 def test_a_condensed_list_lacks_what_is_in_no_stratum() -> None:
     rankings = {topic: docs.split() for topic, docs in NIST_RANKINGS.items()}
     listed = {topic: [doc for doc in docs if doc[0] == "d"] for topic, docs in rankings.items()}

@@ -61,7 +61,8 @@ def test_probabilities() -> None:
         (DRAWN + "1 0 d9 high 0.5\n", "probabilities", [(4, "bad_level")]),
         (DRAWN + "2 0 d3 0 .25\n", "probabilities", [(4, "repeated_document")]),
         (
-            DRAWN + "".join(f"3 0 d{i} 1 {p}\n" for i, p in enumerate(("0", "1.01", "-1", "nan"))),
+            DRAWN
+            + "".join(f"3 0 d{i} 1 {p}\n" for i, p in enumerate(("9e-7", "1.01", "-1", "nan"))),
             "probabilities",
             [(n, "bad_probability") for n in (4, 5, 6, 7)],
         ),

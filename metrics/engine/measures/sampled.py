@@ -25,6 +25,9 @@ from metrics.engine.judgement.sampling import Sampling
 # sample_eval's smoothing of the precision in a stratum above a rank.
 _RELEVANT, _SAMPLED = 0.00001, 0.00003
 
+# Ranks of an ideal ranking of which each is summed.
+_SUMMED_RANKS = 10_000
+
 _Matrix = npt.NDArray[np.float64]
 
 
@@ -382,10 +385,8 @@ def _ideal(topic: _Topic, cutoff: int | None, gain_of_cell: Floats) -> tuple[flo
         ends = np.minimum(ends, cutoff)
 
     # A document more moves those of each lower gain down by one rank.
-    last = int(ends[-1]) if len(ends) else 0
-    discounted = np.append(0.0, np.cumsum(1 / np.log2(np.arange(1, last + 1) + 1)))
     steps = gains - np.append(gains[1:], 0.0)
-    ideal = float(np.sum(steps * discounted[ends])) if len(ends) else 0.0
+    ideal = float(np.sum(steps * _discounted(ends)))
     open_ends = ends < (cutoff or np.inf)
     next_rank = np.where(open_ends, steps / np.log2(ends + 1.5), 0.0)
     added = np.cumsum(next_rank[::-1])[::-1]
@@ -393,6 +394,26 @@ def _ideal(topic: _Topic, cutoff: int | None, gain_of_cell: Floats) -> tuple[flo
     # `gains` descend.
     cell = np.searchsorted(-gains, -gain_of_cell)
     return ideal, np.append(added, 0.0)[np.where(gain_of_cell > 0, cell, len(gains))]
+
+
+def _discounted(last: Ints) -> Floats:
+    """Return the sum of 1 / log2(i + 1) over the ranks i = 1..last, for each of some last ranks.
+
+    Estimated numbers of documents are large where probabilities are small. Beyond the first ranks
+    the sum is an integral with its first two corrections (Euler and Maclaurin), to 1e-14.
+    """
+    near = np.minimum(last, _SUMMED_RANKS)
+    sums = np.append(0.0, np.cumsum(1 / np.log2(np.arange(1, near.max(initial=0) + 1) + 1)))
+    if (near == last).all():
+        return sums[last]
+
+    # Few evaluations need it, and it takes a tenth of a second to load.
+    from scipy import special
+
+    start, end = np.log(_SUMMED_RANKS + 1.0), np.log(np.maximum(last, _SUMMED_RANKS) + 1.0)
+    beyond = special.expi(end) - special.expi(start) + (1 / end - 1 / start) / 2
+    beyond += (np.exp(-start) / start**2 - np.exp(-end) / end**2) / 12
+    return sums[near] + np.log(2) * beyond
 
 
 def _within(topic: _Topic, cutoff: int | None) -> Flags:
