@@ -200,6 +200,12 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> N
     os.environ["EVALHUB_TEST_SHARED"] = str(folder if worker_id == "master" else folder.parent)
 
 
+def forget() -> None:
+    """Forget what the cache has, and how often users asked."""
+    cache.clear()
+    RATES.forget()
+
+
 @pytest.fixture(autouse=True)
 def own_data_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """Every test has a data folder, a cache and rates of its own.
@@ -213,8 +219,7 @@ def own_data_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
     else:
         folder.mkdir()
     remember(unmarked=True)
-    cache.clear()
-    RATES.forget()
+    forget()
     with override_settings(EVALHUB_DATA=folder):
         yield folder
 

@@ -19,7 +19,7 @@ from rest_framework.test import APIClient
 
 from runs.models import Run, User
 from runs.services.storage.install_marker import remember
-from tests.conftest import client_of, make_collection, submit_run
+from tests.conftest import client_of, forget, make_collection, submit_run
 
 __all__ = ["alice", "api", "collection", "module_data", "submit"]
 
@@ -30,9 +30,13 @@ def module_data(
     django_db_blocker: DjangoDbBlocker,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Path]:
-    """The data folder of a file, of which each test has a copy."""
+    """The data folder of a file, of which each test has a copy.
+
+    What other files left in the cache is not read by the fixtures of this one, nor the reverse.
+    """
     folder = tmp_path_factory.mktemp("data")
     remember(unmarked=True)
+    forget()
     with (
         django_db_blocker.unblock(),
         override_settings(EVALHUB_DATA=folder),
@@ -40,6 +44,7 @@ def module_data(
     ):
         yield folder
         transaction.set_rollback(True)
+    forget()
 
 
 @pytest.fixture(scope="module")
