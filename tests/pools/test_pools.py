@@ -14,7 +14,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from evalhub.pools.models import Pool
+from evalhub.pools.models import Pool, PoolRun
 from evalhub.pools.services.pool_file import read_topics
 from runs.models import AuditEvent, Run, User
 from runs.services.submissions.sweeping import is_named
@@ -250,6 +250,11 @@ def test_statistics_are_those_of_a_naive_program(api: APIClient, runs: dict[str,
     ]
     assert sum(row["documents"] for row in answer["strata"]) == answer["documents"]
     assert answer["relevant"] == sum(level >= 1 for level in levels.values())
+
+    # Without the row of a run, which is damage, the numbers of the others would be in its place.
+    PoolRun.objects.filter(place=0).delete()
+    damaged = api.get(f"{url}statistics/")
+    assert (damaged.status_code, damaged.json()["code"]) == (500, "stored_value_corrupt")
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,6 @@ def _topics(rows: list[Any]) -> list[PoolTopic]:
 
 
 def statistics_answer(pool: Pool, statistics: PoolStatistics) -> PoolStatisticsAnswer:
-    contributors = pool.contributors.select_related("run", "team").order_by("place")
     relevant = statistics.unique_relevant
     runs = [
         RunStatistics(
@@ -196,7 +195,7 @@ def statistics_answer(pool: Pool, statistics: PoolStatistics) -> PoolStatisticsA
             unique=int(statistics.unique[place]),
             unique_relevant=int(relevant[place]) if relevant is not None else None,
         )
-        for place, row in enumerate(contributors)
+        for place, row in enumerate(statistics.runs)
     ]
     strata = statistics.strata.items()
     return PoolStatisticsAnswer(

@@ -81,8 +81,7 @@ def pool_page(request: HttpRequest, pool: UUID) -> HttpResponse:
 
 
 def _about(request: HttpRequest, pool: Pool, statistics: PoolStatistics) -> dict[str, Any]:
-    contributors = list(pool.contributors.select_related("run", "team").order_by("place"))
-    relevant = statistics.unique_relevant
+    contributors, relevant = statistics.runs, statistics.unique_relevant
     runs = [
         {
             "row": row,

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from evalhub.pools.models import Pool
+from evalhub.pools.models import Pool, PoolRun
 from evalhub.pools.services.pool_file import read_topics
 from evalhub.pools.services.pooling import PooledDocument
 from evalhub.pools.services.recipes import recipe_of
 from metrics.engine.arrays import Flags, Ints
 from runs.attention import keep_going
+from runs.errors import StoredValueCorrupt
 from runs.models import Qrels
 from runs.services.collections.qrels import levels_by_topic
 
@@ -24,7 +25,7 @@ _RELEVANT = 1
 
 @dataclass(frozen=True)
 class PoolStatistics:
-    """Counts of a pool; the arrays have one entry for each run, in the order of their places.
+    """Counts of a pool; the arrays have one entry for each of its `runs`, by their places.
 
     `contributed` are documents that a run has within its depth, `unique` those that no other run
     has and nobody added, `unique_relevant` those of them with a level of at least 1 in `qrels`, and
@@ -33,6 +34,7 @@ class PoolStatistics:
     with a best rank up to it, `strata` the documents of each stratum.
     """
 
+    runs: list[PoolRun]
     topics: list[tuple[str, int]]
     contributed: Ints
     unique: Ints
@@ -46,8 +48,12 @@ class PoolStatistics:
 
 
 def read_statistics(pool: Pool, qrels: Qrels | None = None) -> PoolStatistics:
-    """Return the statistics of a pool, with what qrels say of its documents."""
-    runs, depth = pool.contributors.count(), recipe_of(pool.recipe).k
+    """Return the statistics of a pool, with what qrels say of its documents.
+
+    Raise StoredValueCorrupt if the row of one of its runs is gone.
+    """
+    pool_runs = _runs_of(pool)
+    runs, depth = len(pool_runs), recipe_of(pool.recipe).k
     contributed, unique, unique_relevant = (np.zeros(runs, np.int64) for _ in range(3))
     overlap = np.zeros((runs, runs), np.int64)
     at_rank = np.zeros(depth + 1, np.int64)
@@ -86,6 +92,7 @@ def read_statistics(pool: Pool, qrels: Qrels | None = None) -> PoolStatistics:
         growth.append((depth, int(sums[-1])))
 
     return PoolStatistics(
+        runs=pool_runs,
         topics=topics,
         contributed=contributed,
         unique=unique,
@@ -97,6 +104,15 @@ def read_statistics(pool: Pool, qrels: Qrels | None = None) -> PoolStatistics:
         strata=dict(sorted(strata.items())),
         qrels=qrels,
     )
+
+
+def _runs_of(pool: Pool) -> list[PoolRun]:
+    rows = list(pool.contributors.select_related("run", "team").order_by("place"))
+    # Bits of documents are told apart by the places of all runs.
+    if [row.place for row in rows] != list(range(len(pool.depths["documents"]))):
+        message = f"the database lacks a run of {pool}; check it with fsck"
+        raise StoredValueCorrupt(message)
+    return rows
 
 
 def _contributions(documents: list[PooledDocument], bits: int) -> Flags:
