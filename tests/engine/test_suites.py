@@ -210,3 +210,25 @@ def test_random_effects_without_a_meaning() -> None:
     assert two.tau_squared == 0
     assert math.isnan(two.prediction_low)
     assert two.mean == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize("least", [0.01, 1e-9, 1e-14, 1e-40])
+def test_random_effects_of_a_collection_with_almost_all_of_the_weight(least: float) -> None:
+    from fractions import Fraction
+
+    mean, error = np.array([0.1, 0.2, 0.4]), np.array([least, 0.1, 0.05])
+    summary = random_effects(mean, error)
+    assert summary is not None
+
+    y, w = [Fraction(m) for m in mean], [1 / Fraction(e) ** 2 for e in error]
+    common = sum(a * b for a, b in zip(w, y, strict=True)) / sum(w)
+    q = sum(a * (b - common) ** 2 for a, b in zip(w, y, strict=True))
+    tau_squared = (q - 2) / (sum(w) - sum(a**2 for a in w) / sum(w))
+    assert summary.q == pytest.approx(float(q), rel=1e-12)
+    assert summary.tau_squared == pytest.approx(float(tau_squared), rel=1e-12)
+    assert summary.weights.sum() == pytest.approx(1)
+
+
+def test_errors_without_a_square_have_no_summary() -> None:
+    assert random_effects(np.array([0.1, 0.2]), np.array([1e-200, 0.1])) is None
+    assert random_effects(np.array([0.1, 0.2]), np.array([1e200, 0.1])) is None

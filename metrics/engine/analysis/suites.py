@@ -23,6 +23,8 @@ from metrics.engine.significance.studentized_range import critical
 
 CONFIDENCE = 0.95
 _MOST_SHOWN = 10
+# The squares of errors outside of this and its inverse are not numbers of double precision.
+_LEAST_ERROR = 1e-100
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Ranking:
     `borda` has for each system the number of systems that it beats, plus half of its ties, summed
     over collections. `critical_difference` is how far two mean ranks must be apart to differ
     significantly by Nemenyi's test; NaN for fewer than two systems or collections, where
-    Friedman's statistic and p are None and NaN. `others_decide` says whether two of the first ten systems by Borda's count would
-    change places if a third system were left out.
+    Friedman's statistic and p are None and NaN. `others_decide` says whether two of the first ten
+    systems by Borda's count would change places if a third system were left out.
     """
 
     borda: Floats
@@ -209,7 +211,7 @@ def random_effects(
     """Summarise the differences of two systems in C collections; None where that has no meaning.
 
     `mean` and `error` have shape (collections,). None for fewer than two collections, and where a
-    difference has no error or no spread. The prediction interval needs three collections.
+    difference has no error or no spread, or an error of 1e100 or more. The prediction interval needs three collections.
 
     Formula: with w = 1 / v: Q = sum of w (y - y_w)^2, tau^2 = max(0, (Q - (C - 1)) / (sum of w -
     sum of w^2 / sum of w)), I^2 = max(0, (Q - (C - 1)) / Q); with w* = 1 / (v + tau^2): mu = sum of
@@ -221,17 +223,22 @@ def random_effects(
     Note: Where tau^2 is 0 the interval may be narrower than that of a common difference.
     """
     collections = len(mean)
-    if collections < 2 or not (np.isfinite(mean).all() and (error > 0).all()):
+    usable = (error > _LEAST_ERROR) & (error < 1 / _LEAST_ERROR)
+    if collections < 2 or not (np.isfinite(mean).all() and usable.all()):
         return None
 
-    variance = np.square(error)
-    fixed = 1 / variance
-    common = fixed @ mean / fixed.sum()
-    q = float(fixed @ np.square(mean - common))
+    fixed = 1 / np.square(error)
+    total = fixed.sum()
+    # Q and the denominator of tau^2 as sums over pairs of positive terms: by the formulas above, a
+    # collection with almost all of the weight would cancel them.
+    shares = fixed / total
+    pairs = np.outer(shares, shares)
+    np.fill_diagonal(pairs, 0.0)
+    q = float(total * (pairs * np.square(mean[:, None] - mean)).sum() / 2)
     excess = max(0.0, q - (collections - 1))
-    tau_squared = float(excess / (fixed.sum() - np.square(fixed).sum() / fixed.sum()))
+    tau_squared = float(excess / (total * pairs.sum()))
 
-    weights = 1 / (variance + tau_squared)
+    weights = 1 / (np.square(error) + tau_squared)
     weights /= weights.sum()
     centre = float(weights @ mean)
     own_error = math.sqrt(float(weights @ np.square(mean - centre)) / (collections - 1))
