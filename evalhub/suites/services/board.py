@@ -30,6 +30,7 @@ from metrics.services.question import (
     Several,
     parameter,
 )
+from runs.errors import InvalidInput
 
 BY_MEAN, BY_GROUPS, BY_BORDA, BY_RANK = "mean", "groups", "borda", "mean_rank"
 ORDERS = (BY_MEAN, BY_GROUPS, BY_BORDA, BY_RANK)
@@ -86,7 +87,6 @@ class SystemRow:
     """
 
     name: str
-    place: int
     means: list[float]
     lacks: list[str]
     rank: int | None = None
@@ -115,23 +115,26 @@ class SuiteBoard:
 def read_board(version: SuiteVersion, scored: Set[int], query: SuiteBoardQuery) -> SuiteBoard:
     """Return the leaderboard of a version for a reader who sees these collections' results.
 
-    A system has a rank if it has a value in every collection, on as many topics as any other
-    system. Where the results of a collection are not shown, no system has one. Raise InvalidInput
-    as `read_values` does.
+    A system has a rank if it has a value in every collection, on every topic on which another
+    system has one. Where the results of a collection are not shown, no system has one. Raise
+    InvalidInput as `read_values` does, and for an order by groups of a version without any.
     """
+    if query.order == BY_GROUPS and not version.members.exclude(group="").exists():
+        message = f"order=groups: {version} has no groups; order by mean, borda or mean_rank"
+        raise InvalidInput(message, pointer="order")
+
     values = read_values(version, scored, query.systems or None)
     lacks = [
         [text for member in values.members if (text := member.lack(place))]
         for place in range(len(values.systems))
     ]
-    complete = [place for place, texts in enumerate(lacks) if not texts]
-    if values.without_results:
-        complete = []
-
+    complete = [
+        place for place, texts in enumerate(lacks) if not texts and not values.without_results
+    ]
     rows = [
-        SystemRow(name, place, values.means[place].tolist(), lacks[place])
+        SystemRow(name, values.means[place].tolist(), lacks[place])
         for place, name in enumerate(values.systems)
-        if place not in set(complete)
+        if lacks[place] or values.without_results
     ]
     rows.sort(key=lambda row: (sum(map(math.isnan, row.means)), row.name))
     if not complete:
@@ -152,7 +155,7 @@ def _rank(
 
     figures: dict[str, Floats] = {
         BY_MEAN: mean,
-        BY_GROUPS: mean if by_groups is None else group_mean,
+        BY_GROUPS: group_mean,
         BY_BORDA: ranking.borda,
         BY_RANK: -ranking.mean_ranks,
     }
@@ -170,7 +173,6 @@ def _rank(
     rows = [
         SystemRow(
             name=values.systems[complete[row]],
-            place=complete[row],
             means=means[row].tolist(),
             lacks=[],
             rank=int(ranks[row]),
