@@ -18,6 +18,7 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from evalhub.suites.models import Suite, SuiteVersion
+from evalhub.suites.services import values
 from runs.models import AuditEvent, Collection, Membership, Team, User
 from runs.services.collections.collections import delete_collection
 from tests.conftest import client_of, evaluate_all, upload
@@ -226,6 +227,35 @@ def test_files_have_the_figures_of_the_answer(api: APIClient) -> None:
     assert "Random effects" in tex
 
 
+def test_limits_of_systems_runs_and_values(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of one system count once, and systems that are named are read alone."""
+    submit(api, "news", "alpha-again", "later", system="alpha")
+    evaluate_all()
+    monkeypatch.setattr(f"{values.__name__}.MAX_SYSTEMS", 4)
+    assert len(api.get(BOARD).json()["systems"]) == 4
+    monkeypatch.setattr(f"{values.__name__}.MAX_SYSTEMS", 2)
+    answer = api.get(BOARD)
+    assert (answer.status_code, answer.json()["code"]) == (400, "too_many_systems")
+    assert "4 systems; the limit is 2: name some with systems=" in answer.json()["detail"]
+    assert len(api.get(BOARD, {"systems": "alpha,beta"}).json()["systems"]) == 2
+
+    monkeypatch.setattr(f"{values.__name__}.MAX_VALUES", 39)
+    assert api.get(BOARD, {"systems": "alpha,beta"}).json()["code"] == "too_many_values"
+    monkeypatch.setattr(f"{values.__name__}.MAX_RUNS", 4)
+    assert api.get(BOARD).json()["code"] == "too_many_runs"
+
+
+def test_groups_order_a_suite_that_has_some(api: APIClient) -> None:
+    body = {"slug": "plain", "name": "Plain", "members": [{"collection": "news"}]}
+    assert api.post(SUITES, body).status_code == 201
+    answer = api.get(f"{SUITES}plain/leaderboard/", {"order": "groups"})
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["pointer"]) == (400, "order")
+    assert "plain v1 has no groups" in error["detail"]
+    page = Client().get("/suites/plain/?order=groups")
+    assert (page.status_code, "has no groups" in page.content.decode()) == (400, True)
+
+
 @pytest.mark.parametrize(
     ("path", "code"),
     [
@@ -416,6 +446,16 @@ def test_measures_of_value_tables(api: APIClient) -> None:
     assert (first["system"], first["rank"]) == ("alice/alpha", 1)
     assert first["values"][0] == pytest.approx(0.2)
     assert {row["rank"] for row in others} == {None}
+
+    # As many topics are not the same ones: both lack some.
+    lines = "alpha 4 x:vital null\ngamma 4 x:vital .5\n" + "".join(
+        f"gamma {topic} x:vital .{topic}\n" for topic in range(1, 4)
+    )
+    assert upload(api, "collections/law/value-tables/", lines).status_code == 201
+    rows = {row["system"]: row for row in api.get(BOARD).json()["systems"]}
+    for name in ("alice/alpha", "alice/gamma"):
+        assert rows[name]["lacks"] == ["law: a mean over 4 of 5 topics"], rows[name]
+        assert rows[name]["rank"] is None
 
     in_use = api.delete(f"{path}vital/")
     assert (in_use.status_code, in_use.json()["code"]) == (409, "measure_in_use")

@@ -251,7 +251,7 @@ def _system(row: SystemRow, members: list[MemberValues]) -> SuiteSystem:
     return SuiteSystem(
         rank=row.rank,
         system=row.name,
-        runs=[str(run.pk) if run else None for run in runs],
+        runs=[str(row.run) if row else None for row in runs],
         values=numbers(row.means),
         lacks=row.lacks,
         mean=number(row.mean),

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import numpy as np
+from django.db.models import F
 
 from evalhub.suites.models import SuiteMember, SuiteVersion
 from evalhub.suites.services.suites import averaged_measure
 from metrics.engine.analysis.suites import collection_means, collection_weights
-from metrics.engine.arrays import Floats
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import MeasureError
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.pairs import Matrix
 from metrics.models import Evaluation
-from metrics.services.boards.selection import select_evaluations
+from metrics.services.boards.board_question import ranked_evaluations
+from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import matrix_of
 from metrics.services.values.sampled import check_suits
@@ -27,7 +30,9 @@ from runs.attention import keep_going
 from runs.errors import InvalidInput
 from runs.models import Qrels, Run
 
-MAX_RUNS = 1_000
+MAX_SYSTEMS = 1_000
+# Of a collection, with all versions of its systems.
+MAX_RUNS = 20_000
 MAX_VALUES = 5_000_000
 # Why a collection has no results.
 HIDDEN, NO_QRELS = "results are not shown to you", "no judgements are active"
@@ -36,11 +41,18 @@ _KEY = "system"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+class SystemRun(NamedTuple):
+    """The run by which a system counts, and the key of its evaluation."""
+
+    run: UUID
+    evaluation: int
+
+
 @dataclass(frozen=True)
 class MemberValues:
     """A collection of a suite as a reader sees it.
 
-    `runs` are the runs of the systems in it, by the names of these; `values` has a row for every
+    `runs` are those of the systems in it, by the names of these; `values` has a row for every
     system of the suite, of NaN where it has no run. Without `qrels` there are no results; `absence`
     says why: the reader does not see them (`hidden`), no judgements are active, the measure does
     not suit sampled judgements, or one of value tables is not declared any more.
@@ -50,7 +62,7 @@ class MemberValues:
     measure: Measure | None
     absence: str
     qrels: Qrels | None
-    runs: dict[str, Run]
+    runs: dict[str, SystemRun]
     values: Matrix
 
     @property
@@ -58,23 +70,28 @@ class MemberValues:
         return self.absence == HIDDEN
 
     @cached_property
-    def topics(self) -> Floats:
-        """Return on how many topics each system has a value; shape (systems,)."""
-        topics: Floats = np.isfinite(self.values).sum(axis=1).astype(np.float64)
+    def topics(self) -> Flags:
+        """Return the topics on which any system has a value; shape (topics,)."""
+        topics: Flags = np.asarray(np.isfinite(self.values).any(axis=0))
         return topics
 
     @cached_property
-    def complete(self) -> Any:
-        """Return which systems have a value on as many topics as any; shape (systems,)."""
-        return (self.topics > 0) & (self.topics == self.topics.max(initial=0))
+    def missing(self) -> Ints:
+        """Return on how many of these topics each system has no value; shape (systems,)."""
+        missing: Ints = np.isnan(self.values[:, self.topics]).sum(axis=1)
+        return missing
 
     def lack(self, system: int) -> str:
-        """Return what a system lacks here, or an empty text."""
-        slug, topics = self.member.collection.slug, int(self.topics[system])
-        if self.qrels is None or self.complete[system]:
+        """Return what a system lacks here, or an empty text: it is on every topic of another."""
+        topics, missing = int(self.topics.sum()), int(self.missing[system])
+        slug = self.member.collection.slug
+        if self.qrels is None or (topics and not missing):
             return ""
-        most = int(self.topics.max())
-        return f"{slug}: a mean over {topics} of {most} topics" if topics else slug
+        return (
+            slug
+            if missing == topics
+            else f"{slug}: a mean over {topics - missing} of {topics} topics"
+        )
 
 
 @dataclass(frozen=True)
@@ -121,15 +138,6 @@ class SuiteValues:
         ]
 
 
-@dataclass(frozen=True)
-class _Selected:
-    member: SuiteMember
-    measure: Measure | None
-    absence: str
-    qrels: Qrels | None
-    evaluations: dict[str, Evaluation]
-
-
 def read_values(
     version: SuiteVersion, scored: Set[int], systems: list[str] | None = None
 ) -> SuiteValues:
@@ -137,29 +145,33 @@ def read_values(
 
     `scored` has the keys of the collections with results that the reader sees; of others nothing is
     read. A system with several runs in a collection counts by its latest version. Raise
-    InvalidInput for a name that no system has, and for more than MAX_VALUES values.
+    InvalidInput for a name that no system has, and for too many systems, runs or values.
     """
-    members = version.members.select_related("collection", "qrels").order_by("position")
-    selected = [_select(member, member.collection_id in scored) for member in members]
-    known = sorted({name for row in selected for name in row.evaluations})
-    if systems is None:
-        named = known
-    else:
-        named = list(dict.fromkeys(_known_name(name, known) for name in systems))
-    values = sum(len(named) * row.qrels.topics for row in selected if row.qrels)
+    members = [
+        _select(member, member.collection_id in scored)
+        for member in version.members.select_related("collection", "qrels").order_by("position")
+    ]
+    names = sorted({name for row in members for name in row.runs})
+    if systems is not None:
+        names = list(dict.fromkeys(_full_name(name, names) for name in systems))
+    if len(names) > MAX_SYSTEMS:
+        message = f"{len(names):,} systems; the limit is {MAX_SYSTEMS:,}: name some with systems="
+        raise InvalidInput(message, code="too_many_systems", pointer="systems")
+
+    values = sum(len(names) * row.qrels.topics for row in members if row.qrels)
     if values > MAX_VALUES:
         message = (
-            f"{values:,} values of {len(named):,} systems; the limit is {MAX_VALUES:,}: name "
+            f"{values:,} values of {len(names):,} systems; the limit is {MAX_VALUES:,}: name "
             "some with systems="
         )
         raise InvalidInput(message, code="too_many_values", pointer="systems")
-    return SuiteValues(version, [_read(row, named) for row in selected], named)
+    return SuiteValues(version, [_read(row, names) for row in members], names)
 
 
-def _known_name(name: str, known: list[str]) -> str:
+def _full_name(name: str, names: Sequence[str]) -> str:
     """Return the name of a system that is named with its team, or without it where that is clear."""
-    of_teams = [full for full in known if full.partition("/")[2] == name]
-    if name in known:
+    of_teams = [full for full in names if full.partition("/")[2] == name]
+    if name in names:
         return name
     if len(of_teams) == 1:
         return of_teams[0]
@@ -171,43 +183,48 @@ def _known_name(name: str, known: list[str]) -> str:
     raise InvalidInput(message, code="unknown_system", pointer="systems")
 
 
-def _select(member: SuiteMember, scored: bool) -> _Selected:
-    collection = member.collection
+def _select(member: SuiteMember, scored: bool) -> MemberValues:
+    """Return a collection with its runs and no values yet."""
+    keep_going()
+    collection, none = member.collection, np.zeros((0, 0))
     qrels = (member.qrels or collection.active_qrels) if scored else None
     if qrels is None:
-        return _Selected(member, None, NO_QRELS if scored else HIDDEN, None, {})
+        return MemberValues(member, None, NO_QRELS if scored else HIDDEN, None, {}, none)
     try:
         measure = averaged_measure(collection, member.measure)
         check_suits([measure], qrels)
     except MeasureError as error:
-        return _Selected(member, None, error.message, None, {})
+        return MemberValues(member, None, error.message, None, {}, none)
 
     qrels.collection = collection
-    evaluations = select_evaluations(
-        collection=collection,
-        qrels=qrels,
-        scores=collection.scores,
-        runs=[],
-        most=MAX_RUNS,
-        measures=[measure],
+    return MemberValues(member, measure, "", qrels, _latest_runs(qrels, measure), none)
+
+
+def _latest_runs(qrels: Qrels, measure: Measure) -> dict[str, SystemRun]:
+    """Return the latest run of each system that the leaderboard of a collection ranks."""
+    collection = qrels.collection
+    evaluations = ranked_evaluations(collection, qrels, collection.scores)
+    columns = ("pk", "same_files", "run_id", "run__team__slug", "run__system__slug", "run__tag")
+    latest_last = (F("run__version").asc(nulls_first=True), "run__created_at", "run_id")
+    rows = list(
+        evaluations.with_values_from_tables([measure])
+        .with_files()
+        .order_by(*latest_last)
+        .values_list(*columns)[: MAX_RUNS + 1]
     )
-    return _Selected(member, measure, "", qrels, _by_system(evaluations))
+    if len(rows) > MAX_RUNS:
+        message = f"{collection.slug} has more than {MAX_RUNS:,} runs, too many for a suite"
+        raise InvalidInput(message, code="too_many_runs")
 
+    check_files(Evaluation, (row[:2] for row in rows))
+    unnamed = [run for _, _, run, _, system, _ in rows if system is None]
+    metadata = dict(Run.objects.filter(pk__in=unnamed).values_list("pk", "metadata"))
 
-def _by_system(evaluations: list[Evaluation]) -> dict[str, Evaluation]:
-    """Return the evaluation of each system by its name, that of the latest run."""
-    keys = [evaluation.run_id for evaluation in evaluations]
-    rows = Run.objects.filter(pk__in=keys).values_list("pk", "system__slug", "metadata")
-    names = {pk: slug or _named_in(metadata) for pk, slug, metadata in rows}
-
-    def age(evaluation: Evaluation) -> tuple[int, Any]:
-        return evaluation.run.version or 0, evaluation.run.created_at
-
-    by_system: dict[str, Evaluation] = {}
-    for evaluation in sorted(evaluations, key=age):
-        run = evaluation.run
-        by_system[f"{run.team.slug}/{names[run.pk] or run.tag}"] = evaluation
-    return by_system
+    runs = {}
+    for pk, _, run, team, system, tag in rows:
+        name = system or _named_in(metadata.get(run)) or tag
+        runs[f"{team}/{name}"] = SystemRun(run, pk)
+    return runs
 
 
 def _named_in(metadata: Any) -> str:
@@ -215,13 +232,12 @@ def _named_in(metadata: Any) -> str:
     return name if isinstance(name, str) and _NAME.fullmatch(name) else ""
 
 
-def _read(row: _Selected, systems: list[str]) -> MemberValues:
+def _read(row: MemberValues, systems: Sequence[str]) -> MemberValues:
     keep_going()
-    present = [place for place, name in enumerate(systems) if name in row.evaluations]
+    present = [place for place, name in enumerate(systems) if name in row.runs]
     values = np.full((len(systems), row.qrels.topics if row.qrels else 0), np.nan)
     if row.qrels and row.measure and present:
-        keys = [row.evaluations[systems[place]].pk for place in present]
+        keys = [row.runs[systems[place]].evaluation for place in present]
         values[present] = matrix_of(keys, row.measure, row.qrels)[0]
 
-    runs = {systems[place]: row.evaluations[systems[place]].run for place in present}
-    return MemberValues(row.member, row.measure, row.absence, row.qrels, runs, values)
+    return replace(row, values=values)
