@@ -202,6 +202,14 @@ def test_random_effects_agree_with_the_published_trials_and_statsmodels() -> Non
     assert summary.prediction_low == pytest.approx(oracle.mean_effect_re - spread)
 
 
+def test_means_of_differences_that_cancel_are_0() -> None:
+    """0.1 + 0.2 - 0.3 is not 0 in double precision: nobody is ahead by rounding."""
+    values = [np.array([[d, d], [0.0, 0.0]]) for d in (0.1, 0.2, -0.3)]
+    differences = differences_from(values, 1)
+    assert on_other_topics(differences, np.full(3, 1 / 3)).difference[0] == 0
+    assert on_other_collections(differences).difference[0] == 0
+
+
 def test_random_effects_without_a_meaning() -> None:
     assert random_effects(np.array([0.1, 0.2]), np.array([0.0, 0.1])) is None
     assert random_effects(np.array([0.1, math.nan]), np.array([0.1, math.nan])) is None

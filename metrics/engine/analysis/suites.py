@@ -22,7 +22,7 @@ from metrics.engine.significance.pairs import ROUNDING, Matrix
 from metrics.engine.significance.studentized_range import critical
 
 CONFIDENCE = 0.95
-_MOST_SHOWN = 10
+_FIRST = 10
 # The squares of errors outside of this and its inverse are not numbers of double precision.
 _LEAST_ERROR = 1e-100
 
@@ -144,7 +144,7 @@ def on_other_topics(
     Assumes: topics of each collection that are a sample of such topics; collections that are fixed
     Source: Satterthwaite, Biometrics Bulletin 2, 1946; Welch, Biometrika 34, 1947
     """
-    mean = np.stack([row.mean for row in differences], axis=1) @ weights
+    mean = _weighted(np.stack([row.mean for row in differences], axis=1), weights)
     variance = np.square(np.stack([row.error for row in differences], axis=1) * weights)
     topics = np.stack([row.topics for row in differences], axis=1)
 
@@ -168,13 +168,14 @@ def on_other_collections(
     """
     means = np.stack([row.mean for row in differences], axis=1)
     systems, collections = means.shape
+    mean = _weighted(means, np.full(collections, 1 / collections))
     if collections < 2:
         nothing = np.full(systems, np.nan)
-        return _t_interval(means.mean(axis=1), nothing, nothing, confidence)
+        return _t_interval(mean, nothing, nothing, confidence)
 
     error = _spread(means, np.full(systems, collections)) / math.sqrt(collections)
     freedom = np.full(systems, collections - 1.0)
-    return _t_interval(means.mean(axis=1), error, freedom, confidence)
+    return _t_interval(mean, error, freedom, confidence)
 
 
 def rank_systems(means: Matrix, confidence: float = CONFIDENCE) -> Ranking:
@@ -279,6 +280,13 @@ def _means(values: Matrix) -> Floats:
     return means
 
 
+def _weighted(means: Matrix, weights: Floats) -> Floats:
+    """Return the weighted mean of each row, 0 where it is rounding: a difference has a sign."""
+    mean: Floats = means @ weights
+    mean[np.abs(mean) <= ROUNDING * np.abs(means).max(axis=1)] = 0.0
+    return mean
+
+
 def _differences(values: Matrix, reference: Floats) -> CollectionDifference:
     difference = values - reference
     topics = np.isfinite(difference).sum(axis=1)
@@ -313,7 +321,7 @@ def _t_interval(mean: Floats, error: Floats, freedom: Floats, confidence: float)
 
 def _others_decide(means: Matrix, borda: Floats) -> bool:
     """Return whether leaving a third system out changes the order of two of the first ten."""
-    first = np.argsort(-borda, kind="stable")[:_MOST_SHOWN]
+    first = np.argsort(-borda, kind="stable")[:_FIRST]
     noise = ROUNDING * np.abs(means).max(axis=0)
     # For each of the first systems what it takes from every other one; shape (first, systems).
     gap = means[first][:, None, :] - means[None, :, :]
