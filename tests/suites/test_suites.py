@@ -8,7 +8,8 @@ import json
 import math
 import random
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,8 +18,11 @@ from rest_framework.test import APIClient
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
+from evalhub.suites.exports.suites import comparison_sentences
 from evalhub.suites.models import Suite, SuiteVersion
 from evalhub.suites.services import values
+from evalhub.suites.services.board import Interval
+from evalhub.suites.services.comparison import SuiteComparison
 from runs.models import AuditEvent, Collection, Membership, Team, User
 from runs.services.collections.collections import delete_collection
 from tests.conftest import client_of, evaluate_all, upload
@@ -211,13 +215,22 @@ def test_files_have_the_figures_of_the_answer(api: APIClient) -> None:
     assert rows[3]["mean"] == ""
     assert rows[3]["lacks"] == "law"
 
+    for field in ("other_topics", "other_collections"):
+        prefix = field.removeprefix("other_")
+        name = "difference" if prefix == "topics" else "collections_difference"
+        assert float(rows[1][name]) == board["systems"][1][field]["difference"]
+        assert float(rows[1][f"{prefix}_low"]) == board["systems"][1][field]["low"]
+
     table = api.get(f"{BOARD}export/md/").content.decode()
     assert "| Other topics |" in table
     assert "Differences of the mean from" in table
     query = {"systems": "alice/alpha,alice/beta"}
     content = api.get(f"{SUITES}three/comparison/export/csv/", query).content.decode()
     lines = list(csv.DictReader(io.StringIO(content)))
-    assert [line["collection"] for line in lines[:3]] == list(SIZES)
+    assert [line["collection"] for line in lines] == [
+        *SIZES, "(other topics)", "(other collections)", "(random effects)",
+        "(a further collection)",
+    ]  # fmt: skip
     # A team may be left out where one team has a system of that name.
     assert (
         api.get(f"{SUITES}three/comparison/export/csv/", {"systems": "alpha,beta"}).content.decode()
@@ -517,3 +530,31 @@ def test_forms(world: dict[str, Any]) -> None:
     assert SuiteVersion.objects.filter(suite__slug="two-of-them").count() == 1
     done = browser.post("/suites/two-of-them/new-version/", {"members": "law", "note": "new"})
     assert done.status_code == 303
+
+
+def test_what_two_systems_are_said_to_differ_by() -> None:
+    """The means over topics and over collections may differ in who is ahead."""
+
+    def sentences(topics: float, collections: float) -> list[str]:
+        comparison = SimpleNamespace(
+            values=SimpleNamespace(systems=["a", "b"]),
+            other_topics=Interval(topics, topics - 0.1, topics + 0.1, 0.2),
+            other_collections=Interval(collections, collections - 0.1, collections + 0.1, 0.01),
+            effects=None,
+            lines=[None],
+            missing=[],
+        )
+        return comparison_sentences(cast(SuiteComparison, comparison))
+
+    assert sentences(0.2, 0.1) == [
+        "a is ahead of b by 0.2000 on average: not significantly (p = 0.2000) for other topics of "
+        "these collections, and significantly (p = 0.0100) for other collections like these."
+    ]
+    assert sentences(0.00002, -0.1) == [
+        "a is ahead of b by less than 0.0001 on average: not significantly (p = 0.2000) for other "
+        "topics of these collections.",
+        "b is ahead of a by 0.1000 if each collection counts the same: significantly (p = 0.0100) "
+        "for other collections like these.",
+    ]
+    assert sentences(0, 0) == ["a and b are equal on average."]
+    assert sentences(0, 0.1)[0] == "a and b are equal on average."

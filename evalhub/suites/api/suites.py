@@ -199,5 +199,5 @@ def _file(kind: str, read: Any) -> HttpResponse:
         table: Table = read()
         return table.name, FORMATS[kind].content(table)
 
-    name, written = read_in_snapshot(content)
-    return HttpResponse(written, headers=FORMATS[kind].headers(name))
+    name, body = read_in_snapshot(content)
+    return HttpResponse(body, headers=FORMATS[kind].headers(name))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 from django.urls import reverse
 
 from evalhub.suites.models import SuiteVersion
@@ -18,6 +19,8 @@ from metrics.tables import NOTHING, probability_words, signed, with_minus
 
 KINDS = ("csv", "md", "tex")
 TOPICS, COLLECTIONS = "Other topics", "Other collections"
+# The least difference that four decimals have.
+_LEAST = 0.0001
 
 
 def pair_page(slug: str, first: str, second: str, version: int | None = None) -> str:
@@ -44,6 +47,7 @@ def board_table(board: SuiteBoard) -> Table:
     with_groups = values.group_weights is not None
     same = _common_measure(values)
     leader = board.ranked[0].name if board.ranked else ""
+    weighted = _is_weighted(board)
     columns = [
         Column("rank", "Rank", format=_whole),
         Column("", "System", head=True),
@@ -85,11 +89,12 @@ def board_table(board: SuiteBoard) -> Table:
             *([_data(row.group_mean)] if with_groups else []),
             _data(topics.difference) if topics else None,
             Cell(interval_text(topics)),
-            Cell(interval_text(collections)),
+            Cell(estimate_text(collections) if weighted else interval_text(collections)),
             _data(row.borda),
             _data(row.mean_rank),
             *map(_data, row.means),
             *_ends(topics),
+            _data(collections.difference) if collections else None,
             *_ends(collections),
             "; ".join(row.lacks),
             version.suite.slug,
@@ -107,7 +112,8 @@ def board_table(board: SuiteBoard) -> Table:
 
 
 _INTERVALS = (
-    "topics_low", "topics_high", "topics_p", "collections_low", "collections_high", "collections_p",
+    "topics_low", "topics_high", "topics_p",
+    "collections_difference", "collections_low", "collections_high", "collections_p",
 )  # fmt: skip
 
 
@@ -125,7 +131,7 @@ def board_sentences(board: SuiteBoard) -> list[str]:
         sentences.append(
             f"Differences of the {mean} from {ranked[0].name}, with 95% intervals: for other topics "
             "of these collections, and for other collections like these"
-            + (", which count the same each" if _is_weighted(values) else "")
+            + (", which count the same each" if _is_weighted(board) else "")
             + "."
         )
         if not math.isnan(ranking.critical_difference):
@@ -214,18 +220,23 @@ def summaries(comparison: SuiteComparison) -> list[tuple[str, Interval]]:
 
 def comparison_sentences(comparison: SuiteComparison) -> list[str]:
     """Return the difference in words, and how far it is the same in all collections."""
-    first, second = comparison.values.systems
+    systems = comparison.values.systems
     topics, collections = comparison.other_topics, comparison.other_collections
-    ahead, behind = (first, second) if topics.difference >= 0 else (second, first)
-    sentences = [
-        f"{ahead} is ahead of {behind} by {abs(topics.difference):.4f} on average: "
-        f"{_verdict(topics)} for other topics of these collections, and {_verdict(collections)} for "
-        "other collections like these."
-    ]
+    of_topics = f"{_verdict(topics)} for other topics of these collections"
+    of_collections = f"{_verdict(collections)} for other collections like these"
+    if np.sign(topics.difference) == np.sign(collections.difference):
+        sentences = [_lead(systems, topics, "on average", f"{of_topics}, and {of_collections}")]
+    else:
+        # The two means differ in their weights, and here in who is ahead.
+        sentences = [
+            _lead(systems, topics, "on average", of_topics),
+            _lead(systems, collections, "if each collection counts the same", of_collections),
+        ]
+
     if effects := comparison.effects:
         sentences.append(
             f"Between collections the difference varies by {math.sqrt(effects.tau_squared):.4f} "
-            f"(tau), {effects.i_squared:.0%} of what is seen (I squared)."
+            f"(tau), {effects.i_squared:.0%} of the observed variance (I squared)."
         )
     elif len(comparison.lines) > 1:
         sentences.append(
@@ -245,6 +256,26 @@ def interval_text(interval: Interval | None) -> str:
     return f"[{signed(interval.low)}, {signed(interval.high)}]"
 
 
+def estimate_text(interval: Interval | None) -> str:
+    """Return a difference with the ends of its interval if there is one."""
+    if interval is None:
+        return NOTHING
+    ends = "" if math.isnan(interval.low) else f" {interval_text(interval)}"
+    return f"{signed(interval.difference)}{ends}"
+
+
+def _lead(systems: list[str], interval: Interval, where: str, verdict: str) -> str:
+    """Return which of two systems is ahead by a mean difference."""
+    first, second = systems
+    size = abs(interval.difference)
+    if not size:
+        return f"{first} and {second} are equal {where}."
+
+    ahead, behind = (first, second) if interval.difference > 0 else (second, first)
+    by = f"{size:.4f}" if size >= _LEAST else "less than 0.0001"
+    return f"{ahead} is ahead of {behind} by {by} {where}: {verdict}."
+
+
 def _verdict(interval: Interval) -> str:
     if math.isnan(interval.low):
         return "not tested"
@@ -254,9 +285,10 @@ def _verdict(interval: Interval) -> str:
 
 
 def _summary_row(name: str, interval: Interval, begins_part: bool) -> Row:
-    blank = ["", "", None, None, None]
+    # Short names of collections have no brackets.
+    names = [name, f"({name.lower()})", ""]
     difference = [interval.difference, Cell(interval_text(interval)), *_ends(interval)]
-    return Row([name, *blank, *difference, None, None], begins_part=begins_part)
+    return Row([*names, None, None, None, *difference, None, None], begins_part=begins_part)
 
 
 def _absence(row: MemberValues) -> str:
@@ -268,8 +300,9 @@ def _common_measure(values: SuiteValues) -> str:
     return measures.pop() if len(measures) == 1 else ""
 
 
-def _is_weighted(values: SuiteValues) -> bool:
-    return len({row.member.weight for row in values.members}) > 1
+def _is_weighted(board: SuiteBoard) -> bool:
+    """Return whether the two kinds of intervals are of different means."""
+    return not np.allclose(board.weights, board.weights[0])
 
 
 def _ends(interval: Interval | None) -> list[float | None]:
@@ -282,14 +315,12 @@ def _data(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _written(write: Callable[[Any], str]) -> Callable[[Any], str]:
-    return lambda value: NOTHING if value is None else with_minus(write(value))
+def _format(template: str) -> Callable[[Any], str]:
+    return lambda value: NOTHING if value is None else with_minus(template.format(value))
 
 
-_mean = _written("{:.4f}".format)
-_whole = _written("{:,}".format)
-_tenths, _hundredths = _written("{:,.1f}".format), _written("{:.2f}".format)
-_share = _written("{:.1%}".format)
+_mean, _whole, _share = _format("{:.4f}"), _format("{:,}"), _format("{:.1%}")
+_tenths, _hundredths = _format("{:,.1f}"), _format("{:.2f}")
 
 
 def _signed(value: float | None) -> str:

@@ -108,6 +108,11 @@ class SuiteBoard:
     ranking: Ranking | None
 
     @property
+    def weights(self) -> Floats:
+        """Return the weights of the collections in the differences, which sum to 1."""
+        return _weights(self.values, self.order)
+
+    @property
     def ranked(self) -> list[SystemRow]:
         return [row for row in self.rows if row.rank is not None]
 
@@ -166,8 +171,7 @@ def _rank(
 
     matrices = [member.values[complete] for member in values.members]
     differences = differences_from(matrices, first[0])
-    weights = by_groups if order == BY_GROUPS and by_groups is not None else values.weights
-    topics = on_other_topics(differences, weights)
+    topics = on_other_topics(differences, _weights(values, order))
     collections = on_other_collections(differences)
 
     rows = [
@@ -186,3 +190,8 @@ def _rank(
         for row in first
     ]
     return rows, ranking
+
+
+def _weights(values: SuiteValues, order: str) -> Floats:
+    by_groups = values.group_weights if order == BY_GROUPS else None
+    return values.weights if by_groups is None else by_groups
