@@ -16,6 +16,7 @@ from runs.models.text import check_line, check_text
 
 # The longest name of a measure, with all of its parameters.
 MEASURE_LENGTH = 200
+GROUP_LENGTH, NOTE_LENGTH = 60, 500
 # Hexadecimal digits of the digest of a version.
 DIGEST_LENGTH = 20
 
@@ -32,12 +33,7 @@ class SuiteVersionQuerySet(models.QuerySet["SuiteVersion"]):
 
 
 class SuiteQuerySet(models.QuerySet["Suite"]):
-    """Suites by what a user may see and do."""
-
-    def visible_to(self, user: Any) -> SuiteQuerySet:
-        """Return the suites with a version that the user sees."""
-        versions = SuiteVersion.objects.visible_to(user)
-        return self.filter(pk__in=versions.values("suite"))
+    """Suites by what a user may do."""
 
     def managed_by(self, user: Any) -> SuiteQuerySet:
         """Return the suites that the user makes versions of, as an owner of their team or staff."""
@@ -78,7 +74,7 @@ class SuiteVersion(models.Model):
 
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField(help_text="in its suite, from 1")
-    note = models.CharField(max_length=500, blank=True, validators=[check_line])
+    note = models.CharField(max_length=NOTE_LENGTH, blank=True, validators=[check_line])
     digest = models.CharField(max_length=DIGEST_LENGTH)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -111,7 +107,7 @@ class SuiteMember(models.Model):
     qrels = models.ForeignKey(Qrels, null=True, on_delete=models.PROTECT, related_name="+")
     measure = models.CharField(max_length=MEASURE_LENGTH)
     weight = models.FloatField(default=1.0)
-    group = models.CharField(max_length=60, blank=True, validators=[check_line])
+    group = models.CharField(max_length=GROUP_LENGTH, blank=True, validators=[check_line])
 
     class Meta:
         ordering = ("version", "position")

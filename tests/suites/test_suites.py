@@ -400,8 +400,8 @@ def test_a_suite_with_a_collection_that_does_not_exist_for_you_does_not_exist(
     for reader in (client_of(bob), client_of(None)):
         assert reader.get(f"{SUITES}closed/").status_code == 404
         assert reader.get(f"{SUITES}closed/leaderboard/").status_code == 404
-        listed = reader.get(SUITES).json()["results"]
-        assert [(suite["slug"], suite["version"]) for suite in listed] == [("three", 1)]
+        suites = reader.get(SUITES).json()["results"]
+        assert [(suite["slug"], suite["version"]) for suite in suites] == [("three", 1)]
         assert reader.get(f"{SUITES}three/").json()["versions"] == [1]
         assert reader.get(f"{SUITES}three/?version=2").status_code == 404
         answer = reader.get(f"{SUITES}three/versions/").json()
@@ -512,11 +512,12 @@ def test_pages(world: dict[str, Any]) -> None:
 def test_forms(world: dict[str, Any]) -> None:
     browser = Client()
     browser.force_login(world["alice"])
-    fields = {"name": "Two of them", "team": "alice", "members": "news AP 2\n\nweb@1 AP"}
+    lines = "news AP 2\n\nweb@v1 AP\nlaw AP 0.08333333333333333"
+    fields = {"name": "Two of them", "team": "alice", "members": lines}
     answer = browser.post("/new-suite/", fields)
     assert (answer.status_code, answer["Location"]) == (303, "/suites/two-of-them/")
     page = browser.get("/suites/two-of-them/new-version/").content.decode()
-    assert "news AP 2\nweb@1 AP 1</textarea>" in page
+    assert "news AP 2\nweb@1 AP 1\nlaw AP 0.08333333333333333</textarea>" in page
 
     for lines, words in (
         ("news AP heavy", "ine 1: write a collection"),

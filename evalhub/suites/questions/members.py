@@ -6,8 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from evalhub.suites.models import Suite
-from evalhub.suites.services.suites import MAX_MEMBERS, MemberRequest
+from evalhub.suites.models import GROUP_LENGTH, MEASURE_LENGTH, NOTE_LENGTH, Suite
+from evalhub.suites.services.suites import MAX_MEMBERS, MAX_WEIGHT, MemberRequest
 from metrics.services.question import MAX_VERSION
 from runs.api.serializers import PersonalTeam, TeamField
 from runs.errors import InvalidInput
@@ -15,7 +15,6 @@ from runs.models.text import check_line
 from runs.parameters import number_in
 from runs.web.parameters import KnownFields
 
-_MAX_MEASURE, _MAX_GROUP, _MAX_NOTE = 200, 60, 500
 # The columns of a line of text.
 _COLUMNS = ("collection", "measure", "weight", "group")
 
@@ -23,7 +22,7 @@ _COLUMNS = ("collection", "measure", "weight", "group")
 class MemberSerializer(KnownFields, serializers.Serializer[Any]):
     collection = serializers.CharField(max_length=64)
     measure = serializers.CharField(
-        max_length=_MAX_MEASURE,
+        max_length=MEASURE_LENGTH,
         required=False,
         default="",
         allow_blank=True,
@@ -31,7 +30,7 @@ class MemberSerializer(KnownFields, serializers.Serializer[Any]):
     )
     weight = serializers.FloatField(required=False, default=1.0)
     group = serializers.CharField(
-        max_length=_MAX_GROUP,
+        max_length=GROUP_LENGTH,
         required=False,
         default="",
         allow_blank=True,
@@ -53,7 +52,11 @@ class SuiteVersionSerializer(KnownFields, serializers.Serializer[Any]):
 
     members = MemberSerializer(many=True)
     note = serializers.CharField(
-        max_length=_MAX_NOTE, required=False, default="", allow_blank=True, validators=[check_line]
+        max_length=NOTE_LENGTH,
+        required=False,
+        default="",
+        allow_blank=True,
+        validators=[check_line],
     )
 
     def validate_members(self, members: list[dict[str, Any]]) -> list[MemberRequest]:
@@ -94,7 +97,7 @@ def members_in(text: str) -> list[dict[str, Any]]:
             if version:
                 fields["qrels"] = int(version.removeprefix("v"))
             if "weight" in fields:
-                fields["weight"] = number_in("members", fields["weight"], 0.0, 1e6)
+                fields["weight"] = number_in("members", fields["weight"], 0.0, MAX_WEIGHT)
         except (ValueError, InvalidInput) as error:
             message = (
                 f"line {number}: write a collection, a measure, a weight and a group, as in "
@@ -110,6 +113,8 @@ def lines_of(members: list[MemberRequest]) -> str:
     lines = []
     for member in members:
         pinned = f"@{member.qrels}" if member.qrels else ""
-        parts = (f"{member.collection}{pinned}", member.measure, f"{member.weight:g}", member.group)
+        # As many digits as the same number needs.
+        weight = repr(member.weight).removesuffix(".0")
+        parts = (f"{member.collection}{pinned}", member.measure, weight, member.group)
         lines.append(" ".join(part for part in parts if part))
     return "\n".join(lines)

@@ -23,7 +23,7 @@ from runs.services.audit.trail import SYSTEM, Origin, record
 
 MAX_MEMBERS = 100
 MAX_VERSIONS = 1_000
-_MAX_WEIGHT = 1e6
+MAX_WEIGHT = 1e6
 
 
 @dataclass(frozen=True)
@@ -187,8 +187,8 @@ def members_of(requests: Sequence[MemberRequest], user: Any) -> list[SuiteMember
         if grouped and not request.group:
             message = f"{slug} has no group; give every collection one, or none"
             raise _refusal(message, f"{pointer}/group")
-        if not (math.isfinite(request.weight) and 0 < request.weight <= _MAX_WEIGHT):
-            message = f"the weight of {slug} is above 0 and at most {_MAX_WEIGHT:,.0f}"
+        if not (math.isfinite(request.weight) and 0 < request.weight <= MAX_WEIGHT):
+            message = f"the weight of {slug} is above 0 and at most {MAX_WEIGHT:,.0f}"
             raise _refusal(message, f"{pointer}/weight")
 
         collection = collections[slug]
