@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .errors import NotFound, WrongOption
 from .hub import Hub
 from .ir_datasets import import_collection
-from .suites import SuiteAnswer
+from .suites import Suite, SuiteAnswer
 
 
 class Benchmark(NamedTuple):
@@ -82,15 +82,15 @@ def import_benchmark(
 ) -> tuple[list[dict[str, Any]], SuiteAnswer]:
     """Import the datasets of a benchmark as collections, and make the suite of these.
 
-    Return a row about each import, and the suite. A second call completes what is missing, and
-    makes no version where the members are the same. `only` names some of the datasets; `options`
+    Return a row about each import, and the suite. A second call adds the members that the suite
+    lacks, and makes no version where it lacks none. `only` names some of the datasets; `options`
     are the `team` and the `visibility` of new collections. Raise WrongOption for an unknown name,
     BadSource as `import_collection` does.
     """
-    known = [name for name, *_ in benchmark.datasets]
+    datasets = [name for name, *_ in benchmark.datasets]
     for name in only:
-        if name not in known:
-            raise WrongOption(f"{benchmark.title} has no {name!r}; it has {', '.join(known)}")
+        if name not in datasets:
+            raise WrongOption(f"{benchmark.title} has no {name!r}; it has {', '.join(datasets)}")
 
     rows, members = [], []
     for name, dataset, group, weight in benchmark.datasets:
@@ -108,5 +108,20 @@ def import_benchmark(
         fields = {"team": options["team"]} if options.get("team") else {}
         return rows, suite.make(members, name=benchmark.title, **fields)
 
-    current = [{name: row[name] for name in members[0]} for row in existing.rows()]
-    return rows, existing if current == members else suite.make(members)
+    return rows, _complete(suite, existing, members)
+
+
+def _complete(
+    suite: Suite, existing: SuiteAnswer, members: Sequence[dict[str, Any]]
+) -> SuiteAnswer:
+    """Add what a suite lacks of the members, in a new version; its own ones stay as they are."""
+    fields = ("collection", "measure", "weight", "group", "qrels")
+    current = [{name: row[name] for name in fields} for row in existing.rows()]
+    collections = {row["collection"] for row in current}
+    lacking = [row for row in members if row["collection"] not in collections]
+    if not lacking:
+        return existing
+
+    # All members have a group, or none.
+    grouped = any(row["group"] for row in current)
+    return suite.make([*current, *(row if grouped else {**row, "group": ""} for row in lacking)])

@@ -57,7 +57,7 @@ def _member(line: str) -> dict[str, Any]:
     fields["collection"], _, version = fields["collection"].partition("@")
     try:
         if version:
-            fields["qrels"] = int(version)
+            fields["qrels"] = int(version.removeprefix("v"))
         if "weight" in fields:
             fields["weight"] = float(fields["weight"])
     except ValueError:

@@ -79,7 +79,7 @@ class SuiteComparison(Answer):
 
 def _ends(name: str, interval: dict[str, Any] | None) -> dict[str, Any]:
     values = interval or {}
-    return {f"{name}_{end}": values.get(end) for end in ("low", "high")}
+    return {f"{name}_{end}": values.get(end) for end in ("difference", "low", "high")}
 
 
 class Suite:
@@ -147,9 +147,11 @@ def match_files(collections: Sequence[str], folder: str | Path) -> list[SuiteFil
     if not root.is_dir():
         raise WrongOption(f"{root} is not a folder; write evh submit --suite SUITE FOLDER")
 
-    by_name = {name: name for name in collections}
+    by_name = {}
     if len({name.partition("-")[0] for name in collections}) == 1:
-        by_name |= {name.partition("-")[2]: name for name in collections}
+        by_name = {name.partition("-")[2]: name for name in collections}
+    # A short name may be the whole name of another collection.
+    by_name |= {name: name for name in collections}
 
     matched: list[SuiteFile] = []
     for entry in sorted(root.iterdir()):

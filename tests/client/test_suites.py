@@ -150,9 +150,9 @@ def test_a_benchmark_is_a_suite_after_one_command(
     evh: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     benchmark = BENCHMARKS[name]
-    known = {dataset: Dataset() for _, dataset, _, _ in benchmark.datasets}
+    datasets = {dataset: Dataset() for _, dataset, _, _ in benchmark.datasets}
     library = ModuleType("ir_datasets")
-    library.load = known.__getitem__  # type: ignore[attr-defined]
+    library.load = datasets.__getitem__  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "ir_datasets", library)
     monkeypatch.setattr(importing.metadata, "version", lambda name: "0.6.3")
 
@@ -165,14 +165,26 @@ def test_a_benchmark_is_a_suite_after_one_command(
     assert {row["uploaded"] for row in rows} == {"nothing"}
     assert "Version 1: " in text
 
+    # Members that are there keep their place, their weight and their judgements.
+    lines = ("--member", f"{name}-fiqa@v1 AP 2 mine", "--member", f"{name}-scifact AP 1 mine")
+    evh("suite make", name, *lines)
+    assert "Version 3: " in evh(f"suite {name}", "--only", "quora")[1]
+    assert [
+        (row["collection"], row["measure"], row["weight"], row["qrels"])
+        for row in evh("suite show", name)[0]
+    ] == [
+        (f"{name}-fiqa", "AP", 2, 1), (f"{name}-scifact", "AP", 1, None),
+        (f"{name}-quora", "nDCG@10", 1, None),
+    ]  # fmt: skip
+
     if name == "beir":
         # All of it: a new version, with the forums of CQADupStack as one dataset.
-        assert "Version 2: " in evh("suite beir")[1]
+        assert "Version 4: " in evh("suite beir")[1]
         members, _ = evh("suite show", "beir")
         assert Collection.objects.count() == len(members) == 14 + 12
         forums = [row for row in members if row["collection"].startswith("beir-cqadupstack-")]
         assert sum(row["weight"] for row in forums) == pytest.approx(1)
-        assert {row["measure"] for row in members} == {"nDCG@10"}
+        assert {row["measure"] for row in members[2:]} == {"nDCG@10"}
 
 
 def test_names_of_collections_without_what_all_begin_with(tmp_path: Path) -> None:
@@ -184,6 +196,14 @@ def test_names_of_collections_without_what_all_begin_with(tmp_path: Path) -> Non
     assert [(file.collection, file.path.name) for file in files] == [
         ("beir-fever", "beir-fever.run"), ("beir-climate-fever", "climate-fever.run.gz"),
     ]  # fmt: skip
+
+
+def test_a_whole_name_is_not_the_short_name_of_another_collection(tmp_path: Path) -> None:
+    folder = tmp_path / "dense"
+    folder.mkdir()
+    (folder / "beir-fiqa.run").touch()
+    for collections in (["beir-fiqa", "beir-beir-fiqa"], ["beir-beir-fiqa", "beir-fiqa"]):
+        assert match_files(collections, folder)[0].collection == "beir-fiqa"
 
 
 def test_what_is_no_folder_of_a_suite(tmp_path: Path) -> None:
