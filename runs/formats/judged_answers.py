@@ -19,8 +19,8 @@ Formulas:
     citation_precision  mean of the support of all judged citations: full 1, partial 1/2, none 0;
                         undefined for an answer without a judged citation
     citation_recall     mean over sentences of the best support that a citation of it has; 0 for a
-                        sentence without one
-    answer_words        response_length, or the words of the sentences
+                        sentence without one, and for an answer without a sentence
+    answer_words        response_length, or the words of the answer
 
 Sources: Pradeep et al., "Initial Nugget Evaluation Results for the TREC 2024 RAG Track", 2024, and
 calculate_nugget_scores of nuggetizer; Thakur et al., "Support Evaluation for the TREC 2024 RAG
@@ -107,12 +107,11 @@ def _citation_scores(record: Mapping[str, Any]) -> dict[str, float]:
         support.append([_weight(label, _SUPPORT, "eval_scores") for label in labels])
 
     # Some programs leave out the sentences without a citation.
-    number = max(len(sentences), len(_list(record.get("answer", []), "answer")))
+    number = max(len(sentences), len(_sentences(record)))
     judged = [weight for weights in support for weight in weights]
     scores = {"citation_precision": _mean(judged)} if judged else {}
-    if number:
-        best = [max(weights, default=0.0) for weights in support]
-        scores["citation_recall"] = sum(best) / number
+    best = [max(weights, default=0.0) for weights in support]
+    scores["citation_recall"] = sum(best) / number if number else 0.0
     return scores
 
 
@@ -124,17 +123,32 @@ def _words(record: Mapping[str, Any]) -> float | None:
             raise BadAnswer(f"response_length is {number[:40]!r}, not a number of words")
         return float(number)
 
-    sentences = _list(record.get("answer", []), "answer")
-    texts = [sentence.get("text") for sentence in sentences]
-    if not texts or not all(isinstance(text, str) for text in texts):
+    if record.get("answer") is None:
+        return None
+    texts = [sentence.get("text") for sentence in _sentences(record)]
+    if not all(isinstance(text, str) for text in texts):
         return None
     return float(sum(len(str(text).split()) for text in texts))
 
 
+def _sentences(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    answer = record.get("answer")
+    if answer is None:
+        return []
+    if isinstance(answer, str):
+        # Nuggets are assigned to plain text, too, which nobody has divided into sentences.
+        return [{"text": answer}] if answer.strip() else []
+    return _list(answer, "answer")
+
+
 def _name(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
-        if fields.get(name) not in (None, ""):
-            return str(fields[name])
+        value = fields.get(name)
+        if value in (None, ""):
+            continue
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            return str(value)
+        raise BadAnswer(f"{name} must be a text or a number")
     raise BadAnswer(f"the answer lacks {names[0]}")
 
 

@@ -59,6 +59,14 @@ def test_citations_are_scored_by_sentence_and_by_document() -> None:
     }
     # Nothing is cited: no precision.
     assert _scores(support_eval=support[2:]) == {"citation_recall": 0.0}
+    # An answer without a sentence is a bad one, not one that nobody judged.
+    assert _scores(answer=[], support_eval=[]) == {"citation_recall": 0.0, "answer_words": 0.0}
+
+
+def test_answers_may_be_plain_text() -> None:
+    nuggets = _nuggets("vital support")
+    assert _scores(answer="Three words here.", nuggets=nuggets)["answer_words"] == 3
+    assert _scores(answer=" ", nuggets=nuggets)["answer_words"] == 0
 
 
 def test_run_and_topic_have_the_names_of_each_year() -> None:
@@ -78,6 +86,9 @@ def test_run_and_topic_have_the_names_of_each_year() -> None:
         ({"nuggets": {}}, "nuggets must be a list"),
         ({"nuggets": [], "run_id": ""}, "the answer lacks run_id"),
         ({"nuggets": [], "qid": None}, "the answer lacks qid"),
+        ({"nuggets": [], "run_id": ["r1"]}, "run_id must be a text or a number"),
+        ({"nuggets": [], "qid": {}}, "qid must be a text or a number"),
+        ({"nuggets": [], "answer": 5}, "answer must be a list of objects"),
         ({"nuggets": [], "response_length": "long"}, "response_length is 'long'"),
         ({"nuggets": [], "response_length": -1}, "response_length is '-1'"),
         ({"support_eval": [{"eval_scores": "FS"}]}, "eval_scores, a list of FS, PS and NS"),
