@@ -198,11 +198,12 @@ def _results(
     for rule in question.rules:
         if rule.kind == AT_LEAST:
             lower_is_better = _is_lower_better(collection, rule.measure)
-            measures = {"measures": f"{rule.measure},{_JUDGED}"}
+            # Values from tables say nothing of what the run retrieved.
+            from_tables = rule.measure.startswith(_FROM_TABLES)
+            measures = {"measures": rule.measure if from_tables else f"{rule.measure},{_JUDGED}"}
             body = collection._hub.read(f"runs/{candidate.id}/values/", measures)
             mean = next(iter(body["means"].values()))
-            # Values from tables say nothing of what the run retrieved.
-            coverage = None if rule.measure.startswith(_FROM_TABLES) else _coverage_of(body)
+            coverage = None if from_tables else _coverage_of(body)
             results.append(
                 decide_least(rule, mean["mean"], mean["topics"], lower_is_better, coverage)
             )
