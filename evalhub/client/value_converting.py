@@ -21,9 +21,12 @@ from .errors import BadSource
 
 TIRA, EVERY_EVAL_EVER = VALUE_FORMS = ("tira", "every-eval-ever")
 _ALL_TOPICS = "all"
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+_PREFIX = "x:"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,59}")
 # What a name of a measure must not have.
-_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_.@+-]+")
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_.@+-]+|^[.@+-]")
+_NOT_IN_ID = re.compile(r"[\x00-\x1f\x7f]")
 _HEADER = ("run", "run_id")
 _FIELDS = ("model_id", "sample_id", "evaluation_name", "evaluation")
 
@@ -60,8 +63,24 @@ class ValuesConverter:
 
             row = read(number, text) if text else None
             if row:
+                self._check(number, row)
                 self.values += 1
                 yield "\t".join(row) + "\n"
+
+    def _check(self, number: int, row: tuple[str, str, str, str]) -> None:
+        run, topic, measure, _ = row
+        for what, name in (("run", run), ("topic", topic)):
+            if not name or _NOT_IN_ID.search(name):
+                raise BadSource(
+                    f"{self.name}:{number}: the name of a {what} is {name[:60]!r}; it must not be "
+                    "empty, or have tabs or other control characters"
+                )
+
+        if not _NAME.fullmatch(measure):
+            raise BadSource(
+                f"{self.name}:{number}: a measure cannot be called {measure[:80]!r}: names have 1 to "
+                "60 letters, digits and _.@+-; write --measure OLD=NEW"
+            )
 
     def _tira(self, number: int, text: str) -> tuple[str, str, str, str] | None:
         columns = text.split()
@@ -105,7 +124,8 @@ class ValuesConverter:
         return run, str(record["sample_id"]), self._measure(str(record["evaluation_name"])), score
 
     def _measure(self, name: str) -> str:
-        measure = self.measures.get(name) or _NOT_IN_NAME.sub("_", name)
+        measure = self.measures.get(name) or _NOT_IN_NAME.sub("_", name.removeprefix(_PREFIX))
+        measure = measure.removeprefix(_PREFIX)
         self._names[measure] = None
         return measure
 

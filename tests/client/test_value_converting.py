@@ -15,6 +15,7 @@ TIRA = """\
 run-01 979\trelstring\t'----------'
 run-01 979\trecall_5\t0.10
 run-01 all\trecall_5\t0.1
+run-01 980\trecall_5\t٣
 
 run_id\tquery_id\tmeasure\tvalue
 run-02 979 recall_5 1e-3
@@ -41,7 +42,7 @@ def converted(capsys: Any, path: Path, *options: str) -> list[str]:
 
 def test_tables_of_tira(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "leaderboard.txt"
-    path.write_text(TIRA)
+    path.write_text(TIRA, "utf-8")
     assert converted(capsys, path, "--from", "tira", "--run", "run-02=lab/dense") == [
         "run-01\t979\trecall_5\t0.10",
         "lab/dense\t979\trecall_5\t1e-3",
@@ -62,10 +63,17 @@ def test_instances_of_every_eval_ever(tmp_path: Path, capsys: pytest.CaptureFixt
     renamed = (*options, "--measure", "Vital (strict)=vital_strict")
     assert converted(capsys, path, *renamed)[0].split("\t")[2] == "vital_strict"
 
+    path.write_text(instance(evaluation_name="x:-quality"))
+    assert converted(capsys, path, *options)[0].split("\t")[2] == "_quality"
+
     for line, reason in (
         ("{", "not a line of JSON"),
         ('{"model_id": "m"}', "no sample_id"),
         (instance(evaluation={"score": "high"}), "evaluation.score is not a number"),
+        (instance(evaluation_name="long" * 20), "a measure cannot be called 'longlong"),
+        (instance(evaluation_name=""), "a measure cannot be called ''"),
+        (instance(sample_id="3\t01"), "the name of a topic is '3\\t01'"),
+        (instance(model_id="lab/"), "the name of a run is ''"),
     ):
         path.write_text(line)
         assert cli.run(["convert", "values", str(path), "--from", "every-eval-ever"]) != 0
