@@ -83,6 +83,7 @@ _ADVICE = {
     "sign",
 }
 _RUN = "id, address, tag or team/tag"
+_BASELINE = "a run with which the others are compared; several with commas between them"
 
 
 class Parser(argparse.ArgumentParser):
@@ -670,7 +671,7 @@ def _add_results(add: Any) -> None:
     command = add("compare", commands.compare, "compare runs, with tests", measures=True)
     command.add_argument("collection")
     command.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}; default: all")
-    command.add_argument("--baseline", metavar="RUN")
+    command.add_argument("--baseline", metavar="RUN", help=_BASELINE)
     command.add_argument(
         "--test", action="append", default=[], help="a significance test; may be repeated"
     )

@@ -245,7 +245,7 @@ class Collection(CollectionStudies):
         if runs:
             question["runs"] = self._ids(runs)
         if question.get("baseline"):
-            (question["baseline"],) = self._ids([question["baseline"]])
+            question["baseline"] = self._baselines(question["baseline"])
 
         if len(runs) > _MAX_IDS_IN_ADDRESS:
             lists = {name: as_list(question[name]) for name in _LISTS if name in question}
@@ -550,6 +550,11 @@ class Collection(CollectionStudies):
 
     def _ids(self, runs: Iterable[str | Run]) -> list[str]:
         return ids_of(self._hub, runs, self.slug)
+
+    def _baselines(self, names: str | Run | Iterable[str | Run]) -> str | list[str]:
+        """Return the id of a baseline, or a list of ids of several."""
+        ids = self._ids([names] if isinstance(names, Run) else as_list(names))
+        return ids if len(ids) > 1 else ids[0]
 
     def _upload(self, method: str, address: str, source: Any, form: dict[str, Any]) -> Answer:
         fields = {

@@ -16,6 +16,8 @@ _SPECIAL = {
     "\N{BLACK CIRCLE}": r"$\bullet$", "\N{MINUS SIGN}": "$-$",
 }  # fmt: skip
 _MARKS = {BETTER: r"$^{\uparrow}$", WORSE: r"$^{\downarrow}$"}
+# The marks of several baselines have letters after arrows.
+_ARROWS = {"\N{UPWARDS ARROW}": r"\uparrow ", "\N{DOWNWARDS ARROW}": r"\downarrow "}
 _FIGURE = re.compile(f"({BEST_MARK} )?[-\N{MINUS SIGN}]?[0-9.,]+%?|\N{EN DASH}|")
 _NO_MARK = r"\phantom{$^{\uparrow}$}"
 # A longer table has no room on one page.
@@ -123,7 +125,8 @@ def _cell(row: Row, column: Column, cell: Cell) -> str:
     if column.with_marks or cell.mark in _MARKS:
         mark = _MARKS.get(cell.mark, _NO_MARK)
     elif cell.mark:
-        mark = rf"$^{{\mathrm{{{cell.mark}}}}}$" if cell.mark.isalnum() else f"$^{{{cell.mark}}}$"
+        above = "".join(_ARROWS.get(character, character) for character in cell.mark)
+        mark = rf"$^{{\mathrm{{{above}}}}}$" if cell.mark.isalnum() else f"$^{{{above}}}$"
 
     aside = f" {escaped(cell.aside)}" if cell.aside else ""
     return text + mark + aside

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from string import ascii_lowercase
 from typing import Any, Literal, Self
 
 # The marks of a figure that is significantly better or worse than the baseline's, and of a run that
@@ -16,6 +17,31 @@ _ARROWS = {
     BETTER: "\N{BLACK UP-POINTING TRIANGLE}",
     WORSE: "\N{BLACK DOWN-POINTING TRIANGLE}",
 }
+
+
+_MARKS_OF_SEVERAL = {BETTER: "\N{UPWARDS ARROW}", WORSE: "\N{DOWNWARDS ARROW}"}
+
+
+def baseline_letter(place: int) -> str:
+    """Return the letter by which marks name one of several baselines."""
+    return ascii_lowercase[place]
+
+
+def marks_of_several(marks: Iterable[str]) -> str:
+    """Return the mark of a figure from its mark, BETTER, WORSE or none, for each baseline."""
+    return "".join(
+        f"{_MARKS_OF_SEVERAL[mark]}{baseline_letter(place)}"
+        for place, mark in enumerate(marks)
+        if mark
+    )
+
+
+def listed_baselines(names: Sequence[str]) -> str:
+    """Return the names of baselines; several have the letters of their marks before them."""
+    if len(names) == 1:
+        return names[0]
+    listed = [f"{baseline_letter(place)}: {name}" for place, name in enumerate(names)]
+    return f"{', '.join(listed[:-1])} or {listed[-1]}"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from metrics.services.question import MAX_BASELINES
 from runs.errors import InvalidInput
 from runs.models import Collection, Run
 from runs.services.tracking.labels import PREFIX, find_labelled
@@ -59,14 +60,28 @@ def shown_without_labels(
 def shown_without_tags(
     parameters: Mapping[str, str], name: str, collection: Collection, reader: Any
 ) -> dict[str, str]:
-    """Return the parameters of a page with the id of the run in place of a tag in one of them.
+    """Return the parameters of a page with the ids of runs in place of their tags in one of them.
 
-    A tag is `bm25` or `lab/bm25`. One that names no run, or several, stays as it is. Every reader
-    who sees a run means the same one.
+    A tag is `bm25` or `lab/bm25`; several have commas between them. One that names no run, or
+    several, stays as it is. Every reader who sees a run means the same one.
     """
     text = parameters.get(name, "").strip()
-    if not text or text.startswith(PREFIX) or _is_id(text):
+    if not text:
         return dict(parameters)
+
+    # A tag may contain commas.
+    by_id = _id_of(text, collection, reader)
+    parts = text.split(",")
+    if by_id == text and 1 < len(parts) <= MAX_BASELINES:
+        by_id = ",".join(_id_of(part.strip(), collection, reader) for part in parts)
+
+    return {**parameters, name: by_id}
+
+
+def _id_of(text: str, collection: Collection, reader: Any) -> str:
+    """Return the id of the run that has this tag, or the text where there is no such run."""
+    if not text or text.startswith(PREFIX) or _is_id(text):
+        return text
 
     team, _, tag = text.rpartition("/")
     runs = Run.objects.visible_to(reader).filter(collection=collection, tag=tag)
@@ -74,7 +89,7 @@ def shown_without_tags(
         runs = runs.filter(team__slug=team)
 
     pks = runs.values_list("pk", flat=True)[:2]
-    return {**parameters, name: str(pks[0])} if len(pks) == 1 else dict(parameters)
+    return str(pks[0]) if len(pks) == 1 else text
 
 
 def _is_id(text: str) -> bool:

@@ -37,6 +37,8 @@ MAX_LIMIT = 200
 MAX_VERSION, MAX_SEED = 10**6, 10**9 - 1
 # The limits of B for tests and for rank intervals: the least and the most.
 RESAMPLES, RANK_RESAMPLES = (100, 1_000_000), (100, 10_000)
+# Each has a letter of its own in tables.
+MAX_BASELINES = 10
 _LEAST_SHARE = 0.0001
 # The default of a parameter with a value that is always computed from the request.
 COMPUTED: Any = object()
@@ -354,6 +356,23 @@ class RunIds(Parameter):
 
     def write(self, value: Any) -> str:
         return ",".join(value)
+
+
+@dataclass(frozen=True)
+class Baselines(Several):
+    """Ids of runs with which others are compared, with commas between them."""
+
+    _: KW_ONLY
+    name: str = "baseline"
+    of: Parameter = RunId("a run id")
+
+    def read(self, text: str, name: str, context: Context) -> list[Any]:
+        # A text of commas alone is no run.
+        baselines = super().read(text, name, context) or [read_run_id(text, name)]
+        if len(baselines) > MAX_BASELINES:
+            message = f"{len(baselines)} baselines; at most {MAX_BASELINES}"
+            raise InvalidInput(message, code="too_many_runs", pointer=name)
+        return baselines
 
 
 def parameter(kind: Parameter) -> Any:

@@ -19,7 +19,7 @@ from runs.web.fields import ChoiceField
 
 _COMMA_LISTS = (
     "measures columns runs select sets systems tests family dis b depths preset rel statistics "
-    "sizes differences qrels scopes draw teams"
+    "sizes differences qrels scopes draw teams baseline"
 )
 # Parameters that may be repeated, with what separates their values: gain maps contain commas. An
 # address that reads one value of these refuses several when it reads the value.

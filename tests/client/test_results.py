@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,18 @@ def test_many_runs_are_compared_by_a_body(hub_of: Callable[..., Hub]) -> None:
         runs[0].id,
     )
     assert body["resamples"] == 1000
+
+
+def test_several_baselines_are_named_as_runs_are(hub_of: Callable[..., Hub]) -> None:
+    seen: list[httpx.Request] = []
+    hub = hub_of(lambda request: seen.append(request) or httpx.Response(200, json=MADE))
+    first, second = (Run(hub, raw_run("x", number=number)) for number in range(2))
+    for baseline in ([first, second], f"{first.id}, {second.id}"):
+        hub.collection("c").compare(baseline=baseline)
+        assert seen[-1].url.params["baseline"] == f"{first.id},{second.id}"
+
+    hub.collection("c").compare(*[first] * 300, baseline=[first, second])
+    assert json.loads(seen[-1].content)["baseline"] == [first.id, second.id]
 
 
 ROW: dict[str, Any] = {

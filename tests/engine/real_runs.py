@@ -26,7 +26,7 @@ RUNS, TOPICS, SIZES = 20, 50, (5, 10, 25, 50)
 # Whether boards keep their level is looked at where they have tiers.
 LEVELS, LEVEL_TESTS = (10, 25, 50), ("paired_t", "tukey_hsd", "t_and_tukey")
 HOLM = Rule(FAMILY, ALPHA)
-EVERY_PAIR, AGAINST_FIRST = Pairs(RUNS), Pairs(RUNS, 0)
+EVERY_PAIR, AGAINST_FIRST = Pairs(RUNS), Pairs(RUNS, (0,))
 AGAINST_BASELINE = (
     "paired_t",
     "t_and_tukey",
@@ -64,7 +64,7 @@ def level(name: str, draws: Iterable[Matrix], pairs: Pairs = EVERY_PAIR) -> Rate
 
 def findings(values: Matrix, name: str, pairs: Pairs) -> int:
     """The number of significant pairs."""
-    if pairs.baseline is None:
+    if not pairs.baselines:
         return int(separate(values, name, HOLM).verdicts.significant.sum())
     return int(compare_family(values, pairs, name, HOLM).significant.sum())
 

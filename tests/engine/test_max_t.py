@@ -85,7 +85,7 @@ def test_with_few_topics_all_sign_patterns_are_tried(eighths: Matrix) -> None:
 def test_drawn_flips_give_the_p_of_the_definition(baseline: int | None) -> None:
     rng = np.random.default_rng(5)
     values = rng.normal(0, 1, (8, 30)) * rng.uniform(0.2, 3, (8, 1)) + rng.normal(0, 0.3, (8, 1))
-    pairs = all_pairs(8) if baseline is None else baseline_pairs(8, baseline)
+    pairs = all_pairs(8) if baseline is None else baseline_pairs(8, [baseline])
     signs = np.concatenate(
         [draw_flips(7, block, 30).transpose(0, 2, 1).reshape(-1, 30) for block in range(3)]
     )[:3000]
@@ -151,12 +151,12 @@ def test_a_family_of_fewer_pairs_finds_no_less() -> None:
     values = np.random.default_rng(2).random((12, 40)) + np.linspace(0, 0.3, 12)[:, None]
     every, few = (
         compare(values, resamples=2000),
-        compare(values, baseline_pairs(12, 0), resamples=2000),
+        compare(values, baseline_pairs(12, [0]), resamples=2000),
     )
     of_first = all_pairs(12)[0] == 0
     assert (few.p_value <= every.p_value[of_first]).all()
     assert (few.p_value < every.p_value[of_first]).any()
-    family = compare_family(values, Pairs(12, 0), "max_t", Rule(), Options(resamples=2000))
+    family = compare_family(values, Pairs(12, (0,)), "max_t", Rule(), Options(resamples=2000))
     assert (family.size, family.correction) == (11, None)
 
 

@@ -8,6 +8,7 @@ from scipy import stats
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, paired_t
+from metrics.engine.significance.families import Pairs, Rule, compare_family
 from metrics.engine.significance.pairs import (
     Matrix,
     Options,
@@ -99,7 +100,7 @@ def test_a_pair_does_not_depend_on_the_other_runs(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, test in TESTS.items() if not test.of_given_pairs])
 def test_only_the_pairs_asked_for_are_answered_and_they_are_the_same(name: str) -> None:
     values = runs(5, 30)
-    every, some = compare(name, values), TESTS[name].compare(values, *baseline_pairs(5, 0), FEW)
+    every, some = compare(name, values), TESTS[name].compare(values, *baseline_pairs(5, [0]), FEW)
     np.testing.assert_allclose(some.p_value, every.p_value[:4], rtol=1e-9)
     np.testing.assert_allclose(some.difference, -every.difference[:4])
 
@@ -200,8 +201,42 @@ def test_cautions_name_what_a_reader_must_know() -> None:
 
 
 def test_baseline_pairs_leave_the_baseline_out() -> None:
-    first, second = baseline_pairs(4, 2)
+    first, second = baseline_pairs(4, [2])
     assert (first.tolist(), second.tolist()) == ([0, 1, 3], [2, 2, 2])
+
+
+def test_pairs_with_several_baselines_count_two_of_them_once() -> None:
+    first, second = baseline_pairs(4, [2, 0])
+    assert (first.tolist(), second.tolist()) == ([0, 1, 3, 1, 3], [2, 2, 2, 0, 0])
+    for baselines in ((2,), (2, 0), (2, 0, 3), (0, 1, 2, 3)):
+        pairs = Pairs(4, baselines)
+        assert pairs.number == len(pairs.indices()[0])
+        assert pairs.are_some == (pairs.number < 6)
+
+
+@pytest.mark.parametrize("name", ["wilcoxon", "t_and_tukey", "max_t"])
+def test_baselines_that_leave_out_no_pair_have_the_p_of_all_pairs(name: str) -> None:
+    values = np.random.default_rng(3).random((4, 12)) + np.array([[0.0], [0.1], [0.3], [0.2]])
+    every, against = (
+        compare_family(values, Pairs(4, some), name, Rule()) for some in ((), (3, 2, 1))
+    )
+    pairs = [{*pair} for pair in zip(*(side.tolist() for side in Pairs(4).indices()), strict=True)]
+    first, second = Pairs(4, (3, 2, 1)).indices()
+    order = [pairs.index({a, b}) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+    assert against.size == every.size
+    np.testing.assert_allclose(against.adjusted, every.adjusted[order], atol=1e-12)
+
+
+def test_p_is_corrected_over_the_pairs_with_all_baselines() -> None:
+    values = np.random.default_rng(5).random((6, 30)) + np.linspace(0, 0.2, 6)[:, None]
+    family = compare_family(values, Pairs(6, (1, 4)), "paired_t", Rule())
+    first, second = baseline_pairs(6, [1, 4])
+    naive = stats.ttest_rel(values[first], values[second], axis=1).pvalue
+    order = np.argsort(naive)
+    expected = np.empty(9)
+    expected[order] = np.maximum.accumulate((9 - np.arange(9)) * naive[order]).clip(max=1)
+    assert family.size == 9
+    np.testing.assert_allclose(family.adjusted, expected, rtol=1e-9)
 
 
 def test_holm_agrees_with_a_hand_worked_family() -> None:

@@ -68,7 +68,7 @@ def test_against_a_baseline_t_with_the_common_spread_takes_tukey_s_place(
     real_data: Path, topics: int
 ) -> None:
     values = drawn(real_data, "web2011_ndcg20.csv", topics)
-    first, second = Pairs(RUNS, 3).indices()
+    first, second = Pairs(RUNS, (3,)).indices()
     student = holm(stats.ttest_rel(values[first], values[second], axis=1).pvalue)
     variance, freedom = residual(values)
     t = (values[first] - values[second]).mean(axis=1) / np.sqrt(2 * variance / topics)
@@ -77,10 +77,10 @@ def test_against_a_baseline_t_with_the_common_spread_takes_tukey_s_place(
     np.testing.assert_allclose(result.p_value, np.maximum(student, common), rtol=1e-9)
 
 
-@pytest.mark.parametrize("baseline", [None, 0])
+@pytest.mark.parametrize("baselines", [(), (0,), (5, 0)])
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
 def test_the_interval_leaves_out_zero_where_the_pair_is_significant(
-    baseline: int | None, alpha: float
+    baselines: tuple[int, ...], alpha: float
 ) -> None:
     significant = 0
     for seed in range(40):
@@ -88,7 +88,7 @@ def test_the_interval_leaves_out_zero_where_the_pair_is_significant(
         values = rng.random((8, 20)) * rng.random((8, 1)) + 0.4 * rng.random((8, 1))
         options = Options(confidence=1 - alpha)
         family = compare_family(
-            values, Pairs(8, baseline), "t_and_tukey", Rule(alpha=alpha), options
+            values, Pairs(8, baselines), "t_and_tukey", Rule(alpha=alpha), options
         )
         result = family.result
         outside = (result.low > 0) | (result.high < 0)

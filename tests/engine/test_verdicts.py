@@ -14,8 +14,8 @@ FEW = Options(resamples=2_000)
 RANKS = [name for name, test in TESTS.items() if test.ranks]
 
 
-def family_of(name: str, values: Matrix, baseline: int | None = None, **rule: object) -> Family:
-    return compare_family(values, Pairs(len(values), baseline), name, Rule(**rule), FEW)  # type: ignore[arg-type]
+def family_of(name: str, values: Matrix, baselines: tuple[int, ...] = (), **rule: object) -> Family:
+    return compare_family(values, Pairs(len(values), baselines), name, Rule(**rule), FEW)  # type: ignore[arg-type]
 
 
 def codes(family: Family) -> set[str]:
@@ -40,8 +40,8 @@ def test_fewer_than_five_topics_have_no_verdict_and_no_tier(name: str, topics: i
     apart = np.array([[0.9], [0.5], [0.1]]) + rng.normal(0, 1e-6, (3, topics))
     constant = np.array([[0.5], [0.4], [0.1]]) + rng.random(topics)
     for values in (apart, constant):
-        for baseline in (None, 1):
-            family = family_of(name, values, baseline, alpha=0.9, correction="none")
+        for baselines in ((), (1,)):
+            family = family_of(name, values, baselines, alpha=0.9, correction="none")
             assert not family.significant.any()
             assert set(reasons(family)) == {"too_few_topics"}
             assert family.tiers is None
@@ -186,7 +186,7 @@ def test_conover_without_friedman_s_finding_is_told() -> None:
 def test_a_simultaneous_test_counts_for_all_pairs_of_a_baseline_too_unless_it_steps_down() -> None:
     values = np.random.default_rng(1).random((12, 20))
     for name, test in TESTS.items():
-        family = family_of(name, values, baseline=3)
+        family = family_of(name, values, baselines=(3,))
         of_given_pairs = not test.simultaneous or name in ("max_t", "t_and_tukey")
         assert family.size == (11 if of_given_pairs else 66)
         assert family.correction == (None if test.simultaneous else "holm")

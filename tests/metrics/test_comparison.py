@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -171,7 +172,7 @@ def test_a_baseline_makes_a_family_of_its_own(api: APIClient, values: Matrix) ->
     answer = ask(api, baseline=baseline, tests="paired_t,tukey_hsd")
     assert answer["family"] == {"kind": "baseline", "baseline": baseline, "runs": 6, "pairs": 5}
     (measure,) = answer["measures"]
-    first, second = baseline_pairs(RUNS, 2)
+    first, second = baseline_pairs(RUNS, [2])
     expected = CORRECTIONS["holm"](
         TESTS["paired_t"].compare(values, first, second, Options()).p_value
     )
@@ -181,6 +182,51 @@ def test_a_baseline_makes_a_family_of_its_own(api: APIClient, values: Matrix) ->
     # Tukey's p counts for all pairs, whichever are shown.
     assert measure["tests"]["tukey_hsd"]["family"] == 15
     assert measure["tests"]["paired_t"]["groups"] is None
+
+
+def test_several_baselines_are_one_family(api: APIClient, values: Matrix) -> None:
+    best_first = [mean["run"] for mean in ask(api)["measures"][0]["means"]]
+    fourth, first = best_first[3], best_first[0]
+    answer = ask(api, baseline=f"{fourth},{first}", tests="paired_t")
+    family = {"kind": "baselines", "baseline": None, "runs": 6, "pairs": 9}
+    assert answer["family"] == {**family, "baselines": [fourth, first]}
+
+    (measure,) = answer["measures"]
+    places = baseline_pairs(RUNS, [3, 0])
+    compared = [(pair["a"], pair["b"]) for pair in measure["pairs"]]
+    assert compared == [(best_first[a], best_first[b]) for a, b in zip(*places, strict=True)]
+    expected = CORRECTIONS["holm"](TESTS["paired_t"].compare(values, *places, Options()).p_value)
+    assert column(measure, "paired_t", "p_adjusted") == expected.tolist()
+    assert (measure["tests"]["paired_t"]["family"], measure["tests"]["paired_t"]["groups"]) == (
+        9,
+        None,
+    )
+
+    # Named twice, a run is one baseline; some of the runs keep the p of the family.
+    assert ask(api, baseline=f"{first},{first}")["family"]["kind"] == "baseline"
+    some = ask(
+        api, baseline=f"{fourth},{first}", tests="paired_t", runs=best_first[5], family="all"
+    )
+    shown = some["measures"][0]["pairs"]
+    assert [(pair["a"], pair["b"], pair["tests"]) for pair in shown] == [
+        (pair["a"], pair["b"], pair["tests"])
+        for pair in measure["pairs"]
+        if pair["a"] in (best_first[5], first)
+    ]
+
+
+def test_too_many_baselines_and_an_unknown_one_are_refused(api: APIClient, values: Matrix) -> None:
+    best = ask(api)["measures"][0]["means"][0]["run"]
+    unknown = str(uuid.uuid4())
+    for baseline, code in (
+        (f"{best},{unknown}", "unknown_run"),
+        (",".join(str(uuid.uuid4()) for _ in range(11)), "too_many_runs"),
+        (f"{best},x", "invalid"),
+        (",", "invalid"),
+    ):
+        refused = api.get(SCORED, {"baseline": baseline})
+        assert (refused.status_code, refused.json()["code"]) == (400, code)
+        assert refused.json()["errors"][0]["pointer"] == "baseline"
 
 
 def test_the_answer_states_everything_that_makes_its_figures_again(

@@ -182,6 +182,29 @@ def test_a_latex_table_against_a_baseline(api: APIClient, ids: list[str]) -> Non
         assert part in caption
 
 
+def test_marks_of_several_baselines_have_their_letters(api: APIClient, ids: list[str]) -> None:
+    query = {"baseline": f"{ids[2]},{ids[0]}", "tests": "paired_t", "alpha": 0.5}
+    caption, cells = structure_of(export(api, "tex", **query))
+    (measure,) = api.get(SCORED, query).json()["measures"]
+    tags = {str(run.pk): run.tag for run in Run.objects.all()}
+    marks = dict.fromkeys(tags.values(), "")
+    for pair in measure["pairs"]:
+        if pair["tests"]["paired_t"]["significant"]:
+            arrow = r"\uparrow" if pair["difference"] > 0 else r"\downarrow"
+            marks[tags[pair["a"]]] += f"{arrow} {'a' if pair['b'] == ids[2] else 'b'}"
+
+    assert any(mark.count("arrow") == 2 for mark in marks.values())
+    for name, cell in cells:
+        tag = name.removeprefix(r"\textit{").removesuffix("}")
+        assert (r"\textit" in name) == (tag in ("r0", "r2"))
+        assert cell.endswith(f"$^{{{marks[tag]}}}$") if marks[tag] else "$" not in cell
+
+    assert r"(up) or worse (down)" not in caption
+    assert r"worse ($\downarrow$) than a: r2 or b: r0." in caption
+    assert "over 5 pairs" in caption
+    assert "\N{UPWARDS ARROW}" in export(api, "md", **query)
+
+
 def test_a_markdown_table(api: APIClient, ids: list[str]) -> None:
     text = export(api, "md", baseline=ids[0], tests="tukey_hsd", measures="AP,P(rel=2)@5")
     lines = text.splitlines()

@@ -106,6 +106,23 @@ def test_a_body_asks_for_more_runs_than_an_address_holds(api: APIClient, ids: li
         )
 
 
+def test_several_baselines_are_stored_in_their_order(api: APIClient, ids: list[str]) -> None:
+    asked = {**QUERY, "tests": QUERY["tests"].split(","), "measures": ["AP"]}
+    body = {**asked, "baseline": [ids[3], ids[1]]}
+    assert api.post(SCORED, body).status_code == 202
+    assert api.post(SCORED, {**asked, "baseline": [ids[1], ids[3]]}).status_code == 202
+    stored = compute_now(Comparison.objects.earliest("created_at"))
+    read = api.get(address(stored)).json()
+    query = {**QUERY, "baseline": f"{ids[3]},{ids[1]}"}
+    assert {**read, "comparison": None} == api.get(SCORED, query).json()
+    assert read["family"]["baselines"] == [ids[3], ids[1]]
+
+    api.delete(f"/api/v1/runs/{ids[3]}/")
+    after = api.get(address(stored)).json()
+    assert after["family"]["baselines"] == [None, ids[1]]
+    assert {pair["b"] for pair in after["measures"][0]["pairs"]} == {ids[1]}
+
+
 def test_a_token_that_may_read_may_ask(alice: User, ids: list[str]) -> None:
     assert client_of(alice, ["read"]).post(SCORED, {}).status_code == 202
     assert client_of(alice, ["submit"]).post(SCORED, {}).json()["code"] == "missing_scope"

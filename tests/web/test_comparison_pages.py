@@ -400,6 +400,21 @@ def test_many_runs_against_a_baseline(browser: Client, many: list[Run]) -> None:
     assert table[: table.index("</table>")].count("<tr") == 6
 
 
+def test_many_runs_against_several_baselines(browser: Client, many: list[Run]) -> None:
+    first, second = many[1], many[0]
+    html = page(browser, "/collections/many/comparison/", baseline=f"{first.tag},{second.pk}")
+    assert f"Against {first.tag}, {second.tag}" in html
+    assert f'<option value="{first.pk}" selected>' in html
+    assert "Further baselines: 1 selected" in html
+    assert f'name="baseline" value="{second.pk}" checked>' in html
+    assert html.count('<span class="label">baseline</span>') == 2
+    # The form sends the list and the boxes, each as a value of its own.
+    repeated = browser.get(
+        "/collections/many/comparison/", {"baseline": [str(first.pk), str(second.pk)]}
+    )
+    assert f"Against {first.tag}, {second.tag}" in repeated.content.decode()
+
+
 def test_several_measures_are_shown_one_by_one(browser: Client, many: list[Run]) -> None:
     path = "/collections/many/comparison/"
     first, second = (

@@ -69,7 +69,7 @@ def _family(
     if not own or topics < 2:
         return
 
-    pairs = Pairs(len(rows), len(own))
+    pairs = Pairs(len(rows), (len(own),))
     family = compare_family(
         rows[:, common], pairs, TEST, USUAL_RULE, lower_is_better=measure.lower_is_better
     )

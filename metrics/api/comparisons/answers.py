@@ -206,8 +206,11 @@ class Practical(TypedDict):
 
 
 class PairFamily(TypedDict):
-    kind: Literal["all_pairs", "baseline"]
+    kind: Literal["all_pairs", "baseline", "baselines"]
     baseline: Id | None
+    baselines: NotRequired[
+        Annotated[list[Id | None], "of several, in the order of the request; null if withdrawn"]
+    ]
     runs: Annotated[int, "that were tested together; `runs` of the answer may be some of them"]
     pairs: Annotated[int, "that were tested together"]
 
@@ -303,12 +306,7 @@ def comparison_answer(
         stale=answer.stale,
         tests=query.tests,
         practical=_practical(query),
-        family=PairFamily(
-            kind="all_pairs" if entrants.baseline is None else "baseline",
-            baseline=None if entrants.baseline in answer.gone else query.baseline,
-            runs=len(entrants.evaluations),
-            pairs=entrants.pairs.number,
-        ),
+        family=_pair_family(answer),
         correction=query.rule.correction,
         alpha=query.rule.alpha,
         confidence=options.confidence,
@@ -328,6 +326,25 @@ def comparison_answer(
         result["topics_filter"] = entrants.selection.text
 
     return result
+
+
+def _pair_family(answer: Answer) -> PairFamily:
+    entrants = answer.entrants
+    baselines = [
+        None if place in answer.gone else run
+        for place, run in zip(entrants.baselines, answer.query.baselines, strict=True)
+    ]
+    family = PairFamily(
+        kind="baseline" if baselines else "all_pairs",
+        baseline=baselines[0] if len(baselines) == 1 else None,
+        runs=len(entrants.evaluations),
+        pairs=entrants.pairs.number,
+    )
+    if len(baselines) > 1:
+        family["kind"] = "baselines"
+        family["baselines"] = baselines
+
+    return family
 
 
 def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> ComparedMeasure:

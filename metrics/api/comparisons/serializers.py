@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, cast
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from metrics.services.comparisons.comparison import MAX_RUNS
 from metrics.services.question import (
+    MAX_BASELINES,
+    Baselines,
     Integer,
     Measures,
     Number,
@@ -24,6 +27,7 @@ from runs.web.fields import ChoiceField
 from runs.web.parameters import KnownFields
 
 _TEXT = serializers.CharField
+_RUN_SCHEMA = {"type": "string", "format": "uuid"}
 _Field = serializers.Field[Any, Any, Any, Any]
 
 
@@ -33,6 +37,20 @@ class RunField(serializers.UUIDField):
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, str) and data.startswith(PREFIX):
             return data
+        return super().to_internal_value(data)
+
+
+@extend_schema_field(
+    {"oneOf": [_RUN_SCHEMA, {"type": "array", "items": _RUN_SCHEMA, "maxItems": MAX_BASELINES}]}
+)
+class BaselinesField(serializers.ListField):
+    """Baselines: a list of runs, or one run."""
+
+    child = RunField()
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str):
+            return [self.child.run_validation(data)]
         return super().to_internal_value(data)
 
 
@@ -63,6 +81,8 @@ def _field(kind: Parameter) -> _Field:
         case RunIds(names_all=names_all):
             run = _TEXT(max_length=250) if names_all else RunField()
             field = partial(serializers.ListField, child=run, max_length=MAX_RUNS)
+        case Baselines():
+            field = partial(BaselinesField, max_length=MAX_BASELINES)
         case RunId():
             field = RunField
         case Measures(most=most):

@@ -69,7 +69,7 @@ def significance_figure(
     than MAX_DRAWN runs.
     """
     runs = list(runs_by_row(answer, compared).values())
-    if compared.pairs.baseline is not None or not 2 <= len(runs) <= MAX_DRAWN:
+    if compared.pairs.baselines or not 2 <= len(runs) <= MAX_DRAWN:
         message = f"the chart of all pairs needs 2 to {MAX_DRAWN} runs and no baseline"
         raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
 

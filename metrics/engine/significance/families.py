@@ -46,22 +46,36 @@ from metrics.engine.significance.verdicts import cautions_of as cautions_of_verd
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of a family: all pairs of the runs, or every run against the baseline (an
-    index)."""
+    """The pairs of a family: all pairs of the runs, or every run against each of the baselines.
+
+    The baselines are different indices of runs. Two of them are a pair once: the later one against
+    the earlier one.
+    """
 
     runs: int
-    baseline: int | None = None
+    baselines: tuple[int, ...] = ()
 
     def indices(self) -> tuple[Ints, Ints]:
         """Return the first and the second run of each pair."""
-        if self.baseline is None:
+        if not self.baselines:
             return all_pairs(self.runs)
-        return baseline_pairs(self.runs, self.baseline)
+        return baseline_pairs(self.runs, self.baselines)
 
     @property
     def number(self) -> int:
         """Return the number of pairs."""
-        return self.runs - 1 if self.baseline is not None else self.runs * (self.runs - 1) // 2
+        if not self.baselines:
+            return self.runs * (self.runs - 1) // 2
+        baselines = len(self.baselines)
+        return baselines * (self.runs - 1) - baselines * (baselines - 1) // 2
+
+    @property
+    def are_some(self) -> bool:
+        """Return whether tests take the form that they have for the pairs with baselines.
+
+        Several baselines may leave out no pair of the runs.
+        """
+        return len(self.baselines) == 1 or self.number < Pairs(self.runs).number
 
 
 @dataclass(frozen=True)
@@ -196,7 +210,7 @@ def _tiers(
 ) -> Tiers | None:
     """Return the tiers of all pairs; None if only some pairs are given, or none has a verdict."""
     too_few = values.shape[1] < (MIN_TOPICS if pairs.number == 1 else MIN_TIERED_TOPICS)
-    if pairs.baseline is not None or too_few or verdicts.have(NO_SPREAD).all():
+    if pairs.baselines or too_few or verdicts.have(NO_SPREAD).all():
         return None
     means = values.mean(axis=1)
     return tiers(means, *pairs.indices(), verdicts.significant, lower_is_better=lower_is_better)
@@ -227,7 +241,7 @@ def _of_findings(values: Matrix, pairs: Pairs, test: str, verdicts: Verdicts) ->
 
 def _without_tiers(pairs: Pairs, topics: int) -> list[Caution]:
     """Return the caution of pairs that can have a verdict but make no tiers."""
-    if pairs.baseline is not None or pairs.number == 1:
+    if pairs.baselines or pairs.number == 1:
         return []
     if not MIN_TOPICS <= topics < MIN_TIERED_TOPICS:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -184,10 +184,14 @@ def all_pairs(runs: int) -> tuple[Ints, Ints]:
     return first, second
 
 
-def baseline_pairs(runs: int, baseline: int) -> tuple[Ints, Ints]:
-    """Return every other run against the baseline."""
-    others = np.delete(np.arange(runs), baseline)
-    return others, np.full(len(others), baseline)
+def baseline_pairs(runs: int, baselines: Sequence[int]) -> tuple[Ints, Ints]:
+    """Return every other run against each baseline, each pair once.
+
+    The runs against the first baseline come first, those against the second baseline follow
+    without the first one, and so on.
+    """
+    others = [np.delete(np.arange(runs), baselines[: place + 1]) for place in range(len(baselines))]
+    return np.concatenate(others), np.repeat(baselines, [len(runs_of) for runs_of in others])
 
 
 def check(values: Matrix, test: str, runs: int = 1) -> None:

@@ -22,7 +22,16 @@ from metrics.exports.comparisons.words import (
     too_few,
     withheld_pairs,
 )
-from metrics.exports.table import BETTER, WORSE, Cell, Column, Row, Table
+from metrics.exports.table import (
+    BETTER,
+    WORSE,
+    Cell,
+    Column,
+    Row,
+    Table,
+    listed_baselines,
+    marks_of_several,
+)
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery
 from metrics.services.comparisons.shown_pairs import (
     Bounded,
@@ -222,17 +231,17 @@ def means_table(collection: Collection, answer: Answer) -> Table:
         )
         raise InvalidInput(message, code="one_test_only", pointer="tests")
 
-    baseline = answer.query.baseline
+    baselines = answer.query.baselines
     cells = [_means_of_runs(answer, compared) for compared in answer.results]
     runs = list(runs_by_row(answer, answer.results[0]).values())
     names = names_of(runs)
     rows = [
-        Row([names[run], *(column[run] for column in cells)], baseline=str(run.pk) == baseline)
+        Row([names[run], *(column[run] for column in cells)], baseline=str(run.pk) in baselines)
         for run in runs
     ]
     columns = [
         Column("run", "Run", head=True),
-        *_measure_columns(answer, with_marks=baseline is not None),
+        *_measure_columns(answer, with_marks=len(baselines) == 1),
     ]
 
     return Table(collection.slug, columns, rows, _notes(collection, answer, names))
@@ -248,7 +257,7 @@ def _means_of_runs(answer: Answer, compared: Compared) -> dict[Run, Cell]:
     (family,) = compared.families
     digits = _digits(compared)
     means = compared.values.mean(axis=1).tolist()
-    marks = _letters(family) if compared.pairs.baseline is None else _against(compared, family)
+    marks = _against(compared, family) if compared.pairs.baselines else _letters(family)
 
     runs = runs_by_row(answer, compared)
     texts = {row: f"{means[row]:.{digits}f}" for row in runs}
@@ -270,12 +279,22 @@ def _letters(family: Family) -> dict[int, str]:
 
 
 def _against(compared: Compared, family: Family) -> dict[int, str]:
-    """Return the marks of rows that are significantly better or worse than the baseline."""
-    rows, _ = compared.pairs.indices()
-    better = family.verdicts.better(compared.measure.definition.lower_is_better)
+    """Return the marks of rows that are significantly better or worse than a baseline.
+
+    Of several baselines each has a letter in them.
+    """
+    baselines = compared.pairs.baselines
+    rows, against = (side.tolist() for side in compared.pairs.indices())
+    better = family.verdicts.better(compared.measure.definition.lower_is_better).tolist()
     words = {1: BETTER, -1: WORSE}
 
-    return {row: words[way] for row, way in zip(rows.tolist(), better.tolist(), strict=True) if way}
+    marks: dict[int, list[str]] = {row: [""] * len(baselines) for row in rows}
+    for row, baseline, way in zip(rows, against, better, strict=True):
+        marks[row][baselines.index(baseline)] = words.get(way, "")
+
+    if len(baselines) > 1:
+        return {row: marks_of_several(of_row) for row, of_row in marks.items()}
+    return {row: mark for row, (mark,) in marks.items()}
 
 
 def _notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:
@@ -326,13 +345,12 @@ def _marks(answer: Answer, names: dict[Run, str]) -> str:
     if all(_withheld(answer)):
         return "No pair has a verdict."
 
-    if answer.query.baseline is not None:
-        baseline = next(
-            (name for run, name in names.items() if str(run.pk) == answer.query.baseline),
-            "the baseline",
-        )
+    if answer.query.baselines:
+        by_id = {str(run.pk): name for run, name in names.items()}
+        baselines = [by_id.get(run, "the baseline") for run in answer.query.baselines]
         return (
-            f"Marked are runs that are significantly better (up) or worse (down) than {baseline}."
+            "Marked are runs that are significantly better (up) or worse (down) than "
+            f"{listed_baselines(baselines)}."
         )
 
     families = [family for compared in answer.results for family in compared.families]

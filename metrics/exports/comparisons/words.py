@@ -41,7 +41,7 @@ TEST_NAMES = {
     "latin_square": "analysis of variance of a Latin square",
     "min_f": "min F' by searchers and topics",
 }
-# Tests that take another form where every run is compared with a baseline only.
+# Tests that take another form where every run is compared with baselines only.
 BASELINE_NAMES = {
     "t_and_tukey": "paired t and common-variance t (both Holm)",
 }
@@ -128,7 +128,7 @@ def how_tested(answer: Answer, family: Family | None = None) -> str:
     """
     query, options = answer.query, answer.query.options
     family = family or answer.results[0].families[0]
-    name = test_name(family.test, baseline=answer.entrants.baseline is not None)
+    name = test_name(family.test, baseline=answer.entrants.pairs.are_some)
     resamples = ""
     if TESTS[family.test].draws:
         resamples = f", B = {options.resamples:,}, seed {options.seed}"
@@ -178,7 +178,7 @@ def equivalence_sentence(answer: Answer, compared: Compared) -> str:
 def named_family(answer: Answer, test: str) -> str:
     """Return the name of the pairs that were tested together; some tests always account for all."""
     pairs, against = answer.entrants.pairs, ""
-    if pairs.baseline is not None and (TESTS[test].of_given_pairs or not TESTS[test].simultaneous):
-        against = " with the baseline"
+    if pairs.baselines and (TESTS[test].of_given_pairs or not TESTS[test].simultaneous):
+        against = f" with the baseline{'s' * (len(pairs.baselines) > 1)}"
 
     return f"the {family_size(test, pairs):,} pairs of {pairs.runs:,} runs{against}"

@@ -259,10 +259,10 @@ def _board_row(
 
 def comparison_table(collection: Collection, compared: SessionComparison) -> Table:
     """Build the table of compared systems, best first, with marks and numbers of sessions."""
-    measure, baseline = compared.query.measure, compared.pairs.baseline
+    measure, baselines = compared.query.measure, compared.pairs.baselines
     letters = letters_of(compared.tiers) if compared.tiers else None
     marks = dict(enumerate(letters or []))
-    if baseline is not None:
+    if baselines:
         words = {1: BETTER, -1: WORSE}
         marks = {}
         for pair, place in enumerate(compared.pairs.indices()[0].tolist()):
@@ -273,13 +273,13 @@ def comparison_table(collection: Collection, compared: SessionComparison) -> Tab
     for place, system in enumerate(compared.systems):
         mean = figure(measure, system.mean)
         cell = Cell(mean, best=place == 0, mark=marks.get(place, ""))
-        rows.append(Row([system.name, cell, system.with_value], baseline=place == baseline))
+        rows.append(Row([system.name, cell, system.with_value], baseline=place in baselines))
 
     notes = [
         f"Means of {len(rows)} systems of {collection.name}, judged by {compared.judged_by}.",
         "The best is bold.",
     ]
-    if baseline is not None:
+    if baselines:
         notes.append(_marked(compared, measure.name))
     elif letters:
         notes.append("Systems that share a letter do not differ significantly.")
@@ -288,14 +288,15 @@ def comparison_table(collection: Collection, compared: SessionComparison) -> Tab
 
     columns = [
         Column("system", "System", head=True),
-        Column(measure.name, direction=direction_of(measure), with_marks=baseline is not None),
+        Column(measure.name, direction=direction_of(measure), with_marks=bool(baselines)),
         Column("sessions", "Sessions"),
     ]
     return Table(f"{collection.slug}-sessions", columns, rows, notes)
 
 
 def _marked(compared: SessionComparison, measure: str) -> str:
-    baseline = compared.systems[compared.pairs.baseline or 0].name
+    (place,) = compared.pairs.baselines
+    baseline = compared.systems[place].name
     return (
         f"Marked by {measure} are systems that are significantly better (up) or worse (down) than "
         f"{baseline}."

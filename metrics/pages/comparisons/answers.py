@@ -203,10 +203,7 @@ def common_parts(comparison: ShownComparison) -> dict[str, Any]:
         tests_words = "" if len(names) == tests else f"{', '.join(names)}: "
         messages.append(f"{among}{tests_words}{message}")
 
-    baseline = None
-    row = compared.pairs.baseline
-    if row is not None and row in comparison.runs:
-        baseline = comparison.runs[row]
+    baselines = [comparison.runs[row] for row in compared.pairs.baselines if row in comparison.runs]
 
     return {
         "comparison": comparison,
@@ -216,7 +213,7 @@ def common_parts(comparison: ShownComparison) -> dict[str, Any]:
         "measure": compared.measure.name,
         "coverage": coverage_sentences(answer, compared),
         "cautions": list(dict.fromkeys(messages)),
-        "baseline": baseline,
+        "baselines": baselines,
         "confidence": f"{100 * answer.query.options.confidence:g}%",
         "files": files(comparison),
         "left_out": len(compared.left_out),

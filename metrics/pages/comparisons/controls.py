@@ -21,7 +21,7 @@ from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.selection import tested_measures
 from metrics.services.boards.topic_selection import topic_keys
 from metrics.services.comparisons.comparison import ComparisonQuery
-from metrics.services.question import run_id_in, run_ids_in
+from metrics.services.question import run_ids_in
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
 
@@ -82,7 +82,8 @@ class Controls:
 
     measures: str
     runs: list[RunChoice]
-    baseline: str
+    # Without a spelling mistake these are ids.
+    baselines: list[str]
     tests: list[Choice]
     practical: list[Choice]
     corrections: list[Choice]
@@ -108,7 +109,13 @@ class Controls:
     def field(self) -> RunField:
         """Return the choice of the baseline."""
         choices = [(run.id, run.tag, run.team) for run in self.runs]
-        return RunField("baseline", choices, self.baseline, self.more, "none (all pairs)")
+        chosen = next(iter(self.baselines), "")
+        return RunField("baseline", choices, chosen, self.more, "none (all pairs)")
+
+    @property
+    def further(self) -> list[str]:
+        """Return the baselines after the first one."""
+        return self.baselines[1:]
 
     @property
     def named(self) -> list[RunChoice]:
@@ -138,7 +145,8 @@ def make_controls(collection: Collection, text: Text) -> Controls:
     qrels = active_qrels(collection)
     runs = _runs(collection, qrels, text)
 
-    chosen = {run for run in [*text.get("runs", "").split(","), text.get("baseline")] if run}
+    baselines = _parts(text, "baseline")
+    chosen = {*_parts(text, "runs"), *baselines}
     of_a_pair = len(chosen or runs) == 2
     family = text.get("family") or ""
 
@@ -158,7 +166,7 @@ def make_controls(collection: Collection, text: Text) -> Controls:
     return Controls(
         measures=text.get("measures") or text.get("measure") or tested_measures(collection)[0],
         runs=runs,
-        baseline=text.get("baseline") or "",
+        baselines=baselines,
         tests=[Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],
         practical=[
             Choice(name, PRACTICAL_NAMES[name], name in tests, PRACTICAL_ASKS[name])
@@ -181,6 +189,10 @@ def make_controls(collection: Collection, text: Text) -> Controls:
     )
 
 
+def _parts(text: Text, name: str) -> list[str]:
+    return [part.strip() for part in text.get(name, "").split(",") if part.strip()]
+
+
 def _families(family: str) -> list[Choice]:
     """Return the runs among which a pair can be tested: none, all, or those of the address."""
     titles = {"": "tested alone", "all": "tested among all runs"}
@@ -195,7 +207,7 @@ def _hidden_names() -> list[str]:
 
 
 def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
-    """Return the evaluated runs by tag, always with the chosen ones and the baseline."""
+    """Return the evaluated runs by tag, always with the chosen ones and the baselines."""
     current = Evaluation.objects.current(qrels, text.get("scores") or collection.scores).evaluated()
     columns = current.order_by("run__tag", "run__team__slug").values_list(
         "run_id", "run__tag", "run__team__slug"
@@ -208,11 +220,11 @@ def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
         # The answer reports the id that is none.
         chosen = []
 
-    baseline = None
+    baselines: list[str] = []
     with suppress(InvalidInput):
-        baseline = run_id_in(text, "baseline")
+        baselines = run_ids_in(text, "baseline")
 
-    missing = [run for run in (*chosen, baseline) if run and run not in rows]
+    missing = [run for run in (*chosen, *baselines) if run not in rows]
     if missing:
         rows.update({str(row[0]): row for row in columns.filter(run__in=missing)})
 
@@ -230,8 +242,7 @@ def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
 
 def _without(collection: Collection, text: Text, chosen: list[str], run: str) -> str:
     query = {**text, "runs": ",".join(other for other in chosen if other != run)}
-    if query.get("baseline") == run:
-        query["baseline"] = ""
+    query["baseline"] = ",".join(other for other in _parts(text, "baseline") if other != run)
     return address(collection, query)
 
 

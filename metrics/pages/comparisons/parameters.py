@@ -49,10 +49,11 @@ def differing_parameters(comparison: ShownComparison, reader: Any) -> Differing 
     if not configurations.compared:
         return None
 
-    baseline = comparison.compared.pairs.baseline
+    baselines = [row for row in comparison.compared.pairs.baselines if row in comparison.runs]
     parameters = {"runs": ",".join(runs)}
-    if baseline is not None and baseline in comparison.runs:
-        parameters["baseline"] = str(comparison.runs[baseline].pk)
+    if baselines:
+        # Changes are those since one run.
+        parameters["baseline"] = str(comparison.runs[baselines[0]].pk)
 
     page = reverse("configurations-page", args=[comparison.collection.slug])
     address = f"{page}?{urlencode(parameters)}" if len(runs) <= _NAMED else ""

@@ -120,7 +120,7 @@ def runs_table(
             values.append(f"{spread.low[row]} to {spread.high[row]}")
             values.append(f"{100 * spread.share_first[row]:.0f}%")
 
-        lines.append(Row(values, baseline=row == compared.pairs.baseline))
+        lines.append(Row(values, baseline=row in compared.pairs.baselines))
 
     notes = []
 
@@ -360,7 +360,7 @@ def matrix_table(
     Return None with a baseline, and for more runs than fit a page.
     """
     runs = runs_by_row(answer, compared)
-    if compared.pairs.baseline is not None or len(runs) > MATRIX_RUNS:
+    if compared.pairs.baselines or len(runs) > MATRIX_RUNS:
         return None
 
     better = family.verdicts.better(compared.measure.definition.lower_is_better).tolist()

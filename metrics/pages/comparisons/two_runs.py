@@ -69,7 +69,7 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
         "agreement": agreement(
             pair,
             comparison.answer.query.rule.alpha,
-            baseline=comparison.answer.entrants.baseline is not None,
+            baseline=comparison.answer.entrants.pairs.are_some,
         ),
         "tests": tests_table(pair, comparison.compared, among),
         "practical": equivalence_part(comparison, pair, among),

@@ -123,7 +123,7 @@ def _query(collection: Collection, text: Text, controls: Controls) -> Comparison
     verdict depends on all of it.
     """
     query = ComparisonQuery.read(text, collection)
-    chosen = {*query.runs, *([query.baseline] if query.runs and query.baseline else [])}
+    chosen = {*query.runs, *(query.baselines if query.runs else [])}
     if len(chosen or controls.runs) != 2:
         return query
 

@@ -262,7 +262,7 @@ def _percent(answer: Answer) -> str:
 
 
 def _with_baseline(answer: Answer) -> bool:
-    return answer.entrants.baseline is not None
+    return answer.entrants.pairs.are_some
 
 
 def _the(test: str, baseline: bool) -> str:

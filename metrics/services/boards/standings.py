@@ -414,7 +414,7 @@ def _contrast(
     options: Options,
     baseline_place: int,
 ) -> Contrast:
-    rule, pairs = Rule(query.correction, query.alpha), Pairs(len(common.values), baseline_place)
+    rule, pairs = Rule(query.correction, query.alpha), Pairs(len(common.values), (baseline_place,))
     measure = entrants.measure
     lower_is_better = measure.definition.lower_is_better
 

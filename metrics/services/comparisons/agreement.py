@@ -283,7 +283,7 @@ def _effects(
     )
     orders = compare_orders(collection=collection, query=orders_query)
     runs, ids = evaluated_runs(collection, versions, scores, orders_query)
-    pairs = Pairs(len(runs), None)
+    pairs = Pairs(len(runs))
     seconds = 2 * seconds_of_test(query.test, len(runs), orders.topics, pairs.number, 100_000)
     begin(seconds, f"verdicts on {pairs.number:,} pairs", "name fewer runs (runs=)", "runs")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metrics.engine.agreement.intervals import RankIntervals, rank_intervals
+from metrics.engine.arrays import Ints
 from metrics.engine.errors import StatisticsError
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
@@ -49,6 +50,7 @@ from metrics.services.boards.topic_selection import (
 from metrics.services.question import (
     MAX_SEED,
     SCORES,
+    Baselines,
     Choice,
     Context,
     Integer,
@@ -56,7 +58,6 @@ from metrics.services.question import (
     Number,
     Parameter,
     Question,
-    RunId,
     RunIds,
     Several,
     Share,
@@ -149,7 +150,9 @@ class ComparisonQuery(Question):
             "corrected together"
         )
     )
-    baseline: str | None = parameter(RunId("a run id: compare every other run with this one only"))
+    baselines: list[str] = parameter(
+        Baselines("run ids separated by commas: compare every other run with each of these only")
+    )
     tests: list[str] = parameter(
         _Tests(
             f"one or several of {', '.join([*TESTS, *PRACTICAL])}; default: "
@@ -216,18 +219,19 @@ class ComparisonQuery(Question):
 class Entrants:
     """The evaluations that take part, in the order of submission whatever order the request has.
 
-    The baseline is one of them, given by its place. Without a `selection` all topics count.
+    The baselines are some of them, given by their places in the order of the request. Without a
+    `selection` all topics count.
     """
 
     qrels: Qrels
     scores: str
     evaluations: list[Evaluation]
-    baseline: int | None
+    baselines: tuple[int, ...]
     selection: TopicSelection | None = None
 
     @property
     def pairs(self) -> Pairs:
-        return Pairs(len(self.evaluations), self.baseline)
+        return Pairs(len(self.evaluations), self.baselines)
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,7 @@ class Compared:
 
     `order` gives for each row of `values` (runs, topics) the place of its entrant, best first. The
     topics are those on which all runs have a value, and `left_out` has for every other topic the
-    number of runs without one. The baseline of `pairs` is a row. Verdicts of `families` hold for
+    number of runs without one. The baselines of `pairs` are rows. Verdicts of `families` hold for
     what was measured by `coverage`. `equivalence` is None unless it was requested.
     """
 
@@ -262,21 +266,24 @@ class Compared:
         first, second = self.pairs.indices()
         pairs = np.flatnonzero(np.isin(first, rows) & np.isin(second, rows))
 
-        baseline = None
-        if self.pairs.baseline is not None:
-            baseline = int(np.flatnonzero(rows == self.pairs.baseline)[0])
+        baselines = _places(rows, self.pairs.baselines)
 
         return replace(
             self,
             order=[self.order[row] for row in rows.tolist()],
             values=self.values[rows],
-            pairs=Pairs(len(rows), baseline),
+            pairs=Pairs(len(rows), baselines),
             families=[family.of(rows, pairs) for family in self.families],
             # The omnibus tests are about all runs.
             omnibus={},
             coverage=self.coverage.of(rows, pairs),
             equivalence=self.equivalence and self.equivalence.of(pairs),
         )
+
+
+def _places(values: Ints, wanted: Iterable[int]) -> tuple[int, ...]:
+    """Return the place of each wanted value, which occurs once."""
+    return tuple(int(np.flatnonzero(values == value)[0]) for value in wanted)
 
 
 def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entrants:
@@ -286,15 +293,15 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     without values of topics; NotFound without judgements.
     """
     refuse_pooled(query.measures)
-    if query.by and len(named_runs := {*query.runs, *filter(None, [query.baseline])}) > 2:
+    if query.by and len(named_runs := {*query.runs, *query.baselines}) > 2:
         message = f"by={query.by} needs two runs; found {len(named_runs):,}"
         raise StatisticsError(message, code="too_many_runs", pointer="by")
 
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
     named = list(query.tested)
-    if named and query.baseline:
-        named.append(query.baseline)
+    if named:
+        named += query.baselines
 
     evaluations = select_evaluations(
         collection=collection,
@@ -310,14 +317,16 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
 
     evaluations.sort(key=lambda evaluation: (evaluation.run.created_at, evaluation.run_id))
     ids = [str(evaluation.run_id) for evaluation in evaluations]
-    if query.baseline and query.baseline not in ids:
-        message = f"baseline {query.baseline} is not among the compared runs"
-        raise StatisticsError(message, code="unknown_run", pointer="baseline")
+    for baseline in query.baselines:
+        if baseline not in ids:
+            message = f"baseline {baseline} is not among the compared runs"
+            raise StatisticsError(message, code="unknown_run", pointer="baseline")
+
     return Entrants(
         qrels,
         scores,
         evaluations,
-        ids.index(query.baseline) if query.baseline else None,
+        tuple(map(ids.index, query.baselines)),
         select_topics(qrels, query.topics, scores),
     )
 
@@ -387,11 +396,7 @@ def compare_entrants(
         # Best first; of equal runs the earlier one first.
         order = np.argsort((1 if lower else -1) * values.mean(axis=1), kind="stable")
         values = values[order]
-        baseline = None
-        if entrants.baseline is not None:
-            baseline = int(np.flatnonzero(order == entrants.baseline)[0])
-
-        pairs = Pairs(len(values), baseline)
+        pairs = Pairs(len(values), _places(order, entrants.baselines))
         compare = partial(_families, measure=measure, pairs=pairs, query=query, notify=notify)
         families = compare(values)
         ordered = [entrants.evaluations[place] for place in order.tolist()]

@@ -57,7 +57,7 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
         "engine_version": ENGINE_VERSION,
         "statistics_version": STATISTICS_VERSION,
         "evaluations": [evaluation.pk for evaluation in entrants.evaluations],
-        "baseline": entrants.baseline,
+        "baseline": _baseline_content(entrants.baselines),
         "measures": [measure.name for measure in query.measures],
         **_versions(query.measures),
         "tests": query.tests,
@@ -66,6 +66,19 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
         **practical_content,
         **_selection_content(entrants),
     }
+
+
+def _baseline_content(baselines: Sequence[int]) -> int | list[int] | None:
+    """Return baselines as they are stored: one of them as itself, none as None."""
+    return list(baselines) if len(baselines) > 1 else next(iter(baselines), None)
+
+
+def baselines_from(content: dict[str, Any]) -> tuple[int, ...]:
+    """Return the baselines of which `canonical` made this form, by their places."""
+    baselines = content["baseline"]
+    if baselines is None:
+        return ()
+    return tuple(baselines) if isinstance(baselines, list) else (baselines,)
 
 
 def _versions(measures: Sequence[Measure]) -> dict[str, Any]:
@@ -140,7 +153,10 @@ def encode(results: list[Compared]) -> bytes:
                 "measure": compared.measure.name,
                 "order": compared.order,
                 "left_out": compared.left_out,
-                "pairs": asdict(compared.pairs),
+                "pairs": {
+                    "runs": compared.pairs.runs,
+                    "baseline": _baseline_content(compared.pairs.baselines),
+                },
                 "families": _families_head(compared.families, f"{number}", arrays),
                 "omnibus": {name: asdict(result) for name, result in compared.omnibus.items()},
                 "k": coverage.k,
@@ -200,7 +216,8 @@ def _compared(
     header: dict[str, Any], measure: Measure, prefix: str, arrays: Any, alpha: float
 ) -> Compared:
     """Return the result of one measure from its header and the arrays that begin with `prefix`."""
-    values, pairs = arrays[prefix], Pairs(**header["pairs"])
+    values, stored_pairs = arrays[prefix], header["pairs"]
+    pairs = Pairs(stored_pairs["runs"], baselines_from(stored_pairs))
     coverage = Coverage(
         arrays[f"{prefix}.answered"],
         arrays[f"{prefix}.judged"],

@@ -33,6 +33,7 @@ from metrics.services.comparisons.comparison import (
 )
 from metrics.services.comparisons.content import (
     STATISTICS_VERSION,
+    baselines_from,
     canonical,
     decode,
     digest_of,
@@ -120,7 +121,7 @@ class Answer:
             if place not in self.gone
         }
 
-        chosen = dict.fromkeys([*runs, *([self.query.baseline] if self.query.baseline else [])])
+        chosen = dict.fromkeys([*runs, *self.query.baselines])
         missing = [run for run in chosen if run not in places]
         if missing:
             message = f"run {missing[0]} is not among the {len(places):,} compared runs"
@@ -271,8 +272,8 @@ def read_stored_comparison(stored: Comparison) -> Answer:
         after_snapshot(lambda: Comparison.objects.filter(pk=stored.pk).update(read_at=Now()))
 
     query, entrants = query_from(stored.query, stored.qrels.collection), _entrants(stored)
-    baseline = entrants.evaluations[entrants.baseline] if entrants.baseline is not None else None
-    query = replace(query, baseline=str(baseline.run_id) if baseline else None)
+    baselines = [str(entrants.evaluations[place].run_id) for place in entrants.baselines]
+    query = replace(query, baselines=baselines)
     gone = frozenset(
         place for place, entry in enumerate(entrants.evaluations) if entry.run.deleted_at
     )
@@ -293,13 +294,13 @@ def question_of(stored: Comparison) -> ComparisonQuery:
         Evaluation.objects.filter(pk__in=content["evaluations"]).values_list("pk", "run_id")
     )
     runs = [str(run_of_evaluation[pk]) for pk in content["evaluations"] if pk in run_of_evaluation]
-    baseline = (
-        run_of_evaluation.get(content["evaluations"][content["baseline"]])
-        if content["baseline"] is not None
-        else None
-    )
+    baselines = [content["evaluations"][place] for place in baselines_from(content)]
 
-    return replace(query, baseline=str(baseline) if baseline else None, runs=runs)
+    return replace(
+        query,
+        baselines=[str(run_of_evaluation[pk]) for pk in baselines if pk in run_of_evaluation],
+        runs=runs,
+    )
 
 
 def _entrants(stored: Comparison) -> Entrants:
@@ -318,7 +319,7 @@ def _entrants(stored: Comparison) -> Entrants:
         stored.qrels,
         stored.scores,
         [evaluations[pk] for pk in pks],
-        stored.query["baseline"],
+        baselines_from(stored.query),
         selection_from(stored.query, stored.qrels.topics),
     )
 

@@ -334,7 +334,7 @@ def _compare(
     result = replace(result, cautions=tuple(cautions))
     family = family_size(test, pairs) if test in TESTS else pairs.number
     system_tiers = None
-    if pairs.baseline is None and fewest >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
+    if not pairs.baselines and fewest >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
         order = np.arange(pairs.runs, dtype=np.float64)
         system_tiers = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
 

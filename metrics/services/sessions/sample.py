@@ -337,13 +337,13 @@ def _in_order(sample: Sample, query: SessionComparisonQuery) -> Sample:
 
 def place_of(
     names: list[str], baseline: str | None, compare: ComparedFactor = "systems"
-) -> int | None:
-    """Return the place of a baseline among the systems, None without one.
+) -> tuple[int, ...]:
+    """Return the place of a baseline among the systems; empty without one.
 
     Raise StatisticsError if it is unknown.
     """
     if baseline is None:
-        return None
+        return ()
 
     places = [
         index
@@ -356,4 +356,4 @@ def place_of(
         message += "; write team/tag:system" if compare == "systems" else ""
         raise StatisticsError(message, code="unknown_system", pointer="baseline")
 
-    return places[0]
+    return tuple(places)
