@@ -74,7 +74,7 @@ def load_suite(loader: Loader, corpus: Corpus) -> None:
         create_suite(
             slug=SUITE_SLUG,
             name="The sea, three tasks",
-            description="Texts on a subject, and one text that somebody remembers words of.",
+            description="Texts on a subject, and one text of which two words are remembered.",
             team=loader.team,
             members=members_of(requests, loader.user),
             user=loader.user,

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import random
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -498,7 +499,24 @@ def test_pages(world: dict[str, Any]) -> None:
     browser = Client()
     assert "Three" in browser.get("/suites/").content.decode()
     page = browser.get("/suites/three/").content.decode()
-    assert "alice/alpha" in page
+    # Of one team only, systems are named without it.
+    assert ">alpha<" in page or ">beta<" in page
+    assert "alice/alpha</" not in page
+    first = re.search(
+        r'"best-set">(\w+) has the highest mean\. Significantly behind it: (.*)</p>', page
+    )
+    board = client_of(world["alice"]).get(BOARD).json()["systems"]
+    behind = [
+        sum(bool(row[name] and row[name]["p"] < 0.05) for row in board)
+        for name in ("other_topics", "other_collections")
+    ]
+    assert first
+    assert first[1] == board[0]["system"].partition("/")[2]
+    topics, collections = (number or "none" for number in behind)
+    assert first[2] == (
+        f"{topics} of 2 on other topics of these collections, "
+        f"{collections} on other collections like these."
+    )
     assert "1 system lacks a collection and has no rank." in page
     assert SuiteVersion.objects.get().digest in page
     pair = browser.get("/suites/three/comparison/?systems=alice/alpha,alice/beta")
@@ -538,7 +556,7 @@ def test_what_two_systems_are_said_to_differ_by() -> None:
 
     def sentences(topics: float, collections: float) -> list[str]:
         comparison = SimpleNamespace(
-            values=SimpleNamespace(systems=["a", "b"]),
+            values=SimpleNamespace(short_names=["a", "b"]),
             other_topics=Interval(topics, topics - 0.1, topics + 0.1, 0.2),
             other_collections=Interval(collections, collections - 0.1, collections + 0.1, 0.01),
             effects=None,

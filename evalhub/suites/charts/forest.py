@@ -19,7 +19,7 @@ _ROW, _AROUND, _LETTERS = 24, 130, 12
 
 def forest_figure(comparison: SuiteComparison) -> Figure:
     """Draw a dot with its interval for each collection, and below them the means over all."""
-    first, second = comparison.values.systems
+    first, second = comparison.values.short_names
     rows: list[dict[str, Any]] = [
         {
             "name": line.row.member.collection.slug,

@@ -11,7 +11,15 @@ import numpy as np
 from django.urls import reverse
 
 from evalhub.suites.models import SuiteVersion
-from evalhub.suites.services.board import BY_GROUPS, Interval, SuiteBoard, SystemRow
+from evalhub.suites.services.board import (
+    BY_BORDA,
+    BY_GROUPS,
+    BY_MEAN,
+    BY_RANK,
+    Interval,
+    SuiteBoard,
+    SystemRow,
+)
 from evalhub.suites.services.comparison import SuiteComparison
 from evalhub.suites.services.values import MemberValues, SuiteValues
 from metrics.exports.table import Cell, Column, Row, Table
@@ -19,6 +27,7 @@ from metrics.tables import NOTHING, probability_words, signed, with_minus
 
 KINDS = ("csv", "md", "tex")
 TOPICS, COLLECTIONS = "Other topics", "Other collections"
+_ALPHA = 0.05
 # The least difference that four decimals have.
 _LEAST = 0.0001
 
@@ -47,16 +56,17 @@ def board_table(board: SuiteBoard) -> Table:
     with_groups = values.group_weights is not None
     same = _common_measure(values)
     leader = board.ranked[0].name if board.ranked else ""
+    names = _short_names(values)
     weighted = _is_weighted(board)
     columns = [
         Column("rank", "Rank", format=_whole),
         Column("", "System", head=True),
         Column("system", format=None),
         Column("mean", "Mean", format=_mean),
-        *([Column("group_mean", "By group", format=_mean)] if with_groups else []),
         Column("difference", "Difference", format=_signed),
         Column("", TOPICS),
         Column("", COLLECTIONS),
+        *([Column("group_mean", "By group", format=_mean)] if with_groups else []),
         Column("borda", "Borda", format=_tenths),
         Column("mean_rank", "Mean rank", format=_hundredths),
         *(
@@ -77,19 +87,20 @@ def board_table(board: SuiteBoard) -> Table:
 
     def row_of(row: SystemRow, begins_part: bool) -> Row:
         topics, collections = row.other_topics, row.other_collections
-        first = Cell(row.name)
+        name = names[row.name]
+        first = Cell(name)
         if leader and row.rank and row.name != leader:
             address = pair_page(version.suite.slug, leader, row.name, version.number)
-            first = Cell(row.name, address=address, spoken=f"{row.name} compared with {leader}")
+            first = Cell(name, address=address, spoken=f"{name} compared with {names[leader]}")
         cells = [
             row.rank,
             first,
             row.name,
             _data(row.mean),
-            *([_data(row.group_mean)] if with_groups else []),
             _data(topics.difference) if topics else None,
             Cell(interval_text(topics)),
             Cell(estimate_text(collections) if weighted else interval_text(collections)),
+            *([_data(row.group_mean)] if with_groups else []),
             _data(row.borda),
             _data(row.mean_rank),
             *map(_data, row.means),
@@ -117,6 +128,44 @@ _INTERVALS = (
 )  # fmt: skip
 
 
+def board_headline(board: SuiteBoard) -> str:
+    """Return which system is first, and how many others are significantly behind it."""
+    if not board.ranked:
+        return ""
+    first, *others = board.ranked
+    headline = f"{_short_names(board.values)[first.name]} {_FIRST_BY[board.order]}."
+    if not others:
+        return headline
+
+    on_topics, on_collections = (
+        sum(map(_is_behind, intervals)) or "none"
+        for intervals in (
+            [row.other_topics for row in others],
+            [row.other_collections for row in others],
+        )
+    )
+    return (
+        f"{headline} Significantly behind it: {on_topics} of {len(others)} on other topics of these "
+        f"collections, {on_collections} on other collections like these."
+    )
+
+
+def _is_behind(interval: Interval | None) -> bool:
+    return interval is not None and interval.difference < 0 and interval.p_value < _ALPHA
+
+
+_FIRST_BY = {
+    BY_MEAN: "has the highest mean",
+    BY_GROUPS: "has the highest mean of groups",
+    BY_BORDA: "is first by Borda's count",
+    BY_RANK: "has the best mean rank",
+}
+
+
+def _short_names(values: SuiteValues) -> dict[str, str]:
+    return dict(zip(values.systems, values.short_names, strict=True))
+
+
 def board_sentences(board: SuiteBoard) -> list[str]:
     """Return in words what the means, the intervals and the ranks are."""
     values = board.values
@@ -129,8 +178,9 @@ def board_sentences(board: SuiteBoard) -> list[str]:
         mean = "mean of groups" if board.order == BY_GROUPS else "mean"
         collections = len(values.members)
         sentences.append(
-            f"Differences of the {mean} from {ranked[0].name}, with 95% intervals: for other topics "
-            "of these collections, and for other collections like these"
+            f"Differences of the {mean} from {_short_names(values)[ranked[0].name]}, each tested "
+            "alone, with 95% intervals: for other topics of these collections, and for other "
+            "collections like these"
             + (", which count the same each" if _is_weighted(board) else "")
             + "."
         )
@@ -156,7 +206,7 @@ def board_sentences(board: SuiteBoard) -> list[str]:
 def comparison_table(comparison: SuiteComparison) -> Table:
     """Build the table of the collections, and below them the means over all."""
     values = comparison.values
-    first, second = values.systems
+    first, second = values.short_names
     columns = [
         Column("", "Collection", head=True),
         Column("collection", format=None),
@@ -220,7 +270,7 @@ def summaries(comparison: SuiteComparison) -> list[tuple[str, Interval]]:
 
 def comparison_sentences(comparison: SuiteComparison) -> list[str]:
     """Return the difference in words, and how far it is the same in all collections."""
-    systems = comparison.values.systems
+    systems = comparison.values.short_names
     topics, collections = comparison.other_topics, comparison.other_collections
     of_topics = f"{_verdict(topics)} for other topics of these collections"
     of_collections = f"{_verdict(collections)} for other collections like these"
@@ -279,7 +329,7 @@ def _lead(systems: list[str], interval: Interval, where: str, verdict: str) -> s
 def _verdict(interval: Interval) -> str:
     if math.isnan(interval.low):
         return "not tested"
-    if interval.p_value < 0.05:
+    if interval.p_value < _ALPHA:
         return f"significantly ({probability_words(interval.p_value)})"
     return f"not significantly ({probability_words(interval.p_value)})"
 

@@ -11,7 +11,13 @@ from django.shortcuts import render
 from django.utils.safestring import mark_safe
 
 from evalhub.suites.charts.forest import forest_figure
-from evalhub.suites.exports.suites import KINDS, board_table, citation_of, comparison_table
+from evalhub.suites.exports.suites import (
+    KINDS,
+    board_headline,
+    board_table,
+    citation_of,
+    comparison_table,
+)
 from evalhub.suites.models import SuiteVersion
 from evalhub.suites.questions.lookup import (
     board_of,
@@ -79,7 +85,12 @@ def suite_page(request: HttpRequest, suite: str) -> HttpResponse:
 def _board(request: HttpRequest, slug: str) -> dict[str, Any]:
     board = read_in_snapshot(lambda: board_of(request, slug))
     cautions = [caution.message for caution in board.values.cautions]
-    return {"board": board, "table": board_table(board), "cautions": cautions}
+    return {
+        "board": board,
+        "headline": board_headline(board),
+        "table": board_table(board),
+        "cautions": cautions,
+    }
 
 
 @page

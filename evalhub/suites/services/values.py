@@ -125,6 +125,12 @@ class SuiteValues:
         return collection_weights(weights, [member.group for member in members])
 
     @property
+    def short_names(self) -> list[str]:
+        """Return the names of the systems, without their team where all are of the same one."""
+        teams = {name.partition("/")[0] for name in self.systems}
+        return [name.partition("/")[2] if len(teams) == 1 else name for name in self.systems]
+
+    @property
     def without_results(self) -> list[MemberValues]:
         return [row for row in self.members if row.qrels is None]
 
