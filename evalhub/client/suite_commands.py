@@ -68,6 +68,13 @@ def _member(line: str) -> dict[str, Any]:
     return fields
 
 
+def delete_suite(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        hub.suite(args.suite).delete()
+    say(f"deleted suite {args.suite}; its collections stay")
+    return DONE
+
+
 def show_board(args: argparse.Namespace) -> int:
     parameters = {"version": args.suite_version, "order": args.order}
     parameters["systems"] = ",".join(args.system)
@@ -116,6 +123,7 @@ def add_commands(add: Any, add_actions: Any) -> None:
     for name, function, help_text in (
         ("show", show_suite, "the collections of a suite"),
         ("make", make_suite, "make a suite, or a new version of it"),
+        ("delete", delete_suite, "delete a suite with all versions; its collections stay"),
         ("board", show_board, "the systems of a suite by their means"),
         ("compare", compare_systems, "two systems by collection and over all"),
     ):
@@ -135,6 +143,7 @@ def add_commands(add: Any, add_actions: Any) -> None:
             action.add_argument("--team", default="", help="of a new suite; you own it")
             action.add_argument("--description", default="", help="of a new suite")
             action.add_argument("--note", default="", help="on the version")
+        if name in ("make", "delete"):
             continue
         if name == "board":
             action.add_argument("--order", choices=("mean", "groups", "borda", "mean_rank"))

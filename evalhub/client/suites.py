@@ -109,6 +109,10 @@ class Suite:
         self._hub.send(Call("POST", path, json=body, key=str(uuid.uuid4())))
         return self.info()
 
+    def delete(self) -> None:
+        """Delete the suite with all versions; its collections stay."""
+        self._hub.send(Call("DELETE", self.path))
+
     def board(self, **parameters: Any) -> SuiteBoard:
         """Return the leaderboard; `parameters` are `version`, `systems` and `order`."""
         query = f"?{urlencode(parameters)}" if parameters else ""

@@ -143,6 +143,8 @@ def test_a_folder_is_sent_to_the_collections_of_a_suite(
     assert "digest" in evh("suite show", "two")[1]
     assert "write a collection" in evh("suite make", "two", "--member", "fiqa AP x", status=2)[1]
     assert "--member, or in a file" in evh("suite make", "two", status=2)[1]
+    assert "deleted suite two" in evh("suite delete", "two")[1]
+    assert evh("suite list") == ([], "")
 
 
 @pytest.mark.parametrize("name", ["beir", "nanobeir"])

@@ -350,11 +350,33 @@ def test_the_latest_version_of_a_system_counts(api: APIClient) -> None:
     assert rows["alice/alpha"]["runs"][0] == run
 
 
-def test_only_owners_of_the_team_make_versions(api: APIClient, bob: User) -> None:
+def test_only_owners_of_the_team_make_versions_and_delete(api: APIClient, bob: User) -> None:
     body = json.dumps({"members": [{"collection": "news"}]})
     answer = client_of(bob).post(f"{SUITES}three/versions/", body, content_type="application/json")
     assert answer.status_code == 403
+    assert client_of(bob).delete(f"{SUITES}three/").status_code == 403
     assert SuiteVersion.objects.count() == 1
+
+    digest = SuiteVersion.objects.get().digest
+    assert api.delete(f"{SUITES}three/").status_code == 204
+    assert api.get(f"{SUITES}three/").status_code == 404
+    assert Collection.objects.filter(slug__in=SIZES).count() == 3
+    event = AuditEvent.objects.get(action="suite.deleted")
+    assert event.before == {"name": "Three", "team": "alice", "digests": {"1": digest}}
+
+
+def test_owners_delete_a_suite_of_which_they_see_a_collection_no_more(
+    api: APIClient, bob: User
+) -> None:
+    body = {"slug": "of-bob", "name": "x", "members": [{"collection": "news"}]}
+    assert client_of(bob).post(SUITES, body).status_code == 201
+    Collection.objects.filter(slug="news").update(visibility="private")
+    browser = Client()
+    browser.force_login(bob)
+    assert browser.get("/suites/of-bob/").status_code == 404
+    answer = browser.post("/suites/of-bob/new-version/", {"action": "delete"}, follow=True)
+    assert "Suite x deleted. Its collections stay." in answer.content.decode()
+    assert not Suite.objects.filter(slug="of-bob").exists()
 
 
 def test_what_is_blind_is_not_read_and_ranks_nobody(api: APIClient, bob: User) -> None:

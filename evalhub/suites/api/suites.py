@@ -31,6 +31,7 @@ from evalhub.suites.models import Suite, SuiteVersion
 from evalhub.suites.questions.lookup import (
     board_of,
     comparison_of,
+    deletable_suite,
     managed_suite,
     suites_of,
     versions_of,
@@ -40,7 +41,7 @@ from evalhub.suites.questions.lookup import (
 from evalhub.suites.questions.members import SuiteSerializer, SuiteVersionSerializer
 from evalhub.suites.services.board import SuiteBoardQuery, SuiteQuery
 from evalhub.suites.services.comparison import SuiteComparisonQuery
-from evalhub.suites.services.suites import add_version, create_suite, members_of
+from evalhub.suites.services.suites import add_version, create_suite, delete_suite, members_of
 from metrics.exports.formats import FORMATS
 from metrics.exports.table import Table
 from metrics.questions.declared import declared
@@ -107,7 +108,11 @@ class SuiteList(AnswerList[Suite]):
 
 
 class SuiteView(APIView):
-    """One suite with the collections of a version."""
+    """One suite with the collections of a version. DELETE deletes it with all versions; the
+    collections and their results stay."""
+
+    scopes = {"DELETE": Scope.MANAGE}
+    problems = (403,)
 
     @extend_schema(responses=shape(SuiteDetail), parameters=[*VERSION])
     def get(self, request: Request, suite: str) -> Response:
@@ -116,6 +121,11 @@ class SuiteView(APIView):
         versions = list(versions_of(request, suite).values_list("number", flat=True))
         visible = visible_results(request, version)
         return Response(suite_detail(request, version, versions, visible))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, suite: str) -> Response:
+        delete_suite(suite=deletable_suite(request, suite), origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class SuiteVersionList(AnswerList[SuiteVersion]):

@@ -12,14 +12,25 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from evalhub.suites.models import Suite, SuiteVersion
-from evalhub.suites.questions.lookup import managed_suite, visible_results, visible_version
+from evalhub.suites.questions.lookup import (
+    deletable_suite,
+    managed_suite,
+    visible_results,
+    visible_version,
+)
 from evalhub.suites.questions.members import (
     SuiteSerializer,
     SuiteVersionSerializer,
     lines_of,
     members_in,
 )
-from evalhub.suites.services.suites import add_version, create_suite, members_of, request_of
+from evalhub.suites.services.suites import (
+    add_version,
+    create_suite,
+    delete_suite,
+    members_of,
+    request_of,
+)
 from metrics.engine.errors import EvalHubError
 from runs.models import Scope, Team, User
 from runs.web.forms import FormPage, Refusal, fields_of, redirect_to, refusal_of, render_form
@@ -68,11 +79,11 @@ class NewSuitePage(FormPage):
 
 
 class NewSuiteVersionPage(FormPage):
-    """Make a version of a suite, beginning with the collections of the newest one."""
+    """Make a version of a suite, beginning with the collections of the newest one, or delete it."""
 
     scopes = {"POST": Scope.MANAGE}
     access = {"GET": Access.ORGANISERS}
-    fields = _VERSION_FIELDS
+    fields = ("action", *_VERSION_FIELDS)
 
     def get(self, request: Request, suite: str) -> HttpResponse:
         managed = managed_suite(request, suite)
@@ -92,6 +103,12 @@ class NewSuiteVersionPage(FormPage):
         return render_form(request, "suites/new_version.html", context, refusal)
 
     def post(self, request: Request, suite: str) -> HttpResponse:
+        if request.data.get("action") == "delete":
+            deletable = deletable_suite(request, suite)
+            delete_suite(suite=deletable, origin=origin_of(request))
+            messages.success(request, f"Suite {deletable.name} deleted. Its collections stay.")
+            return redirect_to(request, reverse("suites-page"))
+
         managed = managed_suite(request, suite)
         fields = fields_of(request, *_VERSION_FIELDS)
         try:

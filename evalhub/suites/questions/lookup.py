@@ -53,8 +53,17 @@ def managed_suite(request: Request, slug: str) -> Suite:
     """Return a suite that the user makes versions of. Raise NotAllowed if it is only visible."""
     suite = visible_version(request, slug).suite
     if not manages(request.user, suite):
-        raise NotAllowed(f"only owners of team {suite.team} can make a version of suite {slug}")
+        raise NotAllowed(
+            f"only owners of team {suite.team} can make versions of suite {slug}, or delete it"
+        )
     return suite
+
+
+def deletable_suite(request: Request, slug: str) -> Suite:
+    """Return a suite that the user manages, also one with collections that they see no more. Raise
+    NotAllowed if it is only visible."""
+    managed = Suite.objects.managed_by(request.user).filter(slug=slug).select_related("team")
+    return managed.first() or managed_suite(request, slug)
 
 
 def manages(user: Any, suite: Suite) -> bool:

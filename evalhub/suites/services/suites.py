@@ -71,7 +71,7 @@ def add_version(
 ) -> SuiteVersion:
     """Return a new version of a suite. Earlier ones stay as they are."""
     with transaction.atomic():
-        Suite.objects.select_for_update().get(pk=suite.pk)
+        _lock(suite)
         newest = suite.versions.aggregate(newest=Max("number"))["newest"] or 0
         if newest >= MAX_VERSIONS:
             message = f"a suite has at most {MAX_VERSIONS:,} versions; make another suite"
@@ -79,6 +79,25 @@ def add_version(
 
         action = AuditEvent.Action.SUITE_VERSION_CREATED
         return _store(suite, newest + 1, members, note, user, origin, action)
+
+
+def delete_suite(*, suite: Suite, origin: Origin = SYSTEM) -> None:
+    """Delete a suite with its versions; its collections stay, and so do their results.
+
+    The audit trail keeps the digests, by which papers name versions. Raise Conflict if the suite
+    was deleted meanwhile.
+    """
+    with transaction.atomic():
+        _lock(suite)
+        digests = dict(suite.versions.order_by("number").values_list("number", "digest"))
+        before = {"name": suite.name, "team": suite.team.slug, "digests": digests}
+        record(origin, AuditEvent.Action.SUITE_DELETED, suite, before=before)
+        suite.delete()
+
+
+def _lock(suite: Suite) -> None:
+    if not Suite.objects.select_for_update().filter(pk=suite.pk).exists():
+        raise Conflict(f"suite {suite} was deleted meanwhile", code="conflict")
 
 
 def delete_versions_with(collection: Collection) -> None:

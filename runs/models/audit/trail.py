@@ -111,6 +111,7 @@ class AuditEvent(models.Model):
         POOL_ADJUDICATED = "pool.adjudicated"
         SUITE_CREATED = "suite.created"
         SUITE_VERSION_CREATED = "suite.version_created"
+        SUITE_DELETED = "suite.deleted"
         SESSION_SET_SUBMITTED = "session_set.submitted"
         SESSION_SET_CHANGED = "session_set.changed"
         SESSION_SET_DELETED = "session_set.deleted"
