@@ -283,6 +283,11 @@ def test_the_page_of_a_leaderboard_offers_topics_where_they_have_attributes(
     text = text_of(anonymous.get(page, query).content.decode())
     assert "over 21 topics selected by -language:de, qrels v1." in text
     assert "informational navigational transactional" in text
+    assert "By type: means of AP." in text
+    # The name of a group that is a number says of what.
+    html = anonymous.get(page, {"by": "words", "topics": "words:2,3"}).content.decode()
+    assert "words 2 words 3" in text_of(html)
+    assert 'title="mean AP on 1 topic with this words"' in html
     broken = anonymous.get(page, {"topics": "type"})
     assert "write a key, a colon and a value" in text_of(broken.content.decode())
 

@@ -252,8 +252,11 @@ def _columns(
         columns.append(measure_column)
 
     for group in board.groups:
-        note = f"mean {board.sort.name} on {group.topics:,} topics with this {board.by}"
-        columns.append(SortableColumn("", group.name, note=note))
+        topics = "1 topic" if group.topics == 1 else f"{group.topics:,} topics"
+        note = f"mean {board.sort.name} on {topics} with this {board.by}"
+        # A number alone says nothing.
+        heading = f"{board.by} {group.name}" if group.name.isdecimal() else group.name
+        columns.append(SortableColumn("", heading, note=note))
 
     by = board.arrange
     for place, other_column in enumerate(board.columns, 1):
