@@ -121,6 +121,9 @@ def test_a_collection_with_subtopics_keeps_them_until_another_word(
     api: APIClient, web: str
 ) -> None:
     assert taken(upload(api, PATH, SUBTOPICS)) == (201, "subtopic")
+    # The second column of a sample is a stratum, which is no other word.
+    sample = {"sampling": "strata", "ignore_sampling": True, "activate": False}
+    assert taken(upload(api, PATH, ROUNDS, **sample)) == (201, "ignore")
     assert taken(upload(api, PATH, ROUNDS)) == (201, "subtopic")
     assert taken(upload(api, PATH, ROUNDS + "4 1 a 1\n", iteration="round")) == (201, "round")
     assert taken(upload(api, PATH, ROUNDS + "5 1 a 1\n")) == (201, "ignore")

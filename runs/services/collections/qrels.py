@@ -101,7 +101,9 @@ def check_qrels(
         raise InvalidInput(message, pointer="/iteration")
 
     _check_sampling(sampling, keyed_by, iteration)
-    previous = collection.qrels.filter(keyed_by=Qrels.KeyedBy.TOPIC).order_by("-version").first()
+    # The second column of sampled judgements says nothing of subtopics.
+    comparable = collection.qrels.filter(keyed_by=Qrels.KeyedBy.TOPIC, sampling=Qrels.Sampling.NONE)
+    previous = comparable.order_by("-version").first()
     had_subtopics = bool(previous and previous.iteration == Qrels.Iteration.SUBTOPIC)
     source = FileSource(upload, upload_limits())
     try:
