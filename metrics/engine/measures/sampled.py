@@ -413,7 +413,8 @@ def _discounted(last: Ints) -> Floats:
     start, end = np.log(_SUMMED_RANKS + 1.0), np.log(np.maximum(last, _SUMMED_RANKS) + 1.0)
     beyond = special.expi(end) - special.expi(start) + (1 / end - 1 / start) / 2
     beyond += (np.exp(-start) / start**2 - np.exp(-end) / end**2) / 12
-    return sums[near] + np.log(2) * beyond
+    discounted: Floats = sums[near] + np.log(2) * beyond
+    return discounted
 
 
 def _within(topic: _Topic, cutoff: int | None) -> Flags:
