@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from evalhub.pools.models import Assignment, Judgement, Pool
 from evalhub.pools.services.assigning import documents_to_judge
 from evalhub.pools.services.judging import judge_document, undo_judgement
-from evalhub.pools.services.pool_file import documents_of, read_topics
+from evalhub.pools.services.pool_file import documents_of
 from evalhub.pools.services.resolving import Rule, resolve
 from runs.models import AuditEvent, Qrels, Run, User
 from tests.conftest import client_of, evaluate_all
@@ -477,68 +477,6 @@ def test_a_second_version_has_what_the_pool_left_out(api: APIClient, pool: Pool)
     assert second["provenance"]["with_version"] == first["version"]
     assert second["levels"] == {"0": 1, "1": pool.documents - 1, "2": more.documents}
     assert not Qrels.objects.get(version=second["version"]).active
-
-
-def test_a_pool_with_strata_hands_on_probabilities(api: APIClient, runs: dict[str, str]) -> None:
-    strata = [{"ranks": [1, 2], "rate": 1.0}, {"ranks": [3, 20], "rate": 0.5}]
-    extra = [{"topic_id": "2", "doc_id": "added"}]
-    recipe = {"method": "sample", "strata": strata, "extra": extra, "seed": 3}
-    pool = pool_of(make(api, **recipe))
-    assert api.post(address(pool, "freeze/")).status_code == 200
-    pool.refresh_from_db()
-    documents = dict(read_topics(pool))
-
-    # Of topic 1 one document of the second stratum is not judged, and another one could not be.
-    second = [row.doc_id for row in documents["1"] if row.stratum == 2]
-    left, unclear = second[:2]
-    levels = {(topic, row.doc_id): 1 for topic, rows in documents.items() for row in rows}
-    levels[("1", unclear)] = -2
-    del levels[("1", left)]
-    text = "".join(f"{topic} 0 {doc} {level}\n" for (topic, doc), level in levels.items())
-    assert send(api, pool, text, assessor="ann").status_code == 201
-
-    refused = api.post(address(pool, "qrels/"), {}, format="json")
-    assert (refused.status_code, refused.json()["code"]) == (409, "sampled_judgements")
-    change = {"measures": ["statAP", "infNDCG"]}
-    assert api.patch("/api/v1/collections/small/", change, format="json").status_code == 200
-    version = api.post(address(pool, "qrels/"), {}, format="json").json()
-    qrels = api.get(version["url"]).json()
-    assert (qrels["sampling"], qrels["ignore_sampling"]) == ("probabilities", False)
-
-    lines = b"".join(api.get(f"{version['url']}file/").streaming_content).decode().split("\n")[:-1]
-    written = {(topic, doc): float(p) for topic, _, doc, _, p in map(str.split, lines)}
-    assert written.keys() == levels.keys()
-    for topic, rows in documents.items():
-        drawn = [row.doc_id for row in rows if row.stratum == 2]
-        judged_there = [doc for doc in drawn if levels.get((topic, doc), -1) >= 0]
-        for row in rows:
-            if levels.get((topic, row.doc_id), -1) < 0:
-                continue
-            share = len(judged_there) / len(drawn) if row.stratum == 2 else 1.0
-            assert written[topic, row.doc_id] == pytest.approx(row.probability * share)
-            assert (row.probability == 1.0) == (row.stratum != 2)
-    assert len(judged_there) > 2
-    evaluate_all()
-    board = api.get("/api/v1/collections/small/leaderboard/").json()
-    assert [row["values"]["statAP"]["mean"] > 0 for row in board["results"]] == [
-        True
-    ] * Run.objects.count()
-
-    ignored = api.post(address(pool, "qrels/"), {"ignore_sampling": True}, format="json").json()
-    assert api.get(ignored["url"]).json()["ignore_sampling"] is True
-    board = api.get("/api/v1/collections/small/leaderboard/?measures=AP")
-    assert board.status_code == 200, (board.content, ignored)
-
-    # A second pool has the probabilities of what it left out.
-    more = pool_of(make(api, method="depth", k=9, only_new=True))
-    api.post(address(more, "freeze/"))
-    more.refresh_from_db()
-    send(api, more, lines_of(more, lambda topic, doc: 2), assessor="ann")
-    version = api.post(address(more, "qrels/"), {}, format="json").json()
-    lines = b"".join(api.get(f"{version['url']}file/").streaming_content).decode().split("\n")[:-1]
-    both = {(topic, doc): float(p) for topic, _, doc, _, p in map(str.split, lines)}
-    assert both.items() >= written.items()
-    assert {p for pair, p in both.items() if pair not in written} == {1.0}
 
 
 def test_only_a_sample_can_be_ignored(api: APIClient, pool: Pool) -> None:

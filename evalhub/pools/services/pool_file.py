@@ -3,7 +3,8 @@
 It is text, compressed by Zstandard and named by the SHA-256 of the text. Its first line is a JSON
 object: the collection, the recipe, the seed and the runs. Each other line is a document: topic,
 document, stratum, inclusion probability, contributors in hexadecimal digits and best rank, 0 where
-no run has the document, separated by tabs.
+no run has the document, separated by tabs. A document of a stratum that was not drawn is a line of
+topic, document and stratum, after the drawn documents of its topic; format 1 did not have these.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from runs.attention import keep_going
 from runs.formats.scanning.pieces import Opener
 from runs.services.storage.files import read_stored, upload_folder
 
-FORMAT = "evalhub-pool-1"
+FORMAT = "evalhub-pool-2"
 _STEP = 1024 * 1024
 _LEVEL = 9
+# In the line of a document that was not drawn.
+_UNDRAWN_TABS = 2
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,10 @@ def _lines(header: dict[str, Any], content: PoolContent) -> Iterator[bytes]:
             f"{document.contributors:x}\t{document.best_rank or 0}\n"
             for document in documents
         ).encode()
+        yield "".join(
+            f"{topic_id}\t{doc_id}\t{stratum}\n"
+            for doc_id, stratum in sorted(content.undrawn.get(topic_id, {}).items())
+        ).encode()
 
 
 def read_topics(pool: Pool, topic_id: str | None = None) -> list[tuple[str, list[PooledDocument]]]:
@@ -79,13 +86,33 @@ def read_topics(pool: Pool, topic_id: str | None = None) -> list[tuple[str, list
     return read_stored(pool.sha256, lambda opener: _read(opener, start))
 
 
+def read_undrawn(pool: Pool) -> dict[str, dict[str, int]]:
+    """Return by topic the stratum of the documents of strata that were not drawn."""
+    undrawn: dict[str, dict[str, int]] = {}
+    for topic_id, doc_id, stratum in read_stored(pool.sha256, _read_undrawn):
+        undrawn.setdefault(topic_id, {})[doc_id] = int(stratum)
+    return undrawn
+
+
+def _read_undrawn(opener: Opener) -> list[list[str]]:
+    return [
+        line.decode().split("\t")
+        for line in _read_lines(opener)
+        if line.count(b"\t") == _UNDRAWN_TABS
+    ]
+
+
 def documents_of(pool: Pool, topic_id: str) -> list[str]:
     """Return the documents of a topic of a pool, in bytewise order; none for another topic."""
     return [document.doc_id for _, rows in read_topics(pool, topic_id) for document in rows]
 
 
 def _read(opener: Opener, start: bytes) -> list[tuple[str, list[PooledDocument]]]:
-    lines = (line for line in _read_lines(opener) if line.startswith(start))
+    lines = (
+        line
+        for line in _read_lines(opener)
+        if line.startswith(start) and line.count(b"\t") != _UNDRAWN_TABS
+    )
     rows = (line.decode().split("\t") for line in lines)
     return [
         (topic_id, [_document(*row[1:]) for row in group])

@@ -46,11 +46,15 @@ class DepthTable:
 
 @dataclass(frozen=True)
 class PoolContent:
-    """The documents of each topic, and the depth to which each run contributes."""
+    """The documents of each topic, and the depth to which each run contributes.
+
+    `undrawn` has by topic the stratum of the documents of strata that were not drawn.
+    """
 
     topics: list[tuple[str, list[PooledDocument]]]
     depths: list[int]
     table: DepthTable
+    undrawn: dict[str, dict[str, int]]
 
     @property
     def documents(self) -> int:
@@ -97,6 +101,7 @@ def choose_documents(
     best = _best_ranks(rankings, depths)
     stratum = np.full(len(new), -1, np.int64)
     probability = np.ones(len(new))
+    undrawn: dict[str, dict[str, int]] = {}
     candidates = (best > 0) & new
     candidates[extra] = False
     if recipe.method == Method.DEPTH:
@@ -104,7 +109,7 @@ def choose_documents(
     elif recipe.method == Method.TAKE:
         stratum[_best_documents(rankings, recipe, candidates)] = 1
     else:
-        _draw_strata(rankings, recipe, seed, best, candidates, stratum, probability)
+        undrawn = _draw_strata(rankings, recipe, seed, best, candidates, stratum, probability)
 
     stratum[extra] = EXTRA
     bits = _contributors(rankings, depths, stratum >= 0)
@@ -112,7 +117,10 @@ def choose_documents(
         bits[number] |= 1 << len(rankings.ranked)
 
     return PoolContent(
-        _by_topic(rankings, stratum, probability, bits, best), depths, _table(rankings, rounds, new)
+        _by_topic(rankings, stratum, probability, bits, best),
+        depths,
+        _table(rankings, rounds, new),
+        undrawn,
     )
 
 
@@ -206,8 +214,12 @@ def _draw_strata(
     candidates: Flags,
     stratum: Ints,
     probability: Floats,
-) -> None:
-    """Draw the documents of each topic and stratum, and write them into the last two arrays."""
+) -> dict[str, dict[str, int]]:
+    """Draw the documents of each topic and stratum, and write them into the last two arrays.
+
+    Return the strata of the others by topic.
+    """
+    undrawn: dict[str, dict[str, int]] = defaultdict(dict)
     for place, part in enumerate(recipe.strata, 1):
         by_topic: dict[int, dict[str, int]] = defaultdict(dict)
         within = candidates & (best >= part.first) & (best <= part.last)
@@ -218,10 +230,13 @@ def _draw_strata(
             # A product that is a whole number but for rounding is meant to be that number.
             size = math.ceil(round(part.rate * len(numbers), 9))
             topic_id = rankings.topics[topic].decode()
-            drawn = draw_order(seed, "sample", topic_id, doc_ids=numbers)[:size]
-            chosen = [numbers[doc_id] for doc_id in drawn]
+            order = draw_order(seed, "sample", topic_id, doc_ids=numbers)
+            chosen = [numbers[doc_id] for doc_id in order[:size]]
             stratum[chosen] = place
             probability[chosen] = size / len(numbers)
+            undrawn[topic_id] |= dict.fromkeys(order[size:], place)
+
+    return undrawn
 
 
 def _contributors(rankings: Rankings, depths: Sequence[int], pooled: Flags) -> dict[int, int]:

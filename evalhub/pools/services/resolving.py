@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
@@ -20,22 +20,14 @@ from evalhub.pools.models import Adjudication, JudgedVersion, Judgement, Pool
 from evalhub.pools.services.agreement import agreement_figures
 from evalhub.pools.services.assigning import check_frozen
 from evalhub.pools.services.judging import NOT_JUDGED, labels_of
-from evalhub.pools.services.pool_file import documents_of, read_topics
-from evalhub.pools.services.pooling import EXTRA
-from evalhub.pools.services.recipes import Method
-from metrics.engine.judgement.sampling import STRATA
+from evalhub.pools.services.merging import MergedJudgements
+from evalhub.pools.services.pool_file import documents_of
 from metrics.services.queue.queueing import queue_judged
-from runs.attention import keep_going
 from runs.errors import Conflict, InvalidInput
 from runs.models import AuditEvent, Qrels, User
 from runs.services.audit.trail import SYSTEM, Origin, record
 from runs.services.collections.authorship import Authorship
-from runs.services.collections.qrels import (
-    SamplingFields,
-    import_qrels,
-    levels_by_topic,
-    probabilities_by_topic,
-)
+from runs.services.collections.qrels import SamplingFields, import_qrels
 from runs.services.storage.files import upload_folder
 
 # Documents with at least this level are relevant.
@@ -290,9 +282,9 @@ def make_qrels(
     """Write the judgements of a pool as a new version of the collection's judgements.
 
     What the pool left out as judged before is in the version, too: the judgements of earlier pools,
-    by the same rule, and those of the active version. If documents were drawn, the version has
-    their inclusion probabilities. Return it and whether it is new. Raise Conflict if documents wait
-    for adjudication, or nothing is judged.
+    by the same rule, and those of the active version. If documents were drawn, the version is
+    sampled. Return it and whether it is new. Raise Conflict if documents wait for adjudication,
+    nothing is judged, or documents were judged that an earlier sample stands for.
     """
     check_frozen(pool)
     pools = list(Pool.objects.filter(pk__in=pool.excluded["pools"]).order_by("number"))
@@ -300,14 +292,9 @@ def make_qrels(
     active = pool.collection.active_qrels
     base = active if pool.recipe.get("only_new") else None
 
-    levels = levels_by_topic(base) if base else {}
-    if base and base.design == STRATA:
-        # What is in a stratum and not judged has no line among probabilities.
-        levels = {
-            topic_id: {doc_id: level for doc_id, level in documents.items() if level >= 0}
-            for topic_id, documents in levels.items()
-        }
-    probabilities = probabilities_by_topic(base) if base else {}
+    merged = MergedJudgements()
+    if base:
+        merged.add_version(base)
     open_documents: list[Resolved] = []
     judged = 0
     for source in pools:
@@ -318,15 +305,12 @@ def make_qrels(
             else:
                 judged += source is pool
                 own_levels.setdefault(row.topic_id, {})[row.doc_id] = row.level
-        for topic_id, documents in own_levels.items():
-            levels.setdefault(topic_id, {}).update(documents)
-        for topic_id, drawn in judging_probabilities(source, own_levels).items():
-            probabilities.setdefault(topic_id, {}).update(drawn)
+        merged.add_pool(source, own_levels)
     _check_decided(open_documents)
-    sampling = _sampling(probabilities, ignore_sampling)
     if not judged:
         message = f"pool {pool.number} has no judgement yet"
         raise Conflict(message, code="nothing_judged")
+    sampling = _sampling(merged, ignore_sampling)
 
     provenance = {
         "pools": [{"number": row.number, "sha256": row.sha256} for row in pools],
@@ -351,7 +335,7 @@ def make_qrels(
         if accept:
             accept(version, new)
 
-    with _written(levels, probabilities if sampling.declared else None) as path:
+    with _written(merged.lines(sampling.declared)) as path:
         import_qrels(
             collection=pool.collection,
             user=user,
@@ -368,36 +352,15 @@ def make_qrels(
     return versions[0]
 
 
-def judging_probabilities(
-    pool: Pool, levels: dict[str, dict[str, int]]
-) -> dict[str, dict[str, float]]:
-    """Return the probability of each judged document of a pool that it was drawn and judged.
+def _sampling(merged: MergedJudgements, ignore_sampling: bool) -> SamplingFields:
+    design = merged.design
+    if design and not ignore_sampling:
+        merged.check_samples()
+    if design:
+        return SamplingFields(design, ignore_sampling)
 
-    Documents that were not drawn, such as all of a pool without strata, are left out: theirs is 1.
-    In a stratum of a topic it is the share of its documents that are judged, which are a random
-    part, since documents come to assessors in a drawn order.
-    """
-    if pool.recipe["method"] != Method.SAMPLE:
-        return {}
-
-    probabilities: dict[str, dict[str, float]] = {}
-    for topic_id, documents in read_topics(pool):
-        judged = {doc_id for doc_id, level in levels.get(topic_id, {}).items() if level >= 0}
-        drawn = Counter(document.stratum for document in documents)
-        judged_of = Counter(row.stratum for row in documents if row.doc_id in judged)
-        probabilities[topic_id] = {
-            row.doc_id: row.probability * judged_of[row.stratum] / drawn[row.stratum]
-            for row in documents
-            if row.doc_id in judged and row.stratum != EXTRA
-        }
-    return probabilities
-
-
-def _sampling(probabilities: dict[str, dict[str, float]], ignore_sampling: bool) -> SamplingFields:
-    if any(p < 1 for documents in probabilities.values() for p in documents.values()):
-        return SamplingFields(Qrels.Sampling.PROBABILITIES, ignore_sampling)
     if ignore_sampling:
-        message = "no document was drawn with a probability below 1: leave out ignore_sampling"
+        message = "every document that could be drawn is judged: leave out ignore_sampling"
         raise InvalidInput(message, pointer="/ignore_sampling")
     return SamplingFields()
 
@@ -424,17 +387,11 @@ def _counts(pools: Sequence[Pool], aspect: str) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _written(
-    levels: dict[str, dict[str, int]], probabilities: dict[str, dict[str, float]] | None
-) -> Iterator[Path]:
+def _written(lines: Iterable[str]) -> Iterator[Path]:
     """Write a qrels file, which is removed when the context ends unless it was stored."""
     with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as file:
-        for topic_id, documents in levels.items():
-            keep_going()
-            drawn = None if probabilities is None else probabilities.get(topic_id, {})
-            for doc_id in sorted(documents):
-                fifth = "" if drawn is None else f" {drawn.get(doc_id, 1.0)!r}"
-                file.write(f"{topic_id} 0 {doc_id} {documents[doc_id]}{fifth}\n".encode())
+        for line in lines:
+            file.write(line.encode())
         file.flush()
         os.fsync(file.fileno())
         yield Path(file.name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from django.db import transaction
@@ -51,6 +51,7 @@ from runs.services.webhooks.events import qrels_activated
 _cache: OrderedDict[tuple[str, ...], Judgements] = OrderedDict()
 _cache_lock = Lock()
 _CACHE_SIZE, _LARGE_TOPICS = 4, 1_000_000
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -436,7 +437,10 @@ def load_judgements(qrels: Qrels) -> Judgements:
     The last ones stay in memory, because a worker evaluates many runs by the same judgements; large
     ones only until others are loaded.
     """
-    sampling = SamplingFields(qrels.sampling, qrels.ignore_sampling)
+    return _load(qrels, SamplingFields(qrels.sampling, qrels.ignore_sampling))
+
+
+def _load(qrels: Qrels, sampling: SamplingFields) -> Judgements:
     key = qrels.sha256, qrels.keyed_by, qrels.iteration, *map(str, sampling.fields.values())
 
     with _cache_lock:
@@ -456,7 +460,7 @@ def load_judgements(qrels: Qrels) -> Judgements:
         ),
     )
     judgements = summary.judgements
-    if qrels.design is None and judgements.sampling:
+    if sampling.ignore_sampling:
         judgements = replace(judgements, sampling=None)
 
     with _cache_lock:
@@ -470,30 +474,44 @@ def load_judgements(qrels: Qrels) -> Judgements:
 def levels_by_topic(qrels: Qrels) -> dict[str, dict[str, int]]:
     """Return the level of each document that a version judges, by topic."""
     judgements = load_judgements(qrels)
-    names = [topic.decode() for topic in judgements.topic_ids]
-    by_topic: dict[str, dict[str, int]] = {name: {} for name in names}
-    levels = judgements.levels.tolist()
-    for (topic, doc_id), row in judgements.places.items():
-        by_topic[names[topic]][doc_id.decode()] = levels[row]
-
-    return by_topic
+    return _by_topic(judgements, judgements.levels.tolist())
 
 
-def probabilities_by_topic(qrels: Qrels) -> dict[str, dict[str, float]]:
-    """Return the probability that a document is judged, by topic; empty where none were drawn.
+@dataclass(frozen=True)
+class DrawnDocument:
+    """How a document of sampled judgements was drawn.
 
-    In a stratum it is the share of its documents that are judged.
+    `group` is the same for the documents of a stratum of a topic, or for those with the same
+    `probability`, which in a stratum is the share of its documents that are judged.
     """
-    judgements = load_judgements(qrels)
+
+    group: int
+    probability: float
+
+
+def drawn_by_topic(qrels: Qrels) -> dict[str, dict[str, DrawnDocument]]:
+    """Return how the documents of a version were drawn, by topic; empty where none were.
+
+    A version that ignores its sampling has it all the same.
+    """
+    judgements = _load(qrels, SamplingFields(qrels.sampling))
     sampling = judgements.sampling
     if sampling is None:
         return {}
 
-    drawn = sampling.probability[sampling.rows].tolist()
+    groups = [
+        DrawnDocument(group, probability)
+        for group, probability in enumerate(sampling.probability.tolist())
+    ]
+    return _by_topic(judgements, [groups[row] for row in sampling.rows.tolist()])
+
+
+def _by_topic(judgements: Judgements, values: Sequence[_T]) -> dict[str, dict[str, _T]]:
+    """Return the value of each row by topic and document."""
     names = [topic.decode() for topic in judgements.topic_ids]
-    by_topic: dict[str, dict[str, float]] = {name: {} for name in names}
+    by_topic: dict[str, dict[str, _T]] = {name: {} for name in names}
     for (topic, doc_id), row in judgements.places.items():
-        by_topic[names[topic]][doc_id.decode()] = drawn[row]
+        by_topic[names[topic]][doc_id.decode()] = values[row]
 
     return by_topic
 
