@@ -152,7 +152,9 @@ class _Reader:
     def _iteration(self) -> str:
         if self.options.iteration:
             return self.options.iteration
-        latest = self.pool.collection.qrels.filter(keyed_by=Qrels.KeyedBy.TOPIC).first()
+        latest = self.pool.collection.qrels.filter(
+            keyed_by=Qrels.KeyedBy.TOPIC, sampling=Qrels.Sampling.NONE
+        ).first()
         subtopics = Qrels.Iteration.SUBTOPIC
         return subtopics if latest and latest.iteration == subtopics else Qrels.Iteration.IGNORE
 
