@@ -31,6 +31,7 @@ def runs(alice: User, values: Any) -> list[str]:
     """Four runs on 30 topics: of three types in turn, in two languages, the last one without."""
     runs = make_scored("grouped", Team.objects.get(personal_of=alice), values)
     collection = Collection.objects.get(slug="grouped")
+    Collection.objects.filter(pk=collection.pk).update(attribute_keys=None)
     TopicAttributes.objects.bulk_create(
         TopicAttributes(
             collection=collection,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
@@ -10,6 +11,7 @@ from rest_framework.test import APIClient
 from runs.errors import InvalidFile
 from runs.formats.topics.attributes import read_attributes
 from runs.models import AuditEvent, Collection, TopicAttributes
+from runs.services.collections.topic_attributes import attribute_keys
 from tests.conftest import upload
 
 SMALL = "/api/v1/collections/small/topic-attributes/"
@@ -107,6 +109,23 @@ def test_attributes_are_replaced_listed_and_deleted(
         ("topic_attributes.replaced", 1, {"topics": 3, "keys": ["type"]}),
         ("topic_attributes.deleted", 3, {}),
     ]
+
+
+@pytest.mark.django_db
+def test_pages_know_the_keys_without_reading_the_attributes(
+    api: APIClient, collection: str, django_assert_num_queries: Any
+) -> None:
+    file = "topic\ttype\tnone\tage\n1\tshort\t\t\n2\tlong\t\t3\n"
+    upload(api, "collections/small/topic-attributes/", file, "put")
+    stored = Collection.objects.get(slug="small")
+    with django_assert_num_queries(0):
+        assert attribute_keys(stored) == ["age", "type"]
+
+    # Of attributes that a release without the column stored.
+    stored.attribute_keys = None
+    assert attribute_keys(stored) == ["age", "type"]
+    api.delete(SMALL)
+    assert attribute_keys(Collection.objects.get(slug="small")) == []
 
 
 @pytest.mark.django_db

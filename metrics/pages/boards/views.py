@@ -37,13 +37,13 @@ from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
 from metrics.services.boards.standing_parts import StandingsQuery
-from metrics.services.boards.topic_selection import topic_keys
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
 from metrics.services.question import MAX_LIMIT, measure_in, measures_in, run_id_in
 from metrics.tables import Paging, figure, level_lines
 from runs.errors import InvalidInput
 from runs.models import Collection, Team, can_see_scores
 from runs.parameters import choice_in
+from runs.services.collections.topic_attributes import attribute_keys
 from runs.web.access import check_scores, counted_collection, visible_collection
 from runs.web.parameters import text_of
 from runs.web.views import leave_out, page, problem_of, reads
@@ -223,7 +223,7 @@ def _context(
     context["problem"] = context.get("question_problem") or context.get("board_problem")
     if "question" in context:
         context["panel"] = columns_panel(collection, request.user, context["question"], query)
-        context["topic_keys"] = topic_keys(collection)
+        context["topic_keys"] = attribute_keys(collection)
 
     if "board" in context:
         context["selection"] = read_selection(context["board"]["board"], query)

@@ -19,11 +19,11 @@ from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
 from metrics.pages.parts import RunField
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.selection import tested_measures
-from metrics.services.boards.topic_selection import topic_keys
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.question import run_ids_in
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
+from runs.services.collections.topic_attributes import attribute_keys
 
 Text = Mapping[str, str]
 # At most this many runs are listed to select; others can be selected on a leaderboard.
@@ -156,7 +156,7 @@ def make_controls(collection: Collection, text: Text) -> Controls:
 
     correction = text.get("correction") or "holm"
 
-    keys = topic_keys(collection)
+    keys = attribute_keys(collection)
     wilcoxon = []
     for name, title, usual, choices in _WILCOXON:
         value = text.get(name) or usual

@@ -31,9 +31,9 @@ from metrics.services.question import Context, Parameter
 from metrics.services.values.judged_views import Mean, matrices_of, matrix_of, vectors_of
 from runs.errors import InvalidInput
 from runs.formats.topics.attributes import COMPUTED_KEYS, TOPIC, WORDS
-from runs.models import Collection, Qrels
+from runs.models import Qrels
 from runs.services.collections.collections import read_topic_titles
-from runs.services.collections.topic_attributes import attributes_of
+from runs.services.collections.topic_attributes import attribute_keys, attributes_of
 
 # With fewer topics, a selection comes with a caution.
 FEW_SELECTED = 10
@@ -213,11 +213,6 @@ def group_topics(
     return {value: np.array(places[value], np.int64) for value in order}
 
 
-def topic_keys(collection: Collection) -> list[str]:
-    """Return the keys of the attributes of a collection's topics; none without attributes."""
-    return sorted({key for values in attributes_of(collection).values() for key in values})
-
-
 class _Values:
     """The values of topics by key, which are read when they are needed."""
 
@@ -265,7 +260,7 @@ class _Values:
         }
 
     def _unknown(self, key: str, parameter: str) -> InvalidInput:
-        keys = sorted({name for values in self._attributes.values() for name in values})
+        keys = attribute_keys(self._qrels.collection)
         named = ", ".join([*keys[:_NAMED], *COMPUTED_KEYS]) + (
             ", ..." if len(keys) > _NAMED else ""
         )

@@ -231,6 +231,14 @@ class Collection(models.Model):
         help_text="where a document can be read, with {doc_id} for its id: "
         "https://example.org/documents/{doc_id}",
     )
+    # None where they are to be read from the rows of `topic_attributes`, as those of a collection
+    # that an earlier release made.
+    attribute_keys = StoredJSON(
+        default=list,
+        null=True,
+        editable=False,
+        help_text="the keys of the attributes of its topics",
+    )
     measures = StoredJSON(default=default_measures, help_text="computed for every run")
     scores = models.CharField(max_length=10, choices=Scores.choices, default=Scores.FLOAT64)
     created_at = models.DateTimeField(default=timezone.now, editable=False)

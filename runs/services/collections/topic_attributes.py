@@ -62,6 +62,7 @@ def delete_attributes(*, collection: Collection, origin: Origin = SYSTEM) -> int
     with transaction.atomic():
         locked = locked_collection(collection)
         number, _ = locked.topic_attributes.order_by().delete()
+        Collection.objects.filter(pk=locked.pk).update(attribute_keys=[])
         if number:
             record(
                 origin,
@@ -72,6 +73,13 @@ def delete_attributes(*, collection: Collection, origin: Origin = SYSTEM) -> int
             )
 
     return number
+
+
+def attribute_keys(collection: Collection) -> list[str]:
+    """Return the keys of the attributes of a collection's topics; none without attributes."""
+    if collection.attribute_keys is not None:
+        return list(collection.attribute_keys)
+    return sorted({key for values in attributes_of(collection).values() for key in values})
 
 
 def attributes_of(
@@ -102,6 +110,8 @@ def _replace(
             for start in range(0, len(rows), _BATCH):
                 cursor.executemany(_INSERT, rows[start : start + _BATCH])
 
+        of_values = [key for key, values in keys.items() if values]
+        Collection.objects.filter(pk=locked.pk).update(attribute_keys=of_values)
         record(
             origin,
             AuditEvent.Action.TOPIC_ATTRIBUTES_REPLACED,
