@@ -9,6 +9,7 @@ import pytest
 from rest_framework.test import APIClient
 from scipy import stats
 
+from metrics.services.boards import matrix
 from metrics.services.boards.topic_selection import TopicFilter, select_topics
 from metrics.services.comparisons.stored import compare
 from runs.errors import InvalidInput
@@ -168,6 +169,22 @@ def test_a_difference_is_of_the_selected_topics(
     assert [topic["topic_id"] for topic in body["topics"]] == ["2", "5", "7"]
     assert body["a"]["mean"] == pytest.approx(values[0, [1, 4, 6]].mean())
     assert body["a"]["topics"] == 3
+
+
+@pytest.mark.django_db
+def test_values_of_all_runs_are_of_the_selected_topics(
+    runs: list[str], anonymous: APIClient, values: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Topics that are not selected do not count to the limit.
+    monkeypatch.setattr(matrix, "MAX_VALUES", 4 * 3)
+    body = anonymous.get(f"{BASE}values/", {"topics": "topic:2,5,7"}).json()
+    assert body["topics"] == ["2", "5", "7"]
+    places = [runs.index(run["id"]) for run in body["runs"]]
+    assert body["values"]["AP"] == values[:, [1, 4, 6]][places].tolist()
+    assert [caution["code"] for caution in body["cautions"]] == ["few_topics"]
+
+    refused = anonymous.get(f"{BASE}values/", {"topics": "topic:2,5,7,9"})
+    assert "16 values requested (4 runs, 1 measures, 4 topics)" in refused.json()["detail"]
 
 
 @pytest.mark.django_db

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from metrics.engine.cautions import Caution
 from metrics.engine.judgement.steps import Matrix
 from metrics.engine.measures.grammar import Measure
@@ -20,7 +18,7 @@ from metrics.services.boards.topic_selection import (
 )
 from metrics.services.question import SCORES, Choice, Measures, Question, RunIds, parameter
 from metrics.services.values.common_values import qrels_cautions
-from metrics.services.values.judged_views import vectors_of
+from metrics.services.values.judged_views import matrices_of, matrix_of
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
 
@@ -88,7 +86,9 @@ class ValueMatrix:
 
     @property
     def cautions(self) -> list[Caution]:
-        return qrels_cautions(self.measures, self.qrels)
+        """Return the cautions about the measures on these topics."""
+        selected = self.selection.cautions if self.selection else []
+        return [*selected, *qrels_cautions(self.measures, self.qrels)]
 
 
 def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
@@ -106,26 +106,26 @@ def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
         collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS
     )
 
-    requested = len(evaluations) * len(query.measures) * qrels.topics
+    topics = selection.topics if selection else qrels.topics
+    requested = len(evaluations) * len(query.measures) * topics
     if requested > MAX_VALUES:
         message = (
             f"{requested:,} values requested ({len(evaluations):,} runs, {len(query.measures)} "
-            f"measures, {qrels.topics:,} topics); the limit is {MAX_VALUES:,}: use fewer "
+            f"measures, {topics:,} topics); the limit is {MAX_VALUES:,}: use fewer "
             "measures, or name runs with runs="
         )
         raise InvalidInput(message, code="too_many_values", pointer="measures")
 
     keys = [evaluation.pk for evaluation in evaluations]
-    vectors = vectors_of(keys, query.measures)
-    empty = np.zeros((0, qrels.topics))
-    values = {
-        measure.name: np.vstack([vectors[pk, measure.name].values for pk in keys])
-        if keys
-        else empty
-        for measure in query.measures
-    }
-
     if selection:
-        values = {name: matrix[:, selection.selected] for name, matrix in values.items()}
+        # Under one measure at a time: few of many topics may be selected.
+        matrices = [
+            matrix_of(keys, measure, qrels)[0][:, selection.selected] for measure in query.measures
+        ]
+    else:
+        matrices = [matrix for matrix, _ in matrices_of(keys, query.measures, qrels)]
 
+    values = {
+        measure.name: matrix for measure, matrix in zip(query.measures, matrices, strict=True)
+    }
     return ValueMatrix(qrels, scores, query.measures, evaluations, values, selection)
