@@ -38,7 +38,7 @@ CODES = {
     "bad_suite topics_interleaved bad_passage",
     401: "not_authenticated authentication_failed",
     403: "not_allowed missing_scope blind",
-    404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets",
+    404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets no_ranking",
     406: "not_acceptable",
     408: "body_too_slow client_left",
     409: "tag_taken slug_taken too_many_tokens comparison_failed label_moved run_is_labelled "
@@ -59,7 +59,7 @@ CODES = {
     "too_many_phases too_many_agreements too_many_notices already_withdrawn doi_given "
     "too_many_snapshots nothing_to_pool pool_empty pool_frozen pool_not_frozen pool_outdated "
     "open_conflicts nothing_judged too_few_assessors too_many_assessors measure_taken has_values "
-    "measure_in_use too_many_measures too_many_topics",
+    "measure_in_use too_many_measures too_many_topics no_ranking",
     410: "share_expired share_revoked snapshot_withdrawn",
     412: "changed_meanwhile",
     413: "body_too_large file_too_large decompressed_too_large too_large_at_once too_many_lines "

@@ -365,6 +365,7 @@ SPECTACULAR_SETTINGS = {
         "VisibilityEnum": "runs.models.Collection.Visibility",
         "ExperimentVisibilityEnum": "runs.models.Experiment.Visibility",
         "LinkKindEnum": "runs.formats.links.KINDS",
+        "RunKindEnum": "runs.services.submissions.runs.KINDS",
         "PhaseKindEnum": "runs.models.Phase.Kind",
         "PhaseStateEnum": ("planned", "open", "paused", "late", "closed"),
         "ParticipationStateEnum": "runs.models.Participation.State",

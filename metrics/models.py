@@ -23,6 +23,7 @@ from runs.digests import (
 )
 from runs.models import Collection, Qrels, Run, SessionSet, Submission, scored_in
 from runs.models.checked import ReadableJSON
+from runs.models.submissions.runs import NO_RANKING
 
 E_co = TypeVar("E_co", bound="SubmissionEvaluation", covariant=True)
 
@@ -159,11 +160,14 @@ class EvaluationQuerySet(SubmissionEvaluationQuerySet["Evaluation"]):
         """Return evaluations of live runs under these judgements, scores and this engine."""
         return self.live().counting(Q(qrels=qrels), scores)
 
-    def with_values_from_tables(self, measures: Iterable[Measure]) -> Self:
-        """Leave out runs of which tables have no value, under any of the measures that need one."""
+    def with_values_of(self, measures: Iterable[Measure]) -> Self:
+        """Leave out runs of which tables have no value, under any of the measures that need one,
+        and runs without a ranking under the others."""
         evaluations = self
         for measure in measures:
-            if measure.is_external:
+            if not measure.is_external:
+                evaluations = evaluations.exclude(run__sha256=NO_RANKING)
+            else:
                 evaluations = evaluations.filter(
                     vectors__measure=measure.name, vectors__topics__gt=0
                 )

@@ -20,13 +20,13 @@ LIMITS = {
     # With the look for measures of value tables, selected topics, and the stored keys of attributes,
     # here and below.
     "board (API)": (431, 53),
-    # With the lines that install and use the client of this server.
-    "board (page)": (1085, 87),
+    # With the lines that install and use the client of this server, and whether runs have a ranking.
+    "board (page)": (1095, 88),
     # With a letter for each baseline, here and below.
     "comparison (API)": (894, 75),
-    "comparison (page)": (1961, 101),
+    "comparison (page)": (1965, 101),
     # With the titles of topics on the marks of its chart, and the run with the same ranking.
-    "run (page)": (2225, 91),
+    "run (page)": (2235, 92),
     "campaign entry (API)": (495, 73),
 }
 

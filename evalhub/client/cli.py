@@ -611,6 +611,11 @@ def _add_runs(add: Any) -> None:
         "--experiment", help="of the team, by its short name or id: the runs are put into it"
     )
     command.add_argument(
+        "--values",
+        action="store_true",
+        help="a run without a ranking and a file, named with --tag: tables have its values",
+    )
+    command.add_argument(
         "--passages",
         default="",
         metavar="TEXT",

@@ -124,7 +124,8 @@ class Collection(CollectionStudies):
         """Submit a run and return it as it was received, or a Check with `dry_run`.
 
         - `source` is a path, bytes, a file, {topic: {document: score}}, a table, scored documents
-          or a ranx Run.
+          or a ranx Run; or None, with a tag, for a run without a ranking, which has values from
+          tables alone.
         - `known` is a file of the documents that the user knew.
         - `passages` is the text between document and passage in ids such as D1#7, of a run that ranks
           passages where documents are judged: each document gets its best passage.

@@ -161,6 +161,24 @@ def submit(args: argparse.Namespace) -> int:
         return wait_and_report(args, hub, runs, errors)
 
 
+def submit_values(args: argparse.Namespace) -> int:
+    """Submit a run without a ranking."""
+    if args.files or not args.tag:
+        raise WrongOption("write evh submit C --values --tag NAME, without a file")
+    for name in ("known", "passages", "follow", "drop_identical"):
+        if getattr(args, name):
+            option = name.replace("_", "-")
+            raise WrongOption(f"--{option} is for rankings, and --values sends a run without one")
+
+    with hub_of(args) as hub:
+        collection, options = hub.collection(args.collection), submit_options(args)
+        options |= {"tag": args.tag, "system": args.system}
+        if args.dry_run:
+            return dry_run(args, hub, [(args.tag, collection, None, options)])
+        run = collection.submit(None, **options, label=label_at_once(args))
+        return wait_and_report(args, hub, [run], {})
+
+
 def wait_and_report(
     args: argparse.Namespace, hub: Hub, runs: list[Run], errors: dict[str, EvalHubError]
 ) -> int:

@@ -31,6 +31,9 @@ def submit(args: argparse.Namespace) -> int:
     if args.collections:
         raise WrongOption("--collections is for predictions, with --from mteb")
 
+    if args.values:
+        return commands.submit_values(args)
+
     if not args.files:
         raise WrongOption("name the files or folders to submit: evh submit C FILE...")
     return commands.submit(args)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import logging
 import time
@@ -42,11 +44,16 @@ def submit_run(
 ) -> Run | Check:
     """Submit a run to a collection, with the parameters of Collection.submit.
 
+    Without a `run`, it has no ranking: its file is empty.
+
     Return the run as it was received, or a Check for a dry run.
     """
     hub = collection._hub
-    source = read_source(run, tag, drop_identical=drop_identical)
-    fields = _warn_of_source(collection, fields, source)
+    source = _source_of(run, tag, drop_identical=drop_identical)
+    fields = {
+        **_warn_of_source(collection, fields, source),
+        "kind": "values" if run is None else "",
+    }
     files = {"file": source}
     if known is not None:
         files["known"] = read_file(known)
@@ -96,6 +103,15 @@ def submit_run(
             return submission
 
 
+def _source_of(run: Any, tag: str | None, *, drop_identical: bool) -> Source:
+    """Return the file of a run, an empty one for None. Raise ValueError if that has no tag."""
+    if run is not None:
+        return read_source(run, tag, drop_identical=drop_identical)
+    if not tag:
+        raise ValueError("a run without a ranking needs a tag")
+    return Source(f"{tag}.run", io.BytesIO(), tag, hashlib.sha256().hexdigest())
+
+
 def lineage_of(lineage: dict[str, Any] | None) -> dict[str, Any]:
     """Return the parents and links of a lineage. Raise ValueError for anything else."""
     if others := (lineage or {}).keys() - set(_LINEAGE):
@@ -107,7 +123,7 @@ def lineage_of(lineage: dict[str, Any] | None) -> dict[str, Any]:
 
 def _form(tag: str | None, team: str | None, fields: dict[str, Any]) -> dict[str, str]:
     """Return the fields of the form that submits a run."""
-    names = ("description", "experiment", "system", "label", "if_taken", "passages")
+    names = ("description", "experiment", "system", "label", "if_taken", "passages", "kind")
     values = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
     form = {name: str(value) for name, value in values.items() if value}
 

@@ -13,6 +13,7 @@ from rest_framework.reverse import reverse
 from metrics.services.queue import status
 from runs import models
 from runs.services.storage.reports import FileReport, FileWarning, grouped
+from runs.services.submissions.runs import KINDS, RANKING, VALUES
 from runs.web.fields import JSONObject, JSONObjectField
 from runs.web.shapes import Kind, OneOf, Url
 
@@ -169,6 +170,7 @@ class Run(TypedDict):
     version: Annotated[int | None, "in its collection, from 1"]
     ir_metadata: Annotated[dict[str, Any] | None, Kind(JSONObjectField)]
     status: RunStatus
+    kind: Annotated[str, OneOf(KINDS), "values: it has no ranking, and its values come from tables"]
     sha256: Annotated[str, "of the decompressed file"]
     size: Annotated[int, "bytes, decompressed"]
     lines: int
@@ -354,6 +356,7 @@ def run(request: Request, run: models.Run, state: status.RunStatus) -> Run:
         version=run.version,
         ir_metadata=run.ir_metadata,
         status=run_status(state),
+        kind=RANKING if run.has_ranking else VALUES,
         sha256=run.sha256,
         size=run.size,
         lines=run.lines,

@@ -16,7 +16,7 @@ from runs.models.submissions.runs import SYSTEM_RULE, SYSTEM_RULE_MESSAGE
 from runs.models.text import check_line, check_text
 from runs.models.tracking.labels import NAME_RULE, NAME_RULE_MESSAGE
 from runs.services.collections.authorship import MAX_PROMPT
-from runs.services.submissions.runs import FAIL, VERSION
+from runs.services.submissions.runs import FAIL, KINDS, RANKING, VERSION
 from runs.services.tracking.experiments import find_experiment
 from runs.web.fields import (
     ChoiceField,
@@ -259,6 +259,12 @@ class RunUploadSerializer(UploadSerializer):
         },
         help_text="the run ranks passages, with ids such as D1#7, and documents are judged: the "
         "text between them, such as #; each document is stored with its best passage",
+    )
+    kind = ChoiceField(
+        choices=KINDS,
+        required=False,
+        default=RANKING,
+        help_text="values: a run without a ranking, with an empty file; its values come from tables",
     )
     system = serializers.RegexField(
         rf"\A{SYSTEM_RULE}\Z",

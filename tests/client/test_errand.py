@@ -340,7 +340,11 @@ def give_values(evh: Any) -> None:
     assert (uploaded["number"], uploaded["measures"]) == (1, {"x:ms": 4})
     assert [row["tool"] for row in evh("tables", "tables", "told")] == ["timer"]
     assert [row["version"] for row in evh("tables measures", "tables", "measures", "told")] == [1]
+    evh("submit", "submit", "told", "--values", "--tag", "answers", "--wait")
+    Path("answers.tsv").write_text("answers 1 ms 9\nanswers 2 ms 9\n")
+    evh("tables upload", "tables", "upload", "told", "answers.tsv")
     board = evh("leaderboard", "leaderboard", "told", "-m", "x:ms")
+    assert (board[2]["tag"], board[2]["x:ms"]) == ("answers", 9.0)
     assert [(row["tag"], row["x:ms"]) for row in board[:2]] == [("bm25", 5.0), ("dense", 7.0)]
     assert cli.run(["gate", "told", "dense", "--rule", "x:ms at-least 6"]) == 10
 

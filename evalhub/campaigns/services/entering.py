@@ -167,6 +167,10 @@ def store_entry(request: EntryRequest, run: Run) -> tuple[Entry, bool]:
     or a priority is in its way or an agreement is not signed; LimitReached (`attempts_exceeded`);
     NotAllowed for whoever may not enter for the team.
     """
+    if not run.has_ranking:
+        message = f"run {run.tag} has no ranking, and phases take rankings"
+        raise Conflict(message, code="no_ranking")
+
     with transaction.atomic():
         team = locked_participation(request.participation) if request.participation else None
         campaign = Campaign.objects.select_for_update().get(pk=request.phase.campaign_id)

@@ -114,7 +114,7 @@ def planned_pool(
 
 def _runs_to_pool(user: Any, collection: Collection, keys: list[UUID] | None) -> list[Contributor]:
     """Return the runs with these keys in their order, or all that the user sees, by team and tag."""
-    rows = Run.objects.visible_to(user).filter(collection=collection)
+    rows = Run.objects.visible_to(user).filter(collection=collection).ranked()
     rows = rows.select_related("collection", "team").order_by("team__slug", "tag", "pk")
     if keys is None:
         runs = list(rows)
@@ -125,7 +125,7 @@ def _runs_to_pool(user: Any, collection: Collection, keys: list[UUID] | None) ->
         seen = {run.pk: run for run in rows.filter(pk__in=keys)}
         for place, key in enumerate(keys):
             if key not in seen:
-                message = f"you see no run {key} in collection {collection}"
+                message = f"you see no run {key} with a ranking in collection {collection}"
                 raise InvalidInput(message, code="unknown_run", pointer=f"/runs/{place}")
         runs = [seen[key] for key in dict.fromkeys(keys)]
 

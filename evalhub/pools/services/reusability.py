@@ -225,7 +225,7 @@ def read_reusability(
 
     check_suits(query.measures, qrels)
     evaluations = select_evaluations(
-        collection=collection, qrels=qrels, scores=scores, runs=[], most=MAX_RUNS
+        collection=collection, qrels=qrels, scores=scores, runs=[], most=MAX_RUNS, ranked=True
     )
     ids = [evaluation.pk for evaluation in evaluations]
     runs = [evaluation.run for evaluation in evaluations]

@@ -213,7 +213,7 @@ def _latest_runs(qrels: Qrels, measure: Measure) -> dict[str, SystemRun]:
     columns = ("pk", "same_files", "run_id", "run__team__slug", "run__system__slug", "run__tag")
     latest_last = (F("run__version").asc(nulls_first=True), "run__created_at", "run_id")
     rows = list(
-        evaluations.with_values_from_tables([measure])
+        evaluations.with_values_of([measure])
         .with_files()
         .order_by(*latest_last)
         .values_list(*columns)[: MAX_RUNS + 1]

@@ -169,7 +169,8 @@ class JudgedRun:
     group of equal scores); one entry per topic in `num_ret` and `squared_scores` (NaN where the
     scores of documents left out are not known). `known` is None if the run came without known
     documents, `subtopics` if every topic has one iteration only, `sampling` unless the judged
-    documents are a sample.
+    documents are a sample. A run that is not `ranked` has values from tables alone: it has no
+    ranking, which is something else than one without documents.
     """
 
     topic: Ints
@@ -185,6 +186,7 @@ class JudgedRun:
     known: Known | None = None
     subtopics: Subtopics | None = None
     sampling: Sampling | None = None
+    ranked: bool = True
 
     @property
     def n_topics(self) -> int:
@@ -428,6 +430,8 @@ class JudgedRun:
         if self.sampling:
             parts += _named("sampling", self.sampling, _SAMPLING)
             parts.append(("sampling_strata", np.array([self.sampling.strata], np.int8)))
+        if not self.ranked:
+            parts.append(("ranked", np.zeros(1, np.int8)))
         return parts
 
     @classmethod
@@ -452,8 +456,10 @@ class JudgedRun:
             columns = {name: arrays.pop(f"sampling_{name}") for name in _SAMPLING}
             sampling = Sampling(**columns, strata=bool(strata[0]))
 
+        ranked = arrays.pop("ranked", None) is None
         return cls(
             **arrays,
+            ranked=ranked,
             recall_base=recall_base,
             known=known,
             subtopics=subtopics,

@@ -7,7 +7,7 @@ ignored. Scores are compared as doubles (trec_eval 10) or as float32 (trec_eval 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -186,6 +186,11 @@ class JudgedBlock:
 def search(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Matches:
     """Search in plain NumPy; `metrics.engine.judgement.search` has a compiled version."""
     return Matches(*judgements.find(block, topic_of))
+
+
+def judge_nothing(judgements: Judgements) -> JudgedRun:
+    """Return the view of a run that has no ranking."""
+    return replace(judge((), judgements), ranked=False)
 
 
 def judge(

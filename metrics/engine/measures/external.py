@@ -30,6 +30,8 @@ MAX_VALUE = 1e100
 FROM_TABLES = "its values come from tables, not from rankings"
 # The reason why a topic has no value.
 NOT_IN_TABLE = "not_in_table"
+# The reason why no topic has a value of a measure that is computed from rankings.
+NO_RANKING = "no_ranking"
 
 
 def is_external(name: str) -> bool:

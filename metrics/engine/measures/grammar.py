@@ -28,7 +28,7 @@ from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.judgement.sampling import Design
 from metrics.engine.measures import ESTIMATES, MEASURES
 from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition
-from metrics.engine.measures.external import NOT_IN_TABLE, check_external, is_external
+from metrics.engine.measures.external import NO_RANKING, NOT_IN_TABLE, check_external, is_external
 from metrics.engine.measures.spelling import suggest_measure
 from metrics.engine.measures.undefined import why_undefined
 
@@ -142,6 +142,8 @@ class Measure:
     def compute(self, run: JudgedRun) -> Floats:
         """Return the measure's value for every topic, NaN where it is undefined; shape
         (topics,)."""
+        if not run.ranked:
+            return np.full(run.n_topics, np.nan)
         if run.sampling:
             self.check_design(run.sampling.design)
         run, parameters = self.as_called(run)
@@ -182,6 +184,8 @@ class Measure:
         computed values of the run."""
         if self.is_external:
             return [NOT_IN_TABLE if math.isnan(value) else None for value in values.tolist()]
+        if not run.ranked:
+            return [NO_RANKING] * run.n_topics
 
         run, parameters = self.as_called(run)
         return why_undefined(self.definition.name, run, values, parameters)

@@ -11,7 +11,7 @@ import numpy as np
 from metrics.engine.arrays import Flags, Floats
 from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures.cutoffs import at_each_cutoff
-from metrics.engine.measures.external import NOT_IN_TABLE
+from metrics.engine.measures.external import NO_RANKING, NOT_IN_TABLE
 
 REASONS = {
     "no_relevant_document": "no document of the topic is relevant",
@@ -30,6 +30,7 @@ REASONS = {
     "expected_not_reached": "the run does not reach the expected number of relevant documents",
     "scores_left_out": "the scores of documents that were left out are not known",
     NOT_IN_TABLE: "the tables have no value of the run for this topic",
+    NO_RANKING: "the run has no ranking: its values come from tables",
 }
 
 # Each reason, and the topics for which it holds; True for all.

@@ -482,7 +482,9 @@ def _judged(board: Leaderboard, row: Row) -> list[BoardCell]:
     """Return the answered topics and, unless it is a measure of the table, Judged@10."""
     answered, warning = "", ""
 
-    if row.has_values:
+    if row.has_values and not row.run.has_ranking:
+        answered = "no ranking"
+    elif row.has_values:
         topics, judged = row.evaluation.topics_answered or 0, row.evaluation.qrels.topics
         answered = f"{topics}/{judged}"
         if topics < judged:

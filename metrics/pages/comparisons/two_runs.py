@@ -98,8 +98,10 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
     status = max(
         status,
         fill(context, "scatter", _scatter, comparison, pair),
-        fill(context, "rankings", _rankings, comparison, pair, topics),
     )
+    if pair.a.has_ranking and pair.b.has_ranking:
+        rankings = fill(context, "rankings", _rankings, comparison, pair, topics)
+        status = max(status, rankings)
 
     # Charts of one run have all of its topics.
     if comparison.answer.entrants.selection is None:
@@ -174,20 +176,24 @@ def _topics(comparison: ShownComparison, pair: ShownPair) -> tuple[list[Topic], 
     order = np.argsort(-np.abs(a - b), kind="stable")[:_TOPICS_SHOWN].tolist()
     differences_without = (pair.difference + differences(a, b).influence).tolist()
     titles = read_topic_titles(comparison.collection, [ids[place] for place in order])
-    ranking_a, ranking_b = (reverse("ranking-page", args=[run.pk]) for run in (pair.a, pair.b))
     # The address of this page, whether of a stored comparison or not.
     page_query = {name: value for name, value in comparison.text.items() if value}
 
     base = reverse("topics-page", args=[comparison.collection.slug])
+    ranked = pair.a.has_ranking and pair.b.has_ranking
 
     topics, rows = [], []
     for place in order:
         topic_id, size = ids[place], float(a[place] - b[place])
         title = titles.get(topic_id, "")
-        both = f"?{urlencode({**page_query, 'topic': topic_id})}#rankings"
+        both = f"?{urlencode({**page_query, 'topic': topic_id})}#rankings" if ranked else ""
         topics.append(Topic(topic_id, title, size, signed(size), both))
 
         ranking = urlencode({"topic": topic_id, "qrels": qrels.version})
+        rankings = [
+            f"{reverse('ranking-page', args=[run.pk])}?{ranking}" if run.has_ranking else ""
+            for run in (pair.a, pair.b)
+        ]
         page = format_html(
             '&#32;<a class="faint" href="{}" title="all runs on this topic">{}</a>',
             topic_address(base, topic_id),
@@ -195,8 +201,8 @@ def _topics(comparison: ShownComparison, pair: ShownPair) -> tuple[list[Topic], 
         )
         values = [
             Cell(topic_id, address=both, html=page),
-            Cell(figure(compared.measure, a[place]), address=f"{ranking_a}?{ranking}"),
-            Cell(figure(compared.measure, b[place]), address=f"{ranking_b}?{ranking}"),
+            Cell(figure(compared.measure, a[place]), address=rankings[0]),
+            Cell(figure(compared.measure, b[place]), address=rankings[1]),
             signed(size),
             NOTHING
             if math.isnan(differences_without[place])

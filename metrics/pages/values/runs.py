@@ -171,8 +171,10 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             fill(context, "values", run_means, run, evaluation, query),
             fill(context, "bars", _bars, run, evaluation, {**query, "other": ""}),
             fill(context, "alike", runs_ranked_alike, evaluation, request.user),
-            fill(context, "summary", read_summary, run, evaluation, parameters),
         )
+        if run.has_ranking:
+            summary = fill(context, "summary", read_summary, run, evaluation, parameters)
+            status = max(status, summary)
 
     return render(request, "metrics/run.html", context, status=status)
 
@@ -325,7 +327,7 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
     context["parts"] = [
         (title, reverse(name, args=[run.pk]) + parameters, name == part)
         for name, title in _PARTS.items()
-        if evaluation or name not in _OF_VALUES
+        if (evaluation or name not in _OF_VALUES) and (run.has_ranking or name != "run-curves-page")
     ]
 
     return context, status

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import closing
+from typing import Any, cast
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -17,6 +18,7 @@ from metrics.questions.value_tables import (
     sender_of,
     tables_seen_by,
 )
+from metrics.services.queue.queueing import queue_submitted, try_damaged_again
 from metrics.services.values.value_tables import (
     check_table,
     declare_measure,
@@ -25,15 +27,20 @@ from metrics.services.values.value_tables import (
     import_table,
 )
 from runs.api.collections.collections import upload_fields
-from runs.models import Collection, ExternalMeasure, Scope
+from runs.api.serializers import RunUploadSerializer
+from runs.models import Collection, ExternalMeasure, Scope, User
 from runs.services.storage.reports import report_as_json
+from runs.services.submissions.runs import VALUES, RunUpload
+from runs.services.submissions.submissions import submit
 from runs.web.access import managed_collection, visible_collection
 from runs.web.forms import FormInput, FormPage, Refusal, redirect_to, refusal_of, render_form
 from runs.web.origin import origin_of
 from runs.web.permissions import Access
+from runs.web.uploads import StoredUpload
 
 # Tables that the page lists.
 _LISTED = 20
+_RUN = ("tag", "team")
 _TABLE = ("note", "tool", "tool_version")
 _MEASURE = (
     "name", "direction", "low", "high", "unit", "description", "aggregate", "missing", "source",
@@ -64,7 +71,7 @@ class ValueTablesPage(FormPage):
 
     scopes = {"POST": Scope.SUBMIT}
     access = {"GET": Access.SIGNED_IN, "POST": Access.SIGNED_IN}
-    fields = ("action", "measure", *_TABLE, *_MEASURE)
+    fields = ("action", "measure", *_RUN, *_TABLE, *_MEASURE)
 
     def get(self, request: Request, slug: str) -> HttpResponse:
         return self.show(request, visible_collection(request, slug))
@@ -91,6 +98,9 @@ class ValueTablesPage(FormPage):
             measure = find_measure(managed, str(request.data.get("measure", "")))
             delete_measure(measure=measure, origin=origin_of(request))
             return f"{measure} and its values deleted."
+
+        if action == "add":
+            return _add_run(request, collection)
 
         sender = sender_of(request, collection)
         with upload_fields(request, TableFormSerializer) as fields:
@@ -135,13 +145,37 @@ class ValueTablesPage(FormPage):
                 {"name": name, "label": label, "texts": texts, "selected": form.get(name)}
                 for name, (label, texts) in _CHOICES.items()
             ],
-            "form_values": {name: form.get(name, "") for name in (*_TABLE, *_MEASURE)},
+            "form_values": {name: form.get(name, "") for name in (*_RUN, *_TABLE, *_MEASURE)},
             "reported": ExternalMeasure.Source.REPORTED,
             **results,
         }
         response = render_form(request, "metrics/value_tables.html", context, refusal)
         response["Cache-Control"] = "no-store"
         return response
+
+
+def _add_run(request: Request, collection: Collection) -> str:
+    """Submit a run without a ranking."""
+    with closing(StoredUpload("upload")) as empty:
+        data = {"tag": request.data.get("tag", ""), "kind": VALUES, "file": empty}
+        if team := request.data.get("team"):
+            data["team"] = team
+        serializer = RunUploadSerializer(data=data, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+
+        fields = serializer.validated_data
+        upload = RunUpload(
+            collection=collection,
+            team=fields["team"],
+            user=cast(User, request.user),
+            file=empty.path,
+            kind=VALUES,
+            tag=fields["tag"],
+            origin=origin_of(request),
+        )
+        run, new = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
+
+    return f"Run {run} added." if new else f"Run {run} was there already."
 
 
 def _declare(request: Request, collection: Collection) -> str:

@@ -53,6 +53,7 @@ _SHOWN = (
     "run__tag",
     "run__created_at",
     "run__tied_documents",
+    "run__sha256",
     "run__team__slug",
     "run__team__name",
     "run__version",

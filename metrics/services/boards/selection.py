@@ -11,6 +11,7 @@ from metrics.models import Evaluation
 from metrics.services.boards.board_question import ranked_evaluations
 from metrics.services.queue.damage import check_files
 from runs.models import Collection, Qrels, Team
+from runs.models.submissions.runs import NO_RANKING
 
 # What answers say of an evaluation and its run: of a thousand, every other column would take a
 # tenth of a second.
@@ -40,11 +41,13 @@ def select_evaluations(
     runs: list[str],
     most: int,
     measures: Iterable[Measure] = (),
+    ranked: bool = False,
 ) -> list[Evaluation]:
     """Return the evaluations of these runs in the given order.
 
     Without any, return those of all runs that the collection's leaderboard ranks, by submission;
-    runs are left out there of which tables have no value under one of the `measures`.
+    runs are left out there that have no value under one of the `measures`: of which tables have
+    none, or that have no ranking. `ranked` leaves these out in any case.
 
     Stale and withdrawn runs are left out. Raise StatisticsError for more than `most` of them, or a
     run that is not evaluated.
@@ -53,8 +56,10 @@ def select_evaluations(
     current = (
         Evaluation.objects.current(qrels, scores).evaluated()
         if named
-        else ranked_evaluations(collection, qrels, scores).with_values_from_tables(measures)
+        else ranked_evaluations(collection, qrels, scores).with_values_of(measures)
     )
+    if ranked and not named:
+        current = current.exclude(run__sha256=NO_RANKING)
 
     rows = (
         current.with_files().select_related("run").only(*_SHOWN).order_by("run__created_at", "run")

@@ -248,7 +248,12 @@ def _evaluations(
     most = MAX_FIGURES // number
     try:
         return select_evaluations(
-            collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=most
+            collection=collection,
+            qrels=qrels,
+            scores=scores,
+            runs=query.runs,
+            most=most,
+            ranked=True,
         )
     except StatisticsError as error:
         if error.code != "too_many_runs":

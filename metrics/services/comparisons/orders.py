@@ -225,7 +225,7 @@ def evaluated_runs(
     elif entries := collection_entries(collection, collection.active_qrels or versions[0]):
         evaluations = evaluations.filter(run__in=entries.with_status(OFFICIAL))
     if not query.runs:
-        evaluations = evaluations.with_values_from_tables(query.measures)
+        evaluations = evaluations.with_values_of(query.measures)
 
     by_run: dict[object, dict[int, int]] = {}
     rows = list(

@@ -342,7 +342,16 @@ def _stored_curves(sets: list[GainCurves], query: CurveQuery) -> list[MeasureCur
     return curves
 
 
+def _check_ranked(evaluations: list[Evaluation]) -> None:
+    """Raise MeasureError for a run without a ranking."""
+    for evaluation in evaluations:
+        if not evaluation.run.has_ranking:
+            message = f"run {evaluation.run.tag} has no ranking: its values come from tables"
+            raise MeasureError(message, code="no_curve", pointer="runs")
+
+
 def _begin_curves(evaluations: list[Evaluation], query: CurveQuery) -> None:
+    _check_ranked(evaluations)
     qrels = evaluations[0].qrels
     check_suits(query.measures, qrels)
     topics = qrels.topics
@@ -384,6 +393,7 @@ def read_precision_recall_of(
 
 
 def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -> None:
+    _check_ranked(evaluations)
     if evaluations[0].qrels.design:
         message = (
             "the judgements are sampled, and precision-recall curves take documents outside the "

@@ -14,6 +14,7 @@ from django.db import transaction
 from metrics.engine.curve.gain_curves import GainCurves
 from metrics.engine.judgement.depth import judged_depth
 from metrics.engine.judgement.judged import JudgedRun
+from metrics.engine.judgement.judging import judge_nothing
 from metrics.engine.judgement.known import mark_known
 from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.models import Evaluation, JudgedView, MetricVector, StoredCurves
@@ -88,16 +89,19 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     qrels = evaluation.qrels
     judgements = load_judgements(qrels)
 
-    view = read_stored(
-        run.sha256,
-        lambda opener: judge_run(
-            opener,
-            judgements,
-            evaluation.scores,  # type: ignore[arg-type]
-            grouped=run.grouped,
-            seed=HASH_SEED,
-        ),
-    )
+    if run.has_ranking:
+        view = read_stored(
+            run.sha256,
+            lambda opener: judge_run(
+                opener,
+                judgements,
+                evaluation.scores,  # type: ignore[arg-type]
+                grouped=run.grouped,
+                seed=HASH_SEED,
+            ),
+        )
+    else:
+        view = judge_nothing(judgements)
     if run.known_sha256:
         view = mark_known(view, judgements, load_known(run.known_sha256))
 
@@ -110,7 +114,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
 
     curves = [
         make_curves(evaluation.pk, measure, view).seal(evaluation.qrels_id)
-        for measure in stored_curve_sets(measures, qrels)
+        for measure in (stored_curve_sets(measures, qrels) if run.has_ranking else ())
     ]
 
     seal_vectors(vectors, evaluation.qrels_id)

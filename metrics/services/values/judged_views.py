@@ -463,6 +463,9 @@ def runs_ranked_alike(evaluation: Evaluation, reader: Any) -> list[Run]:
     Their values are those of the run, under these judgements. Raise StoredValueCorrupt if the
     view of the run is damaged.
     """
+    if not evaluation.run.has_ranking:
+        return []
+
     # Views are large: only those of runs with the same length and mean are read.
     same = Evaluation.objects.current(evaluation.qrels, evaluation.scores).evaluated()
     same = same.exclude(pk=evaluation.pk).filter(run__documents=evaluation.run.documents)

@@ -96,7 +96,7 @@ def _store_missing(
             curves += [
                 make_curves(pk, measure, view).seal(qrels)
                 for measure in sets
-                if (pk, measure.name) not in stored[StoredCurves]
+                if view.ranked and (pk, measure.name) not in stored[StoredCurves]
             ]
 
     def store() -> None:

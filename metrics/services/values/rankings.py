@@ -89,7 +89,7 @@ def titles_of_relevant(collection: Collection, ranking: Ranking) -> dict[str, st
 def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINEAR) -> Ranking:
     """Return the ranking of one judged topic from the stored file, which is read to its end.
 
-    Raise NotFound for a topic without judgements. A topic that the run does not answer has no
+    Raise NotFound for a topic without judgements, and for a run without a ranking. A topic that the run does not answer has no
     documents.
     """
     topic_ids: list[str] = evaluation.qrels.topic_ids
@@ -98,6 +98,9 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
         raise NotFound(message, code="unknown_topic", pointer="topic")
 
     topic, run = topic_ids.index(topic_id), evaluation.run
+    if not run.has_ranking:
+        message = f"run {run.tag} has no ranking: its values come from tables"
+        raise NotFound(message, code="no_ranking")
     begin_reading_file(run.size, "topic")
     scores: ScoreType = "float32" if evaluation.scores == "float32" else "float64"
     listed = read_stored(

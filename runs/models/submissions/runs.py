@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from typing import Any, Self
 
 from django.core.validators import RegexValidator
 from django.db import models
@@ -16,6 +17,8 @@ from runs.models.collections.disclosure import in_team_of
 from runs.models.submissions.submissions import Submission, SubmissionQuerySet, by_date, one_per_tag
 from runs.models.text import check_line, check_text
 
+# Of an empty file, which a run without a ranking has.
+NO_RANKING = hashlib.sha256(b"").hexdigest()
 # The name of a system: with its version behind it, it is a tag.
 SYSTEM_RULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}"
 SYSTEM_RULE_MESSAGE = (
@@ -68,9 +71,16 @@ class System(models.Model):
 class RunQuerySet(SubmissionQuerySet["Run"]):
     """Runs."""
 
+    def ranked(self) -> Self:
+        """Leave out runs that have values from tables alone."""
+        return self.exclude(sha256=NO_RANKING)
+
 
 class Run(Submission):
-    """Metadata of a submitted run. The rankings and the known documents are in files."""
+    """Metadata of a submitted run. The rankings and the known documents are in files.
+
+    The file of a run that has values from tables alone is empty.
+    """
 
     KEY, WAY = "run", "collection__scores"
     SEALED = (*Submission.SEALED, "lines", "tied_documents", "known_sha256", "known_documents")
@@ -145,6 +155,11 @@ class Run(Submission):
     @property
     def way(self) -> str:
         return self.collection.scores
+
+    @property
+    def has_ranking(self) -> bool:
+        """Return whether it ranks documents; otherwise tables have its values."""
+        return self.sha256 != NO_RANKING
 
     @property
     def file_name(self) -> str:

@@ -164,6 +164,7 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
         file=fields["file"].path,
         known=known.path if known else None,
         passages=fields["passages"],
+        kind=fields["kind"],
         tag=fields["tag"],
         description=fields["description"],
         metadata=fields["metadata"],

@@ -10,11 +10,12 @@ from typing import Any, Self
 from uuid import UUID
 
 from runs import hooks
-from runs.errors import Conflict, FileReport, StoredValueCorrupt
+from runs.errors import Conflict, FileReport, InvalidInput, StoredValueCorrupt
 from runs.formats.header_parameters import with_header
 from runs.formats.links import Link, with_header_links
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
 from runs.models import Collection, Experiment, Qrels, Run, System, User
+from runs.models.submissions.runs import NO_RANKING
 from runs.services.collections.known_documents import CheckedKnown, check_known
 from runs.services.storage.files import HASH_SEED, FileSource, upload_limits
 from runs.services.storage.reports import (
@@ -45,6 +46,8 @@ from runs.services.tracking.systems import (
 
 # What a submission does if another run has its tag.
 FAIL, VERSION = "fail", "version"
+# What a run has: a ranking of documents, or values from tables alone.
+RANKING, VALUES = KINDS = ("ranking", "values")
 _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 
 
@@ -55,6 +58,8 @@ class RunUpload(Upload[Run]):
     With a separator in `passages`, its documents are passages: each document is stored with the
     score of its best one.
 
+    Of the `kind` values it has no ranking, and its file is empty: tables have its values.
+
     It is put into the `experiment` of its team, and the `label` of the team is moved to it.
 
     With a `system` it becomes the next version of it, and without a tag it is named after that
@@ -64,6 +69,7 @@ class RunUpload(Upload[Run]):
 
     known: Path | None = None
     passages: str = ""
+    kind: str = RANKING
     system: str | None = None
     if_taken: str = FAIL
     parents: list[Parent] = field(default_factory=list)
@@ -78,7 +84,7 @@ class RunUpload(Upload[Run]):
 
     @contextlib.contextmanager
     def prepared(self) -> Iterator[Self]:
-        if not self.passages:
+        if not self.passages or self.kind == VALUES:
             yield self
             return
 
@@ -87,6 +93,9 @@ class RunUpload(Upload[Run]):
             yield replace(self, file=best.path, metadata=metadata, passages="")
 
     def check(self) -> Run:
+        if self.kind == VALUES:
+            return self._check_values()
+
         source = FileSource(self.file, upload_limits())
         try:
             summary = check_run(
@@ -136,6 +145,37 @@ class RunUpload(Upload[Run]):
             known_sha256=known.sha256 if known else "",
             known_documents=known.summary.count if known else 0,
             known_warnings=report_as_json(known.summary.report) if known else {},
+        )
+
+    def _check_values(self) -> Run:
+        """Return the unsaved run without a ranking. Raise InvalidInput for one with a file."""
+        if self.file.stat().st_size:
+            message = (
+                "kind=values is a run without a ranking: send an empty file, and its values as a "
+                "value table"
+            )
+            raise InvalidInput(message, pointer="/file")
+        if not self.tag:
+            message = "a run without a ranking needs a tag, by which value tables name it"
+            raise InvalidInput(message, pointer="/tag")
+        if self.known or self.passages:
+            name = "known" if self.known else "passages"
+            message = f"a run without a ranking has no documents: leave {name} out"
+            raise InvalidInput(message, pointer=f"/{name}")
+
+        find_parents(self.parents, self.user)
+        return Run(
+            **self.columns(),
+            costs=self.costs,
+            tag=self.tag,
+            sha256=NO_RANKING,
+            size=0,
+            lines=0,
+            documents=0,
+            topics=0,
+            tied_documents=0,
+            grouped=True,
+            warnings=report_as_json(FileReport()),
         )
 
     def check_summary(self, summary: RunSummary) -> None:
@@ -238,6 +278,8 @@ class RunUpload(Upload[Run]):
 def _check_not_removed(run: Run) -> None:
     """Raise Conflict for a file of the team that organisers took out of the collection."""
     same_file = Run.objects.filter(collection=run.collection, team=run.team, sha256=run.sha256)
+    if not run.has_ranking:
+        same_file = same_file.filter(tag=run.tag)
     removed = same_file.exclude(removal_reason="").first()
     if removed:
         raise Conflict(
@@ -287,6 +329,9 @@ def _warn_of_differing(upload: RunUpload, existing: Run, run: Run) -> None:
 
 def _warn_of_same_file(run: Run, user: User) -> None:
     """Warn if a new run is the file of other runs of the collection that its submitter sees."""
+    if not run.has_ranking:
+        return
+
     others = Run.objects.visible_to(user).filter(collection=run.collection, sha256=run.sha256)
     others = others.exclude(pk=run.pk).select_related("team").order_by("created_at", "pk")
     if names := [str(other) for other in others]:
