@@ -13,6 +13,8 @@ from .display import Chart, table_html, text_of
 
 # The measure that says how many documents a topic has: none where a run has not answered it.
 RETRIEVED = "NumRet"
+# What a row has of its difference from a baseline.
+_AGAINST = ("difference", "low", "high", "p_adjusted", "mark")
 _SOURCE = ("collection", "run", "qrels", "scores", "test", "correction", "topics")
 
 
@@ -224,8 +226,9 @@ class Board(ChartAnswer):
             flat["tier"] = statistics["tier"]
 
         if statistics.get("baseline"):
-            names = ("difference", "low", "high", "p_adjusted", "mark")
-            flat |= {name: statistics["baseline"][name] for name in names}
+            flat |= {name: statistics["baseline"][name] for name in _AGAINST}
+        for number, against in enumerate(statistics.get("baselines", []), 1):
+            flat |= {f"{name}_{number}": against and against[name] for name in _AGAINST}
 
         flat |= {name: row["coverage"][name] for name in ("answered", "judged")}
         flat["judged_at_10"] = row["judged_at_10"]

@@ -662,7 +662,7 @@ def _add_results(add: Any) -> None:
     command.add_argument("collection", nargs="?", help="default: the configured one")
     command.add_argument("--filter", help="as in the field above the leaderboard: 'bm25 team:lab'")
     command.add_argument("--sort", help="the measure that ranks")
-    command.add_argument("--baseline", metavar="RUN")
+    command.add_argument("--baseline", metavar="RUN", help=_BASELINE)
     command.add_argument("--statistics", help="tiers, intervals, ranks or all")
     command.add_argument(
         "--entries",

@@ -230,7 +230,7 @@ class Collection(CollectionStudies):
         if measures:
             parameters["measures"] = ",".join(map(str, measures))
         if parameters.get("baseline"):
-            (parameters["baseline"],) = self._ids([parameters["baseline"]])
+            parameters["baseline"] = self._baselines(parameters["baseline"])
 
         body = self._hub.pages(f"{self.path}leaderboard/", parameters, rows)
         question = {name: parameters[name] for name in _CHART_PARAMETERS if name in parameters}

@@ -494,7 +494,6 @@ class StatisticsQuestion(Question):
     NAMED_BY: ClassVar[str]
 
     parts: tuple[str, ...]
-    baseline: str | None
 
     @classmethod
     def option_names(cls) -> list[str]:
@@ -508,7 +507,7 @@ class StatisticsQuestion(Question):
             return None
 
         question = cls.read(parameters)
-        if "baseline" in question.parts and not question.baseline:
+        if "baseline" in question.parts and not parameters.get("baseline", "").strip():
             message = f"statistics=baseline needs the {cls.NAMED_BY}: baseline=..."
             raise InvalidInput(message, pointer="baseline")
         return question if question.parts else None

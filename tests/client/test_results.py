@@ -112,6 +112,15 @@ def test_a_notebook_shows_a_table_with_its_source() -> None:
     assert "<a" not in Board({**raw}, "javascript:alert(1)")._repr_html_()
 
 
+def test_rows_have_the_differences_from_each_of_several_baselines() -> None:
+    names = ("difference", "low", "high", "p_adjusted", "mark")
+    against = dict(zip(names, (0.1, 0.0, 0.2, 0.03, "better"), strict=True))
+    statistics = {"tier": None, "baseline": None, "baselines": [against, None]}
+    (row,) = Board({"results": [{**ROW, "statistics": statistics}]}).rows()
+    assert [row[f"{name}_1"] for name in names] == [*against.values()]
+    assert {row[f"{name}_2"] for name in names} == {None}
+
+
 def test_values_are_a_mapping_and_a_table() -> None:
     values = Values(
         {

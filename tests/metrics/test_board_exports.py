@@ -105,6 +105,26 @@ def test_a_latex_table_with_tiers_and_marks(anonymous: APIClient, board: Collect
     ]  # fmt: skip
 
 
+def test_several_baselines_have_letters_and_columns(
+    anonymous: APIClient, board: Collection
+) -> None:
+    query = {"baseline": f"{id_of('r2')},{id_of('r0')}", "test": "paired_t"}
+    caption, cells = structure_of(export(anonymous, "tex", **query))
+    assert [row[1:3] for row in cells] == [
+        ["r1", r"\textbf{0.7500}$^{\uparrow a\uparrow b}$"],
+        [r"\textit{r0}", r"0.5000$^{\uparrow a}$"],
+        [r"\textit{r2}", "0.2500"],
+    ]
+    assert r"worse ($\downarrow$) than a: r2 or b: r0." in caption
+    assert "Holm's correction over 3 pairs for the marks" in caption
+
+    rows = list(csv.DictReader(io.StringIO(export(anonymous, "csv", **query))))
+    assert [row["baseline_1_mark"] for row in rows[:3]] == ["better", "better", ""]
+    assert [row["baseline_2_mark"] for row in rows[:3]] == ["better", "", ""]
+    assert {row["baseline"] for row in rows} == {query["baseline"]}
+    assert "baseline_mark" not in rows[0]
+
+
 def test_a_table_says_what_was_drawn(anonymous: APIClient, board: Collection) -> None:
     query = {
         "baseline": id_of("r0"),

@@ -270,6 +270,52 @@ def test_the_baseline_against_scipy(
     assert summary["detectable"] == pytest.approx(shown_by_half(values, missed))
 
 
+def test_several_baselines_against_scipy(
+    anonymous: APIClient, board: Collection, values: Matrix
+) -> None:
+    order = np.argsort(values.mean(axis=1)).tolist()
+    baselines = [order[RUNS // 2], order[0], order[-1]]
+    query = {
+        "baseline": ",".join(id_of(f"r{index}") for index in baselines),
+        "limit": 200,
+        "test": "paired_t",
+    }
+    body = anonymous.get(BOARD, query).json()
+    pairs = [
+        (index, baseline)
+        for place, baseline in enumerate(baselines)
+        for index in range(RUNS)
+        if index not in baselines[: place + 1]
+    ]
+    tests = [stats.ttest_rel(values[a], values[b]) for a, b in pairs]
+    adjusted = dict(zip(pairs, holm([float(test.pvalue) for test in tests]), strict=True))
+
+    for row in body["results"]:
+        index, against = int(row["run"]["tag"][1:]), row["statistics"]["baselines"]
+        assert (len(against), row["statistics"]["baseline"]) == (3, None)
+        for baseline, standing in zip(baselines, against, strict=True):
+            p = adjusted.get((index, baseline))
+            assert (standing is None) == (p is None)
+            if standing and p is not None:
+                difference = values[index].mean() - values[baseline].mean()
+                assert standing["p_adjusted"] == pytest.approx(p)
+                assert standing["difference"] == pytest.approx(difference)
+                assert standing["relative"] == pytest.approx(difference / values[baseline].mean())
+                better = "better" if difference > 0 else "worse"
+                assert standing["mark"] == (better if p < 0.05 else None)
+
+    summary = body["statistics"]
+    assert summary["baseline"] is None
+    assert summary["baselines"]["runs"] == query["baseline"].split(",")
+    assert summary["baselines"]["family"] == len(pairs) == 3 * (RUNS - 1) - 3
+    assert summary["baselines"]["significant"] == sum(p < 0.05 for p in adjusted.values())
+
+    unknown = f"{id_of('r0')},00000000-0000-4000-8000-000000000000"
+    for wrong, code in ((unknown, "unknown_run"), (",", "invalid")):
+        refused = anonymous.get(BOARD, {"baseline": wrong})
+        assert (refused.status_code, refused.json()["code"]) == (400, code)
+
+
 @pytest.mark.parametrize("test", list(TESTS))
 def test_every_test_makes_tiers_and_holds_runs_against_a_baseline(
     anonymous: APIClient, board: Collection, test: str

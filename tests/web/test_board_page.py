@@ -6,6 +6,7 @@ import re
 from html import unescape
 from itertools import pairwise
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -165,6 +166,37 @@ def test_the_baseline_of_another_page_has_its_name(browser: Client, board: Colle
     (short,) = re.findall(r'name="select" value="(\w+)"', pinned)
     chosen = form_of(page(browser, BOARD, baseline=last["id"], limit="3", select=short))
     assert [field for field in chosen if field[0] == "select"] == [("select", short)]
+
+
+def test_several_baselines_have_columns_of_their_own(browser: Client, board: Collection) -> None:
+    results = statistics_of(browser)["results"]
+    last, first = results[-1]["run"], results[0]["run"]
+    both = f"{last['id']},{first['id']}"
+    html = page(browser, BOARD, baseline=both, limit="3")
+    assert f"Δ vs {last['tag']}" in html
+    assert f"Δ vs {first['tag']}" in html
+    assert f"<dt>Δ vs {last['tag']}, {first['tag']}</dt>" in html
+    top = rows_of(html)[0]
+    assert top[5] == "baseline"
+    assert top[3].endswith("better")
+    # The first one stays in sight, and each is removed alone.
+    assert last["tag"] in text_of(html.split("</thead>")[0].split('held">')[1])
+    assert links_of(html, "remove the baseline") == [
+        f"?baseline={other['id']}&limit=3#leaderboard" for other in (first, last)
+    ]
+
+    # Of baselines on other pages there is the name, too.
+    html = page(browser, BOARD, baseline=f"{first['id']},{last['id']}", limit="3")
+    assert f"Δ vs {last['tag']}" in html
+
+
+def test_chosen_runs_become_the_baselines(browser: Client, board: Collection) -> None:
+    runs = [row["run"]["id"] for row in statistics_of(browser)["results"][:2]]
+    chosen = ",".join(run.replace("-", "")[:8] for run in runs)
+    answer = browser.get(BOARD, {"select": chosen, "against": "selected", "measures": "AP"})
+    assert answer.status_code == 302
+    query = parse_qs(urlsplit(answer["Location"]).query)
+    assert query == {"baseline": [",".join(runs)], "measures": ["AP"]}
 
 
 def test_a_baseline_that_is_none_leaves_the_board(browser: Client, board: Collection) -> None:

@@ -147,26 +147,23 @@ def read_phase_board(
 
     Rows without a rank or a tier, placed by their means, are baselines, entries out of competition,
     late entries, entries that came afterwards and entries that were disqualified after the public
-    release. One of them may be the baseline of the statistics, but not with tiers, ranks and
-    expected means. Raise the errors of leaderboards.
+    release. They may be baselines of the statistics, but not with tiers, ranks and expected
+    means. Raise the errors of leaderboards.
     """
     qrels = active_qrels(phase.collection)
     entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader, qrels)}
     unranked = frozenset(run for run, entry in entries.items() if not entry.is_ranked)
 
     statistics = query.standings
-    baseline = UUID(statistics.baseline) if statistics and statistics.baseline else None
-    unranked_baseline = baseline if baseline in unranked else None
-    if statistics and unranked_baseline and {"tiers", "ranks", "expected"} & set(statistics.parts):
+    baselines = unranked.intersection(map(UUID, statistics.baselines if statistics else []))
+    if statistics and baselines and {"tiers", "ranks", "expected"} & set(statistics.parts):
         message = (
             "this baseline does not compete: ask for its statistics without tiers, ranks and "
             "expected means"
         )
         raise StatisticsError(message, code="bad_parameter", pointer="statistics")
 
-    among = Among(
-        frozenset(entries), unranked, _selected_runs(entries.values(), query), unranked_baseline
-    )
+    among = Among(frozenset(entries), unranked, _selected_runs(entries.values(), query), baselines)
     board_query = replace(query.board, among=among)
     read = read_whole_board if whole else read_leaderboard
     board = read(collection=phase.collection, query=board_query)

@@ -90,6 +90,17 @@ class Contrast(TypedDict):
     cautions: list[Caution]
 
 
+class Contrasts(TypedDict):
+    """Every other run against each of several baselines, as one family."""
+
+    runs: Annotated[list[Id], "the baselines, in the order of the request"]
+    family: Annotated[int, "pairs that p counts for; two baselines are a pair once"]
+    intervals: Annotated[str, OneOf(INTERVALS), "whether each holds alone, or all at once"]
+    significant: Annotated[int, "pairs with a verdict"]
+    detectable: Annotated[float | None, _DETECTABLE]
+    cautions: list[Caution]
+
+
 class BoardStatistics(TypedDict):
     """How the statistics of a leaderboard were computed; a part that was not requested or has no
     result is null."""
@@ -109,6 +120,7 @@ class BoardStatistics(TypedDict):
     expected: Outlook | None
     received: Received | None
     baseline: Contrast | None
+    baselines: NotRequired[Annotated[Contrasts, "with several, instead of `baseline`"]]
     cautions: list[Caution]
 
 
@@ -165,6 +177,12 @@ class Standing(TypedDict):
     expected: Annotated[float | None, "the mean that is expected on other topics"]
     chance_best: Annotated[float | None, "estimated, to be the best of these runs on other topics"]
     baseline: AgainstBaseline | None
+    baselines: NotRequired[
+        Annotated[
+            list[AgainstBaseline | None],
+            "against each of several; null for itself, and where the pair is that of the other one",
+        ]
+    ]
 
 
 class BoundedMean(Mean):
@@ -395,39 +413,13 @@ def _row(
 
 
 def _standing(standing: standing_parts.Standing) -> Standing:
-    rank = baseline = None
+    rank = None
     low, high, share = standing.rank_low, standing.rank_high, standing.share_first
     if low is not None and high is not None and share is not None:
         rank = RankInterval(low=low, high=high, share_first=share)
 
-    if against := standing.baseline:
-        on_judged = None
-        if condensed := against.on_judged:
-            on_judged = DifferenceOnJudged(
-                difference=condensed.difference,
-                low=number(condensed.low),
-                high=number(condensed.high),
-                p_value=number(condensed.p_value),
-                p_adjusted=number(condensed.p_adjusted),
-            )
-
-        baseline = AgainstBaseline(
-            difference=against.difference,
-            low=number(against.low),
-            high=number(against.high),
-            relative=number(against.relative),
-            statistic=number(against.statistic),
-            p_value=number(against.p_value),
-            p_adjusted=number(against.p_adjusted),
-            mark=against.mark,
-            withheld=against.withheld,
-            wins=against.wins,
-            ties=against.ties,
-            losses=against.losses,
-            on_judged=on_judged,
-        )
-
-    return Standing(
+    against = [None if row is None else _against(row) for row in standing.against]
+    answer = Standing(
         tier=standing.tier,
         groups=standing.groups,
         rank_set=standing.rank_set and list(standing.rank_set),
@@ -435,7 +427,39 @@ def _standing(standing: standing_parts.Standing) -> Standing:
         rank=rank,
         expected=standing.expected,
         chance_best=standing.chance_best,
-        baseline=baseline,
+        baseline=against[0] if len(against) == 1 else None,
+    )
+    if len(against) > 1:
+        answer["baselines"] = against
+
+    return answer
+
+
+def _against(against: standing_parts.AgainstBaseline) -> AgainstBaseline:
+    on_judged = None
+    if condensed := against.on_judged:
+        on_judged = DifferenceOnJudged(
+            difference=condensed.difference,
+            low=number(condensed.low),
+            high=number(condensed.high),
+            p_value=number(condensed.p_value),
+            p_adjusted=number(condensed.p_adjusted),
+        )
+
+    return AgainstBaseline(
+        difference=against.difference,
+        low=number(against.low),
+        high=number(against.high),
+        relative=number(against.relative),
+        statistic=number(against.statistic),
+        p_value=number(against.p_value),
+        p_adjusted=number(against.p_adjusted),
+        mark=against.mark,
+        withheld=against.withheld,
+        wins=against.wins,
+        ties=against.ties,
+        losses=against.losses,
+        on_judged=on_judged,
     )
 
 
@@ -466,17 +490,18 @@ def _board_statistics(standings: standing_parts.Standings) -> BoardStatistics:
             since=history.since,
         )
 
-    if standings.baseline and query.baseline:
+    contrast = standings.baseline
+    if contrast and len(query.baselines) == 1:
         baseline = Contrast(
-            run=query.baseline,
-            family=standings.baseline.family,
+            run=query.baselines[0],
+            family=contrast.family,
             intervals=TESTS[query.test].intervals,
-            significant=standings.baseline.significant,
-            detectable=number(standings.baseline.detectable),
-            cautions=cautions_of(standings.baseline.cautions),
+            significant=contrast.significant,
+            detectable=number(contrast.detectable),
+            cautions=cautions_of(contrast.cautions),
         )
 
-    return BoardStatistics(
+    answer = BoardStatistics(
         measure=standings.measure.name,
         parts=list(query.parts),
         runs=len(standings.places),
@@ -494,3 +519,14 @@ def _board_statistics(standings: standing_parts.Standings) -> BoardStatistics:
         baseline=baseline,
         cautions=cautions_of(standings.cautions),
     )
+    if contrast and len(query.baselines) > 1:
+        answer["baselines"] = Contrasts(
+            runs=query.baselines,
+            family=contrast.family,
+            intervals=TESTS[query.test].intervals,
+            significant=contrast.significant,
+            detectable=number(contrast.detectable),
+            cautions=cautions_of(contrast.cautions),
+        )
+
+    return answer

@@ -57,7 +57,7 @@ from metrics.services.boards.leaderboard import MAX_ROWS, Leaderboard, read_lead
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.versions import BEST
 from metrics.services.boards.what_if import WhatIfQuery, ask_what_if
-from metrics.services.question import MAX_SEED, measure_in, measures_in, run_id_in
+from metrics.services.question import MAX_SEED, measure_in, measures_in, run_ids_in
 from metrics.services.tracking.frontier import FrontierQuery, read_frontier
 from metrics.services.tracking.importance import ImportanceQuery, read_importance
 from metrics.services.tracking.measured import read_measured
@@ -155,8 +155,8 @@ def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> F
     if len(rows) <= MOST_INTERVALS:
         intervals = mean_intervals(replace(board, rows=rows), confidence)
 
-    baseline = run_id_in(query, "baseline")
-    figure = scatter_figure(board, across, upwards, intervals, confidence, baseline)
+    baselines = run_ids_in(query, "baseline")
+    figure = scatter_figure(board, across, upwards, intervals, confidence, baselines)
     return _of_topics(figure, board)
 
 
@@ -233,7 +233,7 @@ COLLECTION_CHART_READS: Reads = {
         FILTER,
         CONFIDENCE,
         SCORES,
-        parameter("baseline", "the id of a run to point out"),
+        parameter("baseline", "the ids of runs to point out, separated by commas"),
         TOPICS,
     ),
     OVER_TIME: (SORT, FILTER, SCORES, TOPICS),

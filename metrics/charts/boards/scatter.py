@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -29,11 +29,11 @@ def scatter_figure(
     upwards: Measure,
     intervals: Mapping[tuple[int, str], Ends],
     confidence: float,
-    baseline: str | None = None,
+    baselines: Sequence[str] = (),
 ) -> Figure:
     """Draw a point for each ranked run of the board, with its intervals if there are any.
 
-    Up to 12 runs that have room are named, the baseline first. Raise InvalidInput if no run has
+    Up to 12 runs that have room are named, the baselines first. Raise InvalidInput if no run has
     both means.
     """
     ranked = [row for row in board.rows if row.rank is not None]
@@ -54,7 +54,7 @@ def scatter_figure(
         point: dict[str, Any] = {
             "run": names[row.run],
             "rank": row.rank,
-            "baseline": str(row.run.pk) == baseline,
+            "baseline": str(row.run.pk) in baselines,
             "address": run_page(row.run),
         }
         point |= {"x": row.values[across.name][0], "y": row.values[upwards.name][0]}
@@ -69,9 +69,8 @@ def scatter_figure(
     interval = (
         f", each with its {100 * confidence:g}% confidence intervals" if with_intervals else ""
     )
-    baseline_words = next(
-        (f"; baseline: {point['run']}" for point in points if point["baseline"]), ""
-    )
+    named = [point["run"] for point in points if point["baseline"]]
+    baseline_words = f"; baseline{'s' * (len(named) > 1)}: {', '.join(named)}" if named else ""
     count = f"{len(points):,} of {board.ranked:,} ranked runs{interval}{baseline_words}"
     table = [
         [point["run"], figure(across, point["x"]), figure(upwards, point["y"])] for point in points

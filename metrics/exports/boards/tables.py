@@ -16,13 +16,13 @@ from metrics.exports.comparisons.words import (
     too_few,
     withheld_pairs,
 )
-from metrics.exports.table import Column, Row, Table
+from metrics.exports.table import Column, Row, Table, listed_baselines, marks_of_several
 from metrics.services.boards import leaderboard
 from metrics.services.boards.board_question import DECIMALS
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.entries import OFFICIAL
 from metrics.services.boards.leaderboard import EntryCounts, Leaderboard
-from metrics.services.boards.standing_parts import Standings
+from metrics.services.boards.standing_parts import Contrast, Standings
 from metrics.services.boards.versions import ALL, BEST, CAPTIONS
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import NOTHING, aggregated, best_means, direction_of, mean_cell
@@ -173,11 +173,14 @@ def _standing(row: leaderboard.Row, standings: Standings | None) -> dict[str, An
             "chance_best": standing and standing.chance_best,
         }
 
-    if standings.baseline:
-        against = asdict(standing.baseline) if standing and standing.baseline else {}
-        columns |= {f"baseline_{name}": against.get(name) for name in _AGAINST}
+    baselines = len(standings.baseline.rows) if standings.baseline else 0
+    for place in range(baselines):
+        prefix = f"baseline_{place + 1}" if baselines > 1 else "baseline"
+        row_against = standing.against[place] if standing else None
+        against = asdict(row_against) if row_against else {}
+        columns |= {f"{prefix}_{name}": against.get(name) for name in _AGAINST}
         on_judged = against.get("on_judged") or {}
-        columns |= {f"baseline_on_judged_{name}": on_judged.get(name) for name in _ON_JUDGED}
+        columns |= {f"{prefix}_on_judged_{name}": on_judged.get(name) for name in _ON_JUDGED}
 
     return columns
 
@@ -194,7 +197,7 @@ def _inputs(standings: Standings) -> dict[str, Any]:
         "resamples": query.resamples if TESTS[query.test].draws else None,
         "rank_resamples": query.rank_resamples if standings.ranks else None,
         "seed": query.seed,
-        "baseline": query.baseline,
+        "baseline": ",".join(query.baselines) or None,
     }
 
 
@@ -212,10 +215,10 @@ def paper_table(
     rows = [row for row in board.rows if row.current]
     names = names_of([row.run for row in rows])
 
-    against = standings is not None and standings.baseline is not None
+    against = standings is not None and standings.baseline and len(standings.baseline.rows) == 1
     columns = [Column("rank", "Rank"), Column("run", "Run", head=True)]
     for measure in board.measures:
-        with_marks = against and measure == board.sort
+        with_marks = bool(against) and measure == board.sort
         columns.append(Column(measure.name, direction=direction_of(measure), with_marks=with_marks))
 
     if board.versions != ALL:
@@ -241,7 +244,8 @@ def _paper_row(
     decimals: int,
 ) -> Row:
     standing = standings.of(row.evaluation.pk) if standings else None
-    mark = (standing and standing.baseline and standing.baseline.mark) or ""
+    marks = [(against and against.mark) or "" for against in standing.against] if standing else []
+    mark = marks_of_several(marks) if len(marks) > 1 else "".join(marks)
 
     cells = []
     for measure in board.measures:
@@ -265,7 +269,7 @@ def _paper_row(
 
     return Row(
         values,
-        baseline=standings is not None and str(row.run.pk) == standings.query.baseline,
+        baseline=standings is not None and str(row.run.pk) in standings.query.baselines,
         marked=standings is not None and standings.is_marked(row.evaluation.pk),
     )
 
@@ -356,15 +360,13 @@ def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str])
 
     sentences = []
     against = standings.baseline
-    withheld = [row.withheld for row in against.rows if row is not None] if against else []
+    withheld = [row.withheld for rows in against.rows for row in rows if row] if against else []
     if against and not all(withheld):
-        baseline = next(
-            (name for run, name in names.items() if str(run.pk) == standings.query.baseline),
-            "the baseline",
-        )
+        by_id = {str(run.pk): name for run, name in names.items()}
+        baselines = [by_id.get(run, "the baseline") for run in standings.query.baselines]
         sentences.append(
             f"Marked by {board.sort.name} are runs that are significantly better (up) or worse "
-            f"(down) than {baseline}."
+            f"(down) than {listed_baselines(baselines)}."
         )
 
     if standings.tiers:
@@ -398,7 +400,7 @@ def _test(standings: Standings) -> str:
     resamples = f", B = {query.resamples:,}, seed {query.seed}" if TESTS[query.test].draws else ""
     topics = f" on {standings.topics} topics" if standings.topics is not None else ""
     names = dict.fromkeys(
-        test_name(query.test, baseline=part is standings.baseline)
+        test_name(query.test, baseline=isinstance(part, Contrast) and part.pairs.are_some)
         for part in parts.values()
         if part
     )

@@ -21,7 +21,7 @@ from metrics.services.boards.evaluating import ProgressQuery, read_progress
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.matching import matching_runs
 from metrics.services.comparisons.comparison import MAX_RUNS
-from metrics.services.question import measure_in, measures_in
+from metrics.services.question import MAX_BASELINES, measure_in, measures_in
 from runs.models import Collection, Run
 
 # At most this many runs are chosen at once, each named by as many digits of its id.
@@ -135,6 +135,15 @@ def group_address(collection: Collection, query: Query) -> str | None:
     """Return the address that adds the chosen runs to an experiment, or None if none are chosen."""
     runs = ",".join(str(run) for run in _chosen(collection, query))
     return f"{reverse('experiments-page')}?{urlencode({'runs': runs})}" if runs else None
+
+
+def baselines_address(collection: Collection, query: Query) -> str | None:
+    """Return the address of the leaderboard with the first chosen runs as its baselines."""
+    runs = ",".join(str(run) for run in _chosen(collection, query)[:MAX_BASELINES])
+    if not runs:
+        return None
+    page = reverse("collection-page", args=[collection.slug])
+    return f"{page}{query_string(query, baseline=runs, select=None)}#leaderboard"
 
 
 def _chosen(collection: Collection, query: Query) -> list[UUID]:

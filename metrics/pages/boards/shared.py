@@ -14,7 +14,7 @@ from metrics.charts.figure import Figure
 from metrics.exports.boards import EXPORTS
 from metrics.exports.formats import FORMATS
 from metrics.pages.boards.statistics import statistics_question
-from metrics.pages.boards.views import add_table, page_question
+from metrics.pages.boards.views import add_table, baseline_tags, page_question
 from metrics.pages.parts import Query, fill, shared_figure, shared_files
 from metrics.questions.declared import names_of
 from metrics.questions.run_ids import without_labels
@@ -39,7 +39,12 @@ def page(link: ShareLink, parameters: Mapping[str, str]) -> tuple[str, dict[str,
     context: dict[str, Any] = {
         "query": query,
         "qrels": board.qrels,
-        "board": {"board": board, "paging": paging, "own_teams": set()},
+        "board": {
+            "board": board,
+            "paging": paging,
+            "own_teams": set(),
+            "baseline_tags": baseline_tags(link.collection, query),
+        },
         "exports": shared_files(link, EXPORTS),
     }
     status = add_table(context, query, at_once=True)

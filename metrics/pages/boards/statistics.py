@@ -83,12 +83,12 @@ class BoardStatistics:
 
     @property
     def baseline_missed(self) -> str:
-        """Return the same for the pairs with the baseline."""
+        """Return the same for the pairs with the baselines."""
         contrast = self.standings.baseline
         if contrast is None:
             return ""
         return self._missed_words(
-            contrast, sum(bool(row and not row.mark) for row in contrast.rows)
+            contrast, sum(bool(row and not row.mark) for rows in contrast.rows for row in rows)
         )
 
     def _missed_words(self, part: Tiering | Contrast, pairs: int) -> str:
@@ -99,7 +99,7 @@ class BoardStatistics:
         query = self.standings.query
         if part is None:
             return ""
-        name = test_name(query.test, baseline=isinstance(part, Contrast))
+        name = test_name(query.test, baseline=isinstance(part, Contrast) and part.pairs.are_some)
         return f"{name}, {corrected_over(query.corrected_by, part.family)}, alpha = {query.alpha:g}"
 
     @property
@@ -110,7 +110,7 @@ class BoardStatistics:
 
     @property
     def baseline_corrected(self) -> str:
-        """Return the heading of the p values against the baseline."""
+        """Return the heading of the p values against a baseline."""
         corrected_by = self.standings.query.corrected_by
         if corrected_by is None:
             return "corrected p"
@@ -144,7 +144,7 @@ def read_statistics(
     Raise StatisticsError if the address requests an impossible part. A default part that is
     impossible is left out instead, with a caution. Without a ranked run there are no statistics.
     """
-    if question is None or not (board.ranked or query.get("statistics") or question.baseline):
+    if question is None or not (board.ranked or query.get("statistics") or question.baselines):
         return None
 
     if not query.get("statistics"):
@@ -185,6 +185,6 @@ def _without(question: StandingsQuery, parts: tuple[str, ...]) -> StandingsQuery
 
 def _read(board: Leaderboard, question: StandingsQuery) -> Standings:
     """Return the statistics, or only the intervals for more runs than can be compared."""
-    if len(board.order) <= MAX_RUNS or question.baseline or board.versions == BEST:
+    if len(board.order) <= MAX_RUNS or question.baselines or board.versions == BEST:
         return read_standings(board=board, query=question)
     return Standings(question, board.sort, {}, intervals=mean_intervals(board, question.confidence))

@@ -75,13 +75,19 @@ class BoardRow(table.Row):
     """One run on the page; a row that begins a part is the first of a tier.
 
     `mine` is a run of the reader's teams. `contradicted` is how the run's rank column contradicts
-    its scores, empty if it does not. `short` names the run in the address of a selection.
+    its scores, empty if it does not. `short` names the run in the address of a selection, and
+    `unpinned` is the address without this baseline.
     """
 
     board_row: Row
     mine: bool
     contradicted: str
     short: str
+    unpinned: str
+
+    @property
+    def id(self) -> str:
+        return str(self.board_row.run.pk)
 
     @property
     def since(self) -> str:
@@ -95,9 +101,9 @@ class BoardTable(table.Table):
     """One page of a leaderboard as a table; `columns` are those after ranks, runs and teams.
 
     `best` is a sentence on the runs that can be the best, and `ranked_by` one on the order. `pinned`
-    is the baseline, which stays in sight below the header, and `baseline` its tag and mean. The
-    intervals are drawn between the two ends of `scale`, `zero` is the x position of the baseline's
-    mean there, and `cut` is a note on the intervals that are cut. `own_team` is the reader's team
+    is the first baseline, which stays in sight below the header, `first` its id, and `baselines`
+    are the tags and means of all. The intervals are drawn between the two ends of `scale`, `zero` is the x position of the first
+    baseline's mean there, and `cut` is a note on the intervals that are cut. `own_team` is the reader's team
     if all rows are its runs, and otherwise empty: then each row names its team. The reader's runs
     are marked (`marks_own`) if the table has others, too. `pins` is the
     address for pinning a run, up to its id.
@@ -111,14 +117,14 @@ class BoardTable(table.Table):
     ranked_by: str
     provisional: str
     pinned: BoardRow | None
-    baseline: tuple[str, float] | None
+    first: str
+    baselines: list[tuple[str, float]]
     confidence: str
     scale: tuple[float, float] | None
     zero: str
     cut: str
     own_team: str
     marks_own: bool
-    unpinned: str
     pins: str
     with_best: bool
     with_unranked: bool
@@ -133,11 +139,12 @@ def board_table(
     own_teams: set[int],
     query: Query,
     shorts: Mapping[UUID, str],
+    tags: Mapping[str, str] | None = None,
 ) -> BoardTable:
     """Build the table.
 
-    `own_teams` are the reader's, `query` is that of the page's address, and `shorts` are the short
-    names of runs in a selection.
+    `own_teams` are the reader's, `query` is that of the page's address, `shorts` are the short
+    names of runs in a selection, and `tags` those of baselines by their ids.
     """
     standings = statistics.standings if statistics else None
     intervals = within_range(standings.intervals, board.sort) if standings else {}
@@ -145,7 +152,8 @@ def board_table(
     scale = (min(ends), max(ends)) if ends else None
     confidence = f"{100 * standings.query.confidence:g}%" if standings else ""
     entries = [*board.rows, *([board.pinned] if board.pinned else [])]
-    baseline = _baseline(board, standings, entries)
+    ids = standings.query.baselines if standings else _named(query)
+    baselines = _baselines(board, standings, tags or {})
     # At first tiers would be read as differences.
     with_tiers = bool(query.get("statistics") and standings and standings.tiers)
 
@@ -156,10 +164,15 @@ def board_table(
     above: Standing | None = None
     for row in entries:
         pk, run = row.evaluation.pk, row.run
-        pinned = str(run.pk) == query.get("baseline")
+        baseline = str(run.pk)
+        pinned = baseline in ids
         standing = standings.of(pk) if standings and row.rank is not None else None
         cells = [
-            *(_against(standing, pinned=pinned) if standings and standings.baseline else []),
+            *(
+                cell
+                for place in range(len(baselines))
+                for cell in _against(standing, place, pinned=baseline == ids[place])
+            ),
             *_means(board, row, best, scale, intervals.get(pk), confidence),
             *_group_means(board, row),
             *(_parameter(row.cells.get(column.name)) for column in board.columns),
@@ -186,6 +199,7 @@ def board_table(
                 mine=run.team.pk in own_teams,
                 contradicted=contradicted.get(run.pk, ""),
                 short=shorts.get(run.pk, ""),
+                unpinned=_unpinned(query, ids, baseline) if pinned else "",
             )
         )
 
@@ -195,28 +209,28 @@ def board_table(
     ranked = [row for row in rows if row.board_row.rank is not None]
     mine = {row.board_row.run.team.slug for row in rows if row.mine}
     unpinned = query_string(query, baseline=None)
-    zero = ""
-    if baseline and scale and scale[0] <= baseline[1] <= scale[1]:
-        zero = _position(baseline[1], scale)
+    first, zero = next(iter(ids), ""), ""
+    if baselines and scale and scale[0] <= baselines[0][1] <= scale[1]:
+        zero = _position(baselines[0][1], scale)
 
     return BoardTable(
         name="leaderboard",
-        columns=_columns(board, statistics, baseline, scale, confidence, with_tiers=with_tiers),
+        columns=_columns(board, statistics, baselines, scale, confidence, with_tiers=with_tiers),
         rows=rows,
         board=board,
         best=best_of(board, standings),
         best_mark=BEST_MARK if standings and standings.tiers and standings.tiers.marks_best else "",
         ranked_by=_ranked_by(board),
         provisional=f"provisional: {board.progress}" if board.ranked and board.waiting else "",
-        pinned=pinned_row or next((row for row in ranked if row.baseline), None),
-        baseline=baseline,
+        pinned=pinned_row or next((row for row in ranked if row.id == first), None),
+        first=first,
+        baselines=baselines,
         confidence=confidence,
         scale=scale,
         zero=zero,
         cut=cut_note(standings.intervals, board.sort) if standings else "",
         marks_own=any(row.mine for row in rows) and not all(row.mine for row in rows),
         own_team=mine.pop() if len(mine) == 1 and all(row.mine for row in rows) else "",
-        unpinned=unpinned,
         pins=f"{unpinned}{'&' if len(unpinned) > 1 else ''}baseline=",
         with_best=bool(ranked),
         with_unranked=any(row.state == UNRANKED for row in board.rows),
@@ -228,7 +242,7 @@ def board_table(
 def _columns(
     board: Leaderboard,
     statistics: BoardStatistics | None,
-    baseline: tuple[str, float] | None,
+    baselines: list[tuple[str, float]],
     scale: tuple[float, float] | None,
     confidence: str,
     *,
@@ -237,11 +251,12 @@ def _columns(
     """Return the columns; that of the ranking measure has the ends of the scale."""
     columns = []
 
-    if statistics and baseline:
-        columns += [
-            SortableColumn("", f"Δ vs {baseline[0]}"),
-            SortableColumn("", statistics.baseline_corrected, style="number p-value"),
-        ]
+    if statistics:
+        for tag, _ in baselines:
+            columns += [
+                SortableColumn("", f"Δ vs {tag}"),
+                SortableColumn("", statistics.baseline_corrected, style="number p-value"),
+            ]
 
     sort = None if board.arrange else board.sort
     for measure_column in columns_of(board.measures, sort, board.descending):
@@ -310,15 +325,31 @@ def _ranked_by(board: Leaderboard) -> str:
     return f"Ranked by {board.sort.name}, {first} first, {figures}, {version}."
 
 
-def _baseline(
-    board: Leaderboard, standings: Standings | None, entries: list[Row]
-) -> tuple[str, float] | None:
-    """Return tag and mean of the baseline, or None if it is not on this page."""
+def _named(query: Query) -> list[str]:
+    """Return the baselines as the address names them."""
+    return [part.strip() for part in query.get("baseline", "").split(",") if part.strip()]
+
+
+def _unpinned(query: Query, baselines: list[str], run: str) -> str:
+    """Return the address without one of the baselines."""
+    rest = ",".join(other for other in baselines if other != run)
+    return query_string(query, baseline=rest or None)
+
+
+def _baselines(
+    board: Leaderboard, standings: Standings | None, tags: Mapping[str, str]
+) -> list[tuple[str, float]]:
+    """Return tag and mean of each baseline; one that is on another page may have no tag."""
     if standings is None or standings.baseline is None:
-        return None
-    pk, mean = board.order[standings.baseline.rows.index(None)]
-    tags = {row.evaluation.pk: row.run.tag for row in entries}
-    return (tags[pk], mean) if pk in tags else None
+        return []
+
+    rows = [*board.rows, *([board.pinned] if board.pinned else [])]
+    known = {**tags, **{str(row.run.pk): row.run.tag for row in rows}}
+    ids, places = standings.query.baselines, standings.baseline.pairs.baselines
+    return [
+        (known.get(run, f"baseline {number}"), board.order[place][1] or 0.0)
+        for number, (run, place) in enumerate(zip(ids, places, strict=True), 1)
+    ]
 
 
 def _position(value: float, scale: tuple[float, float]) -> str:
@@ -341,9 +372,9 @@ def interval_bar(
     )
 
 
-def _against(standing: Standing | None, *, pinned: bool) -> list[BoardCell]:
-    """Return the difference from the baseline, with its mark and a note on it, and the p value."""
-    against = standing.baseline if standing else None
+def _against(standing: Standing | None, place: int, *, pinned: bool) -> list[BoardCell]:
+    """Return the difference from a baseline, with its mark and a note on it, and the p value."""
+    against = standing.against[place] if standing else None
     if against is None:
         text, kind = ("baseline", "number against faint") if pinned else ("", "number against")
         return [BoardCell(text=text, kind=kind), BoardCell(text="", kind="number p-value")]

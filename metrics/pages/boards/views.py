@@ -27,7 +27,12 @@ from metrics.pages.boards.questions import (
     with_shown_measures,
 )
 from metrics.pages.boards.saved_views import address_of, read_menu
-from metrics.pages.boards.selection import comparison_address, group_address, read_selection
+from metrics.pages.boards.selection import (
+    baselines_address,
+    comparison_address,
+    group_address,
+    read_selection,
+)
 from metrics.pages.boards.statistics import BoardStatistics, read_statistics, statistics_question
 from metrics.pages.boards.table import board_table
 from metrics.pages.parts import PageFigure, Problem, Query, fill, query_of, query_string
@@ -38,10 +43,10 @@ from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
 from metrics.services.boards.standing_parts import StandingsQuery
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
-from metrics.services.question import MAX_LIMIT, measure_in, measures_in, run_id_in
+from metrics.services.question import MAX_BASELINES, MAX_LIMIT, measure_in, measures_in, run_ids_in
 from metrics.tables import Paging, figure, level_lines
 from runs.errors import InvalidInput
-from runs.models import Collection, Team, can_see_scores
+from runs.models import Collection, Run, Team, can_see_scores
 from runs.parameters import choice_in
 from runs.services.collections.topic_attributes import attribute_keys
 from runs.web.access import check_scores, counted_collection, visible_collection
@@ -66,7 +71,7 @@ _LATEX_ROWS = 10
 # The parameters of the page: the leaderboard's, columns to add, chosen runs, the chart with its
 # measures, a saved view to open, and the one that was opened.
 _OWN = ("select", "chart", "x", "y", "opened")
-_READS = (*names_of(BOARD), "add", "compare", "group", "view", *_OWN)
+_READS = (*names_of(BOARD), "add", "compare", "group", "against", "view", *_OWN)
 # The parameters of the page that its chart depends on.
 _DRAWN = {
     "means": (
@@ -112,6 +117,12 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
         if address is not None:
             return HttpResponseRedirect(address)
         leave_out(request, ["group"])
+
+    if query.pop("against", ""):
+        address = baselines_address(collection, query)
+        if address is not None:
+            return HttpResponseRedirect(address)
+        leave_out(request, ["against"])
 
     compared = query.pop("compare", "")
     if compared and can_see_scores(request.user, collection):
@@ -283,16 +294,29 @@ def _question(request: HttpRequest, collection: Collection, query: Query) -> Boa
 
 def page_question(collection: Collection, query: Query, reader: Any) -> BoardQuery:
     """Return the question about the leaderboard, with the measure that ranks it among those shown,
-    and the baseline held in sight."""
+    and the first baseline held in sight."""
     question = BoardQuery.read(with_shown_measures(collection, query), collection, reader)
 
-    try:
-        pinned = run_id_in(query, "baseline")
-    except InvalidInput:
-        pinned = None  # the statistics say what is wrong with it
-
+    first = next(iter(_baselines(query)), None)
     measures = list(dict.fromkeys([*question.measures, question.sort]))
-    return replace(question, measures=measures, pinned=UUID(pinned) if pinned else None)
+    return replace(question, measures=measures, pinned=UUID(first) if first else None)
+
+
+def _baselines(query: Query) -> list[str]:
+    try:
+        return run_ids_in(query, "baseline")
+    except InvalidInput:
+        return []  # the statistics say what is wrong with them
+
+
+def baseline_tags(collection: Collection, query: Query) -> dict[str, str]:
+    """Return the tags of several baselines by their ids: only the first one is always in sight."""
+    baselines = _baselines(query)[:MAX_BASELINES]
+    if len(baselines) < 2:
+        return {}
+
+    runs = Run.objects.filter(collection=collection, pk__in=baselines)
+    return {str(pk): tag for pk, tag in runs.values_list("pk", "tag")}
 
 
 def _board(
@@ -303,6 +327,7 @@ def _board(
     return {
         "board": board,
         "own_teams": own_teams,
+        "baseline_tags": baseline_tags(collection, query),
         "paging": Paging(question.offset, question.limit, board.total),
         "choices": filter_choices(collection, board, own_teams, query),
         "waiting": [(state, board.states[state]) for state in _WAITING if board.states.get(state)],
@@ -333,6 +358,7 @@ def add_table(context: dict[str, Any], query: Query, *, at_once: bool) -> int:
         own_teams=part["own_teams"],
         query=query,
         shorts=selection.shorts if selection else {},
+        tags=part["baseline_tags"],
     )
 
     return status

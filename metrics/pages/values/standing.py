@@ -140,12 +140,13 @@ def _statistics(
 
     standing = standings.of(row.evaluation.pk)
     contrast = standings.baseline
-    if not (contrast and standing and standing.baseline):
+    against = standing.against[0] if standing and standing.against else None
+    if not (contrast and against):
         reason = "; ".join(caution.message for caution in standings.cautions)
         return standings, Against(baseline, reason=reason)
 
     correction = corrected_over(with_baseline.corrected_by, contrast.family)
-    return standings, _against(baseline, standing.baseline, correction)
+    return standings, _against(baseline, against, correction)
 
 
 def _against(baseline: Run, against: AgainstBaseline, correction: str) -> Against:

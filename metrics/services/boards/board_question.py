@@ -91,14 +91,14 @@ class Among:
     """The `runs` of a leaderboard, as if the collection had no others; None for all.
 
     Runs that are `unranked` are at their place by value without a rank. The others are ranked, and
-    compared in statistics, as if these were not there, except the `baseline`, with which others are
-    compared. Only those that are `shown` have rows, which changes no rank.
+    compared in statistics, as if these were not there, except the `baselines`, with which others
+    are compared. Only those that are `shown` have rows, which changes no rank.
     """
 
     runs: frozenset[UUID] | None = None
     unranked: frozenset[UUID] = frozenset()
     shown: frozenset[UUID] | None = None
-    baseline: UUID | None = None
+    baselines: frozenset[UUID] = frozenset()
 
     def ranked_anew(self, places: Iterable[Place], runs: dict[int, UUID]) -> list[Place]:
         """Return the places with the ranks among the runs that are ranked."""
@@ -122,7 +122,7 @@ class Among:
         return [
             pair
             for pair in ranked
-            if runs[pair[0]] not in self.unranked or runs[pair[0]] == self.baseline
+            if runs[pair[0]] not in self.unranked or runs[pair[0]] in self.baselines
         ]
 
 

@@ -7,16 +7,16 @@ from datetime import datetime
 
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import CORRECTIONS, TESTS
-from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST
+from metrics.engine.significance.families import USUAL_RULE, USUAL_TEST, Pairs
 from metrics.engine.significance.pairs import Caution
 from metrics.services.boards.mean_intervals import Ends
 from metrics.services.question import (
     RANK_RESAMPLES,
     RESAMPLES,
     SEED,
+    Baselines,
     Integer,
     Parameter,
-    RunId,
     Share,
     Statistics,
     StatisticsQuestion,
@@ -32,7 +32,7 @@ PARTS = ("intervals", "tiers", "ranks", "expected", "baseline")
 
 @dataclass(frozen=True)
 class StandingsQuery(StatisticsQuestion):
-    """The requested `parts` and their options; `baseline` is a run's id."""
+    """The requested `parts` and their options; `baselines` are ids of runs."""
 
     NAMED_BY = "id of a run"
 
@@ -43,8 +43,10 @@ class StandingsQuery(StatisticsQuestion):
             together=("intervals", "tiers", "ranks", "expected"),
         )
     )
-    baseline: str | None = parameter(
-        RunId("the id of a ranked run: hold every other one against it")
+    baselines: list[str] = parameter(
+        Baselines(
+            "the ids of ranked runs separated by commas: hold every other run against each of them"
+        )
     )
     test: str = parameter(Parameter(", ".join(TESTS), default=USUAL_TEST))
     correction: str = parameter(Parameter(", ".join(CORRECTIONS), default=USUAL_RULE.correction))
@@ -166,15 +168,17 @@ class AgainstBaseline:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Every other run against the baseline, in the order of the leaderboard.
+    """Every other run against each of the baselines, which `pairs` has by their places.
 
-    The baseline itself is None.
+    `rows` has for each baseline the runs in the order of the leaderboard. None are the baseline
+    itself and those named before it: two baselines are a pair once.
 
     `family` is the number of pairs that p accounts for; `detectable` is that of `Tiering`, of these
     pairs.
     """
 
-    rows: list[AgainstBaseline | None]
+    pairs: Pairs
+    rows: list[list[AgainstBaseline | None]]
     family: int
     significant: int
     detectable: float
@@ -183,7 +187,10 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Standing:
-    """The statistics of one row; parts that were not requested or have no result are None."""
+    """The statistics of one row; parts that were not requested or have no result are None.
+
+    `against` has an entry for each baseline.
+    """
 
     tier: int | None
     groups: list[str] | None
@@ -194,7 +201,7 @@ class Standing:
     share_first: float | None
     expected: float | None
     chance_best: float | None
-    baseline: AgainstBaseline | None
+    against: list[AgainstBaseline | None]
 
 
 @dataclass(frozen=True)
@@ -256,5 +263,5 @@ class Standings:
             ranks.share_first[at] if ranks else None,
             self.expected.means[at] if self.expected else None,
             self.expected.chances[at] if self.expected else None,
-            self.baseline.rows[at] if self.baseline else None,
+            [rows[at] for rows in self.baseline.rows] if self.baseline else [],
         )

@@ -114,7 +114,9 @@ def _without_intervals(standings: Standings) -> Contrast | None:
     if contrast is None:
         return None
 
-    rows = [row and _without_interval(row) for row in contrast.rows]
+    rows = [
+        [row and _without_interval(row) for row in of_baseline] for of_baseline in contrast.rows
+    ]
     return replace(contrast, rows=rows)
 
 
@@ -133,14 +135,16 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
         raise StatisticsError(message, code="too_many_runs", pointer="statistics")
 
     places = {pk: place for place, (pk, _) in enumerate(ranked)}
-    baseline_place = None
-    if query.baseline is not None:
+    baselines: list[int] = []
+    if query.baselines:
         current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
-        baseline = current.filter(run__in=[query.baseline]).values_list("pk", flat=True).first()
-        if baseline is None or baseline not in places:
-            message = f"baseline {query.baseline} is not a ranked run of this leaderboard"
-            raise StatisticsError(message, code="unknown_run", pointer="baseline")
-        baseline_place = places[baseline]
+        named = current.filter(run__in=query.baselines).values_list("run_id", "pk")
+        by_run = {str(run): pk for run, pk in named}
+        for baseline in query.baselines:
+            if by_run.get(baseline) not in places:
+                message = f"baseline {baseline} is not a ranked run of this leaderboard"
+                raise StatisticsError(message, code="unknown_run", pointer="baseline")
+            baselines.append(places[by_run[baseline]])
 
     if set(query.parts) <= {"intervals"}:
         standings = Standings(query, board.sort, places)
@@ -158,7 +162,7 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
         entrants = _Entrants(
             [*places], means, board.sort, board.descending, board.qrels, board.selection
         )
-        standings = _compare(entrants, query, places, baseline_place)
+        standings = _compare(entrants, query, places, tuple(baselines))
 
     if "intervals" in query.parts:
         standings.intervals.update(mean_intervals(board, query.confidence))
@@ -236,7 +240,7 @@ class _Entrants:
 
 
 def _compare(
-    entrants: _Entrants, query: StandingsQuery, places: dict[int, int], baseline_place: int | None
+    entrants: _Entrants, query: StandingsQuery, places: dict[int, int], baselines: tuple[int, ...]
 ) -> Standings:
     """Return all parts except the intervals of the means.
 
@@ -312,12 +316,13 @@ def _compare(
             "expected", (lowest,), lambda common: _outlook(common, lowest)
         )
 
-    if baseline_place is not None:
+    if baselines:
+        pairs = Pairs(runs, baselines)
         contrast = entrants.remembered(
             "baseline",
-            (*test_options, baseline_place),
-            lambda common: _contrast(entrants, common, query, options, baseline_place),
-            seconds_of_pairs(runs - 1),
+            (*test_options, *baselines),
+            lambda common: _contrast(entrants, common, query, options, pairs),
+            seconds_of_pairs(pairs.number),
         )
 
     return Standings(
@@ -412,10 +417,9 @@ def _contrast(
     common: CommonValues,
     query: StandingsQuery,
     options: Options,
-    baseline_place: int,
+    pairs: Pairs,
 ) -> Contrast:
-    rule, pairs = Rule(query.correction, query.alpha), Pairs(len(common.values), (baseline_place,))
-    measure = entrants.measure
+    rule, measure = Rule(query.correction, query.alpha), entrants.measure
     lower_is_better = measure.definition.lower_is_better
 
     def compare(values: Matrix) -> list[Family]:
@@ -438,34 +442,37 @@ def _contrast(
     )
 
     (family,) = coverage.apply(families, common.values, pairs, lower_is_better=lower_is_better)
-    result, base = family.result, common.values[baseline_place]
-    others = np.delete(common.values, baseline_place, axis=0)
-    relative = relative_difference(result.difference, np.full(len(others), base.mean()))
+    result = family.result
+    first, second = pairs.indices()
+    bases = {place: common.values[place].mean() for place in pairs.baselines}
+    base = np.array([bases[place] for place in second.tolist()])
+    relative = relative_difference(result.difference, base)
 
     better = family.verdicts.better(lower_is_better).tolist()
     on_judged = _on_judged(coverage, pairs)
-    rows: list[AgainstBaseline | None] = []
-    for i, values in enumerate(others):
-        outcomes = differences(values, base, lower_is_better=lower_is_better)
-        rows.append(
-            AgainstBaseline(
-                difference=float(result.difference[i]),
-                low=float(result.low[i]),
-                high=float(result.high[i]),
-                relative=float(relative[i]),
-                statistic=float(result.statistic[i]),
-                p_value=float(result.p_value[i]),
-                p_adjusted=float(family.adjusted[i]),
-                mark=_MARKS[better[i]],
-                withheld=REASONS[family.verdicts.withheld[i]] or None,
-                wins=outcomes.wins,
-                ties=outcomes.ties,
-                losses=outcomes.losses,
-                on_judged=on_judged[i],
-            )
+    columns: dict[int, list[AgainstBaseline | None]] = {
+        place: [None] * pairs.runs for place in pairs.baselines
+    }
+    for i, (run, baseline) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        outcomes = differences(
+            common.values[run], common.values[baseline], lower_is_better=lower_is_better
+        )
+        columns[baseline][run] = AgainstBaseline(
+            difference=float(result.difference[i]),
+            low=float(result.low[i]),
+            high=float(result.high[i]),
+            relative=float(relative[i]),
+            statistic=float(result.statistic[i]),
+            p_value=float(result.p_value[i]),
+            p_adjusted=float(family.adjusted[i]),
+            mark=_MARKS[better[i]],
+            withheld=REASONS[family.verdicts.withheld[i]] or None,
+            wins=outcomes.wins,
+            ties=outcomes.ties,
+            losses=outcomes.losses,
+            on_judged=on_judged[i],
         )
 
-    rows.insert(baseline_place, None)
     cautions = [
         *not_corrected_again(query.test, query.correction),
         # A board counts runs: their names may not be shown to its reader.
@@ -473,9 +480,18 @@ def _contrast(
         *result.cautions,
     ]
 
-    first, second = (side[family.verdicts.not_significant] for side in pairs.indices())
-    detectable = detectable_by_half(common.values, first, second, query.confidence)
-    return Contrast(rows, family.size, int(family.significant.sum()), detectable, cautions)
+    undecided = family.verdicts.not_significant
+    detectable = detectable_by_half(
+        common.values, first[undecided], second[undecided], query.confidence
+    )
+    return Contrast(
+        pairs=pairs,
+        rows=list(columns.values()),
+        family=family.size,
+        significant=int(family.significant.sum()),
+        detectable=detectable,
+        cautions=cautions,
+    )
 
 
 def _on_judged(coverage: Coverage, pairs: Pairs) -> list[DifferenceOnJudged | None]:
