@@ -406,6 +406,7 @@ def test_many_runs_against_several_baselines(browser: Client, many: list[Run]) -
     assert f"Against {first.tag}, {second.tag}" in html
     assert f'<option value="{first.pk}" selected>' in html
     assert "Further baselines: 1 selected" in html
+    assert "paired t test, tested alone" not in text_of(html)
     assert f'name="baseline" value="{second.pk}" checked>' in html
     assert html.count('<span class="label">baseline</span>') == 2
     # The form sends the list and the boxes, each as a value of its own.

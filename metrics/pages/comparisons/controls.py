@@ -146,7 +146,9 @@ def make_controls(collection: Collection, text: Text) -> Controls:
     runs = _runs(collection, qrels, text)
 
     baselines = _parts(text, "baseline")
-    chosen = {*_parts(text, "runs"), *baselines}
+    # Without chosen runs, every run is compared with the baselines.
+    chosen = set(_parts(text, "runs"))
+    chosen.update(baselines if chosen else [])
     of_a_pair = len(chosen or runs) == 2
     family = text.get("family") or ""
 
