@@ -60,6 +60,7 @@ def test_columns_and_lines_of_json_are_the_same() -> None:
             '{"topic": "1", "a": ["x"]}\n{\n{"topic": true}\n{"a": "x"}\n{"topic": 1, "a": 1e999}',
             [(1, "bad_json"), (2, "bad_json"), (3, "bad_json"), (4, "missing_topic_id"), (5, "bad_json")],
         ),
+        ('{"topic": 1, "Type": "a", "type": "b"}', [(1, "bad_json")]),
         ('{"topic": 1, "a": ' + "[" * 50_000, [(1, "bad_json")]),
         ('{"topic": 1, "a": "' + "x" * 200_000 + '"}', [(1, "text_too_long")]),
     ],

@@ -181,6 +181,8 @@ def _read_objects(attributes: AttributeList, lines: Iterator[tuple[int, str]]) -
                 raise ValueError("the topic id must be a string or a whole number")
 
             values = {key.lower(): _as_text(key, value) for key, value in record.items()}
+            if len(values) < len(record):
+                raise ValueError("two keys differ in case only; keys are stored in small letters")
         except RecursionError:
             report.problem(line, "bad_json", "the object is nested too deeply")
             report.stop_when_full(line)
