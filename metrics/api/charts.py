@@ -84,11 +84,11 @@ class RunChart(APIView):
         evaluation = find_evaluation(run=submitted_run, query=EvaluationQuery.read(query))
         question = RunChartRequest(submitted_run, evaluation, query)
 
-        # A second run named in the request may be withdrawn before the next request, and a table may
-        # change values of the same evaluation.
+        # A second run named in the request may be withdrawn before the next request, a table may
+        # change values of the same evaluation, and attributes of topics may be replaced.
         key = None
         names = (*query.values(), *submitted_run.collection.measures)
-        if not (query.get("other") or any(PREFIX in name for name in names)):
+        if not (query.get("other") or query.get("topics") or any(PREFIX in name for name in names)):
             key = chart_key(question.evaluation, f"{chart}.{form}", query)
         collection = submitted_run.collection
         return picture(key, form, look, collection, lambda: RUN_CHARTS[chart](question))

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from metrics.charts.look import Look
+from metrics.services.boards.topic_selection import TopicSelection
 from runs.models import Collection, Qrels
 
 # Characters that are replaced in the name of a file, and the longest part of one.
@@ -72,6 +73,12 @@ class Figure:
 
     def draw(self, look: Look) -> Any:
         return self.drawing(replace(look, grown=self.height(look)))
+
+    def of_topics(self, selection: TopicSelection | None) -> Figure:
+        """Return the chart with its selection of topics, if it has one, in the caption."""
+        if selection is None:
+            return self
+        return replace(self, caption=f"{self.caption} On {selection.sentence}.")
 
     def drawn_from(
         self,

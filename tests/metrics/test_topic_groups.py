@@ -188,6 +188,26 @@ def test_values_of_all_runs_are_of_the_selected_topics(
 
 
 @pytest.mark.django_db
+def test_a_chart_of_topics_has_the_selected_ones(
+    runs: list[str], anonymous: APIClient, values: Any
+) -> None:
+    address = f"/api/v1/runs/{runs[0]}/charts/topics.csv"
+    chosen = {"topics": "topic:2,5,7"}
+    lines = anonymous.get(address, chosen).content.decode().splitlines()
+    numbers = {line.split(",")[0]: float(line.split(",")[1]) for line in lines[1:]}
+    assert numbers == {str(n): pytest.approx(values[0, n - 1], abs=1e-4) for n in (2, 5, 7)}
+
+    lines = anonymous.get(address, {**chosen, "other": runs[1]}).content.decode().splitlines()
+    assert {line.split(",")[0] for line in lines[1:]} == {"2", "5", "7"}
+
+    # Attributes may be replaced: a chart that depends on them is drawn anew.
+    of_types = {"topics": "type:navigational"}
+    before = anonymous.get(address, of_types).content
+    TopicAttributes.objects.filter(topic_id="3").delete()
+    assert anonymous.get(address, of_types).content != before
+
+
+@pytest.mark.django_db
 def test_two_runs_in_groups_of_topics(runs: list[str], anonymous: APIClient, values: Any) -> None:
     a, b, *_ = runs
     query = {"runs": f"{a},{b}", "by": "Type"}

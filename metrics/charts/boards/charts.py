@@ -53,7 +53,7 @@ from metrics.questions.systems import default_measure, system_in
 from metrics.questions.topics import HEAT_MAP
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.heat_map import HeatQuery, read_heat_map
-from metrics.services.boards.leaderboard import MAX_ROWS, Leaderboard, read_leaderboard
+from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.versions import BEST
 from metrics.services.boards.what_if import WhatIfQuery, ask_what_if
@@ -101,7 +101,7 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
             f"no ranked run has an interval of {board.sort.name}", code="nothing_to_draw"
         )
 
-    return _of_topics(means_figure(board, intervals, confidence), board)
+    return means_figure(board, intervals, confidence).of_topics(board.selection)
 
 
 def _importance(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
@@ -157,21 +157,14 @@ def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> F
 
     baselines = run_ids_in(query, "baseline")
     figure = scatter_figure(board, across, upwards, intervals, confidence, baselines)
-    return _of_topics(figure, board)
+    return figure.of_topics(board.selection)
 
 
 def _over_time(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
     question = BoardQuery.read(query, collection, reader)
     question = replace(question, measures=[question.sort], limit=MAX_ROWS)
     board = read_leaderboard(collection=collection, query=question)
-    return _of_topics(over_time_figure(board), board)
-
-
-def _of_topics(figure: Figure, board: Leaderboard) -> Figure:
-    """Return the chart of a leaderboard with its selection of topics in the caption."""
-    if board.selection is None:
-        return figure
-    return replace(figure, caption=f"{figure.caption} On {board.selection.sentence}.")
+    return over_time_figure(board).of_topics(board.selection)
 
 
 def _progress(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -178,8 +177,7 @@ def _topic_scatter(collection: Collection, query: Query) -> Figure:
         titles=read_topic_titles(collection, difference.topic_ids),
     )
 
-    if difference.selection:
-        figure = replace(figure, caption=f"{figure.caption} On {difference.selection.sentence}.")
+    figure = figure.of_topics(difference.selection)
     return figure.drawn_from(collection, difference.qrels, measure=measure.name)
 
 

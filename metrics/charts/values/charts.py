@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.urls import reverse
 
@@ -24,8 +25,11 @@ from metrics.questions.declared import (
     declared,
     parameter,
 )
+from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.difference import DifferenceQuery, read_difference
+from metrics.services.boards.topic_selection import SelectionQuery, select_topics
 from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.stored import stored_selection
 from metrics.services.question import measure_in, run_id_in
 from metrics.services.values.curves import (
     CurveQuery,
@@ -104,32 +108,43 @@ def _topics(request: RunChartRequest) -> Figure:
         )
         values = read_values(evaluation=evaluation, measures=[measure])
         topics = list(zip(values.topic_ids, values.vectors[measure.name].tolist(), strict=True))
+        selection = select_topics(
+            evaluation.qrels, SelectionQuery.read(request.query).topics, evaluation.scores
+        )
         figure = topics_figure(
-            topics,
+            selection.among(topics) if selection else topics,
             measure=measure.name,
             run=run.tag,
             ranking=ranking,
             titles=read_topic_titles(collection, values.topic_ids) if request.titled else {},
         )
-        return request.source_of(figure, measure.name)
+        return request.source_of(figure.of_topics(selection), measure.name)
 
-    query = DifferenceQuery(measure, [str(run.pk), other], scores=evaluation.scores)
-    difference = read_difference(collection=collection, query=query)
-    topics = list(zip(difference.qrels.topic_ids, difference.topics.values.tolist(), strict=True))
     # The bars lead to the comparison of the two runs, with its parameters.
     text = {**request.query, "measures": measure.name, "runs": f"{run.pk},{other}"}
     text.pop("measure", None)
     question = ComparisonQuery.read(text, collection)
+
+    # Attributes may have changed since a stored comparison selected its topics.
+    stored = run_id_in(request.query, "comparison")
+    difference = read_difference(
+        collection=collection,
+        query=DifferenceQuery(
+            measure, [str(run.pk), other], scores=evaluation.scores, topics=question.topics
+        ),
+        selection=stored_selection(UUID(stored), active_qrels(collection)) if stored else None,
+    )
+    topics = list(zip(difference.topic_ids, difference.topics.values.tolist(), strict=True))
     figure = paired_topics_figure(
         topics,
         measure=measure.name,
         run=difference.a.run.tag,
         other=difference.b.run.tag,
         ranking=topic_of_pair_address(collection.slug, question, request.query),
-        titles=read_topic_titles(collection, difference.qrels.topic_ids),
+        titles=read_topic_titles(collection, difference.topic_ids),
     )
 
-    return request.source_of(figure, measure.name)
+    return request.source_of(figure.of_topics(difference.selection), measure.name)
 
 
 def _ranking(request: RunChartRequest) -> Figure:

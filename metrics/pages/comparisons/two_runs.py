@@ -98,18 +98,15 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
     status = max(
         status,
         fill(context, "scatter", _scatter, comparison, pair),
+        fill(context, "differences", _differences, comparison, pair),
     )
     if pair.a.has_ranking and pair.b.has_ranking:
         rankings = fill(context, "rankings", _rankings, comparison, pair, topics)
         status = max(status, rankings)
 
-    # Charts of one run have all of its topics.
+    # Curves are means of all topics.
     if comparison.answer.entrants.selection is None:
-        status = max(
-            status,
-            fill(context, "differences", _differences, comparison, pair),
-            fill_curves(context, comparison),
-        )
+        status = max(status, fill_curves(context, comparison))
 
     return context, status
 
@@ -237,7 +234,7 @@ def _question(comparison: ShownComparison) -> dict[str, str]:
     if stored := comparison.answer.stored:
         return {"comparison": str(stored.pk), "scores": comparison.answer.query.scores or ""}
 
-    names = {*names_of_parameters(COMPARISON)} - {"measures", "measure", "runs", "by"}
+    names = {*names_of_parameters(COMPARISON)} - {"measures", "measure", "runs"}
     return {name: text for name, text in comparison.text.items() if name in names and text}
 
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from metrics.engine.significance.pairs import Caution
 from metrics.models import Evaluation
 from metrics.services.boards.filter import All, Either, Not
 from metrics.services.boards.filter_grammar import Parser
-from metrics.services.question import Context, Parameter
+from metrics.services.question import Context, Parameter, Question, parameter
 from metrics.services.values.judged_views import Mean, matrices_of, matrix_of, vectors_of
 from runs.errors import InvalidInput
 from runs.formats.topics.attributes import COMPUTED_KEYS, TOPIC, WORDS
@@ -58,6 +58,7 @@ class TopicTerm:
     matches: Callable[[str], bool]
 
 
+_Item = TypeVar("_Item")
 Term = Any
 """A TopicTerm, or Not, All or Either of terms."""
 
@@ -90,6 +91,13 @@ class Topics(Parameter):
 
     def write(self, value: Any) -> str:
         return value.text if value else ""
+
+
+@dataclass(frozen=True)
+class SelectionQuery(Question):
+    """The topics of what has no other parameters of its own."""
+
+    topics: TopicFilter | None = parameter(Topics())
 
 
 @dataclass(frozen=True)
@@ -156,9 +164,9 @@ class TopicSelection:
             pk: np.packbits(row).tobytes() for pk, row in zip(evaluation_ids, defined, strict=True)
         }
 
-    def among(self, topic_ids: list[str]) -> list[str]:
-        """Return the ids of the selected topics."""
-        return [topic_ids[place] for place in np.flatnonzero(self.selected).tolist()]
+    def among(self, topics: list[_Item]) -> list[_Item]:
+        """Return the items of the selected topics, of one for each topic in their order."""
+        return [topics[place] for place in np.flatnonzero(self.selected).tolist()]
 
     @property
     def sentence(self) -> str:
