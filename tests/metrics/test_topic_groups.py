@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from rest_framework.test import APIClient
 from scipy import stats
 
 from metrics.services.boards import matrix
+from metrics.services.boards.board_question import BoardQuery
+from metrics.services.boards.leaderboard import runs_shown
 from metrics.services.boards.topic_selection import TopicFilter, select_topics
 from metrics.services.comparisons.stored import compare
+from metrics.services.snapshots import read_in_snapshot
 from runs.errors import InvalidInput
 from runs.models import Collection, Team, Topic, TopicAttributes, User
 from tests.metrics.scored import make_scored, simulated
@@ -205,6 +209,23 @@ def test_a_chart_of_topics_has_the_selected_ones(
     before = anonymous.get(address, of_types).content
     TopicAttributes.objects.filter(topic_id="3").delete()
     assert anonymous.get(address, of_types).content != before
+
+
+@pytest.mark.django_db
+def test_rows_of_two_boards_of_one_moment_are_those_of_their_topics(
+    alice: User, values: Any
+) -> None:
+    values[3, :5] = np.nan
+    make_scored("gaps", Team.objects.get(personal_of=alice), values)
+    collection = Collection.objects.get(slug="gaps")
+
+    def ranked(topics: str) -> int:
+        query = BoardQuery.read(
+            {"filter": "status:ranked", "topics": topics}, collection, AnonymousUser()
+        )
+        return len(runs_shown(collection=collection, query=query))
+
+    assert read_in_snapshot(lambda: [ranked(""), ranked("-topic:1,2,3,4,5")]) == [3, 4]
 
 
 @pytest.mark.django_db

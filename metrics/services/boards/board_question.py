@@ -542,6 +542,7 @@ class BoardQuestion:
             sort,
             query.among,
             query.entries,
+            query.topics,
         )
 
         return once_in_snapshot(("shown", *key), self._read_shown_names)
