@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalhub.local import verify_snapshot
-from runs.models import Snapshot
+from runs.models import Phase, Snapshot
 from tests.campaigns.shared_data import clock, module_clock, module_data, people
 from tests.campaigns.worlds import (
     CAMPAIGN,
@@ -41,6 +41,17 @@ def test_a_phase_ranks_by_values_of_organisers(people: Clients, clock: Clock) ->
     declare(olga, "own", source="reported")
     reported = olga.patch(PHASE, {"measures": ["x:own"]}, format="json")
     assert (reported.status_code, "after the deadline" in reported.json()["detail"]) == (400, True)
+
+    # Nor those of the collection, where it has no others.
+    own = olga.get(DARK).json()["measures"]
+    assert olga.patch(DARK, {"measures": ["x:own"]}, format="json").status_code == 200
+    Phase.objects.update(measures=[])
+    inherited = olga.patch(PHASE, {"name": "Task"}, format="json")
+    assert (inherited.status_code, "after the deadline" in inherited.json()["detail"]) == (
+        400,
+        True,
+    )
+    assert olga.patch(DARK, {"measures": own}, format="json").status_code == 200
     assert olga.patch(PHASE, {"measures": ["x:ms", "AP"]}, format="json").status_code == 200
     in_use = olga.delete(f"{DARK}external-measures/ms/")
     assert (in_use.status_code, in_use.json()["code"]) == (409, "measure_in_use")

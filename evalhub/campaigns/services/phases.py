@@ -430,7 +430,7 @@ def _check(phase: Phase, user: User) -> None:
     except ValidationError as error:
         raise InvalidInput("; ".join(error.messages), pointer="/measures") from error
 
-    for name in phase.measures:
+    for name in phase.measure_names:
         if phase.collection.is_reported(name):
             message = (
                 f"teams report the values of {name}, and could change them after the deadline: "
