@@ -171,7 +171,8 @@ def _give_up_or_retry(lease: Lease) -> None:
     attempts = lease.kind._default_manager.values_list("attempts", flat=True).get(pk=lease.pk)
     if attempts >= MAX_ATTEMPTS:
         message = (
-            f"the {lease.kind.NOUN} failed {attempts} times; an administrator can see the reason"
+            f"attempt {attempts} of the {lease.kind.NOUN} ended in an error; an administrator can "
+            "see the reason"
         )
         _give_up(lease, _code(lease, "error"), message, trace)
     else:

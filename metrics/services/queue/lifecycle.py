@@ -26,10 +26,11 @@ from metrics.models import JOBS, Evaluation, Job, SubmissionEvaluation
 from metrics.services.queue.notices import announce_ended
 from runs.services.audit.revisions import raise_revision
 
-# Attempts that end in an error, which the next one would meet again.
+# The attempt after which an error is final: the next one would meet it again.
 MAX_ATTEMPTS = 3
-# Attempts of which the worker died. Most jobs that it takes along are innocent: where workers are
-# killed every few seconds, three of 2,000 runs were in the hands of three of them.
+# The attempt after which the death of its worker is final. Most jobs that it takes along are
+# innocent: where workers are killed every few seconds, three of 2,000 runs were in the hands of
+# three of them.
 MAX_DEATHS = 5
 # The longest delay of a job that is given back to the queue, in seconds.
 LONGEST_DELAY = 60.0
@@ -210,7 +211,7 @@ def _reap(kind: type[Job]) -> int:
         "lease_token": None,
         "lease_until": None,
         "error_code": f"{kind.NOUN}_crashed",
-        "error_message": f"the worker died {MAX_DEATHS} times during this {kind.NOUN}",
+        "error_message": f"the worker died in attempt {MAX_DEATHS} of this {kind.NOUN}",
     }
 
     with transaction.atomic():
