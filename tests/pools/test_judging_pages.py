@@ -190,6 +190,7 @@ def test_organisers_store_a_file_on_the_page(api: APIClient, pool: Pool) -> None
     refused = send_file(f"1 0 {documents[0]} 9\n1 0 elsewhere 1\n", "import")
     assert refused.status_code == 422
     text = page_of(refused)
+    assert text.count('name="assessor" maxlength="150" value="ann"') == text.count('ann"') == 1
     assert "9" in text
     assert "elsewhere" in text
     outside = page_of(send_file("1 0 elsewhere 1\n", "import", allow_outside="true"))

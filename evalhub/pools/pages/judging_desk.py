@@ -130,7 +130,7 @@ class JudgingDeskPage(FormPage):
                 by=user,
                 origin=origin,
             )
-            return f"{form['assessor']} judges {len(rows):,} topics."
+            return f"{form['assessor']} judges {len(rows):,} topic{'s' * (len(rows) > 1)}."
 
         if form["action"] == "unassign":
             row = pool.assignments.select_related("pool", "assessor").filter(
