@@ -20,12 +20,12 @@ INSTALL = $(BIN)/python -m pip install --quiet --no-compile
 # What the extras of these names need: EvalHub itself, which is installed, is not built once more.
 NEEDED = $(BIN)/python -c 'import sys, tomllib; \
 	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-	print(*(one for name in sys.argv[1:] for one in extras[name]), sep="\n")'
+	print(*(package for name in sys.argv[1:] for package in extras[name]), sep="\n")'
 
 # These are installed first: the kernels are compiled while the other packages arrive.
 KERNEL_PACKAGES = $(BIN)/python -c 'import re, tomllib; \
 	needed = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
-	print(*(one for one in needed if re.match("numba|numpy|scipy", one)), sep="\n")'
+	print(*(package for package in needed if re.match("numba|numpy|scipy", package)), sep="\n")'
 
 .PHONY: demo serve admin test quick test-services test-both chaos objects attack damage fuzz check audit walk bench docs screenshots
 .PHONY: calibrate integrations image-test wheel-test client-test versions clean
