@@ -13,6 +13,8 @@ Design = Literal["strata", "probabilities"]
 STRATA: Design = "strata"
 PROBABILITIES: Design = "probabilities"
 DESIGNS = (STRATA, PROBABILITIES)
+# A judgement stands for a million documents at most.
+MIN_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True)

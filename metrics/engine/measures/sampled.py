@@ -52,10 +52,10 @@ def x_inferred_average_precision(
 def x_inferred_error(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:
     """Standard error of xinfAP: how far it varies with the documents drawn.
 
-    Formula: xinfAP_se@k = sqrt(sum over the strata of N (N - J) s^2 / J), s^2 the variance of u over
-    the J judged documents of N, or u^2 of a single one; u = (z - y xinfAP) / (R sqrt(1 - w y / R)),
-    y is 1 for a relevant document and else 0, and z = y E[i] plus what the document adds to E at
-    later ranks, for each unit of w. For a run it is sqrt(sum of the topics' squares) / topics. 0
+    Formula: xinfAP_se@k = sqrt(sum over the strata of N (N - J) s^2 / J), s^2 the variance of u
+    over the J judged documents of N, or u^2 of a single one; u = (z - y xinfAP) / (R sqrt(1 - w y /
+    R)), y is 1 for a relevant document and else 0, and z = y E[i] plus what the document adds to E
+    at later ranks, for each unit of w. For a run it is sqrt(sum of the topics' squares) / topics. 0
     where no judged document is relevant
     Range: 0 and above
     Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, sections 3.7 and
@@ -83,11 +83,11 @@ def stat_error(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Fl
     """Standard error of statAP: how far it varies with the documents drawn.
 
     Formula: statAP_se@k = sqrt(sum over the judged documents of (1 - p) (u / p)^2); in strata
-    sqrt(sum over the strata of N (N - J) s^2 / J), s^2 the variance of u over the J judged documents
-    of N, or u^2 of a single one; u = y (z - statAP) / (R sqrt(1 - 1 / (p R))), y is 1 for a relevant
-    document and else 0, and z is what the document adds to the sum of statAP at its own and at later
-    ranks, for each unit of 1 / p. For a run it is sqrt(sum of the topics' squares) / topics. 0 where
-    no judged document is relevant
+    sqrt(sum over the strata of N (N - J) s^2 / J), s^2 the variance of u over the J judged
+    documents of N, or u^2 of a single one; u = y (z - statAP) / (R sqrt(1 - 1 / (p R))), y is 1 for
+    a relevant document and else 0, and z is what the document adds to the sum of statAP at its own
+    and at later ranks, for each unit of 1 / p. For a run it is sqrt(sum of the topics' squares) /
+    topics. 0 where no judged document is relevant
     Range: 0 and above
     Source: Aslam and Pavlu, 2007 (Horvitz and Thompson's variance); Särndal, Swensson and Wretman,
     Model Assisted Survey Sampling, 1992, sections 3.7 and 5.5; MacKinnon and White, Journal of
@@ -116,15 +116,15 @@ def inferred_ndcg_error(
 ) -> Floats:
     """Standard error of infNDCG: how far it varies with the documents drawn.
 
-    Formula: infNDCG_se@k = sqrt(sum over the strata of N (N - J) s^2 / J), s^2 the variance of u over
-    the J judged documents of N, or u^2 of a single one; with probabilities sqrt(sum over the judged
-    documents of (1 - p) (u / p)^2). u = (z - infNDCG h) / (I sqrt(1 - h / (p I))), where I is the DCG
-    of the ideal ranking, h what another document of the level adds to it, and z what the document
-    adds to DCG, for each unit of 1 / p. For a run it is sqrt(sum of the topics' squares) / topics. 0
-    where no judged document gains
+    Formula: infNDCG_se@k = sqrt(sum over the strata of N (N - J) s^2 / J), s^2 the variance of u
+    over the J judged documents of N, or u^2 of a single one; with probabilities sqrt(sum over the
+    judged documents of (1 - p) (u / p)^2). u = (z - infNDCG h) / (I sqrt(1 - h / (p I))), where I
+    is the DCG of the ideal ranking, h what another document of the level adds to it, and z what the
+    document adds to DCG, for each unit of 1 / p. For a run it is sqrt(sum of the topics' squares) /
+    topics. 0 where no judged document gains
     Range: 0 and above
-    Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, sections 3.7 and 5.5;
-    MacKinnon and White, Journal of Econometrics 29, 1985 (the root in u)
+    Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, sections 3.7 and
+    5.5; MacKinnon and White, Journal of Econometrics 29, 1985 (the root in u)
     """
     return np.array([estimate.error for estimate in _estimates(run, _inferred, cutoff, gains)])
 
@@ -256,17 +256,13 @@ def _each_topic(run: JudgedRun, sampling: Sampling) -> Iterator[_Topic]:
         for column in (sampling.cell_group, sampling.cell_level, sampling.cell_count)
     )
     cells = np.searchsorted(cell_group, groups)
+    retrieved = _retrieved(run, sampling, cell_group, cell_level)
 
     for topic in range(run.n_topics):
         of_rows, of_groups, of_cells = (
             slice(starts[topic], starts[topic + 1]) for starts in (rows, groups, cells)
         )
         group, level = sampling.rows[of_rows] - of_groups.start, run.level[of_rows]
-        own_group, own_level = cell_group[of_cells] - of_groups.start, cell_level[of_cells]
-        retrieved = [
-            np.count_nonzero((group == number) & (level == of_level))
-            for number, of_level in zip(own_group.tolist(), own_level.tolist(), strict=True)
-        ]
         yield _Topic(
             rank=run.rank[of_rows],
             level=level,
@@ -274,12 +270,22 @@ def _each_topic(run: JudgedRun, sampling: Sampling) -> Iterator[_Topic]:
             judged=judged[of_groups],
             size=size[of_groups],
             weight=weight[of_groups],
-            cell_group=own_group,
-            cell_level=own_level,
+            cell_group=cell_group[of_cells] - of_groups.start,
+            cell_level=cell_level[of_cells],
             cell_count=cell_count[of_cells],
-            cell_left=cell_count[of_cells] - np.array(retrieved, np.int64),
+            cell_left=cell_count[of_cells] - retrieved[of_cells],
             strata=sampling.strata,
         )
+
+
+def _retrieved(run: JudgedRun, sampling: Sampling, cell_group: Ints, cell_level: Ints) -> Ints:
+    """Return how many documents of each cell of judged documents are retrieved."""
+    is_judged = run.level >= 0
+    width = int(cell_level.max(initial=0)) + 1
+    cell = cell_group * width + cell_level
+    order = np.argsort(cell)
+    row = sampling.rows[is_judged] * width + run.level[is_judged]
+    return np.bincount(order[np.searchsorted(cell, row, sorter=order)], minlength=len(cell))
 
 
 def _x_inferred(topic: _Topic, cutoff: int | None, rel: int) -> _Estimate:
