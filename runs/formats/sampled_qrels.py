@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from metrics.engine.arrays import Floats, Ints
-from metrics.engine.judgement.sampling import STRATA, Design, Sampling
+from metrics.engine.judgement.sampling import MIN_PROBABILITY, STRATA, Design, Sampling
 from runs.errors import PROBLEMS_SHOWN
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import DOCUMENT, LABEL, QRELS, Columns
@@ -28,8 +28,6 @@ from runs.formats.scanning.pieces import (
 from runs.formats.scanning.scan import find_duplicates
 from runs.formats.trec_qrels import IGNORE, QrelsSummary, check_levels, judgements_in, summarise
 
-# A judgement stands for a million documents at most.
-MIN_PROBABILITY = 1e-6
 # Estimates take an array of documents times strata for each topic.
 MAX_STRATA = 100
 _STRATA_NAMED = 10
@@ -160,7 +158,8 @@ def _report_strata(
         for number, name in enumerate(names[:_STRATA_NAMED])
     )
     more = ", ..." if len(names) > _STRATA_NAMED else ""
-    message = f"judged documents of {len(names):,} strata: {listing}{more}"
+    number = f"{len(names):,} strata" if len(names) > 1 else "1 stratum"
+    message = f"judged documents of {number}: {listing}{more}"
     reader.report.warning(0, "strata", message, len(names))
 
     most = int(np.bincount(sampling.topic).max(initial=0))
@@ -169,9 +168,9 @@ def _report_strata(
         reader.report.problem(0, "too_many_strata", message)
 
     if unjudged := int(np.count_nonzero(sampling.probability == 0)):
+        lacking = "strata of topics have" if unjudged > 1 else "stratum of a topic has"
         message = (
-            f"{unjudged:,} strata of topics have no judged document: estimates take their "
-            "documents for not relevant"
+            f"{unjudged:,} {lacking} no judged document: estimates take all of it for not relevant"
         )
         reader.report.warning(0, "stratum_not_judged", message, unjudged)
 
@@ -183,5 +182,6 @@ def _report_probabilities(reader: PieceReader, probabilities: Floats, levels: In
         reader.report.warning(0, "probabilities", message, len(np.unique(probabilities)))
 
     if not_judged := int(np.count_nonzero(levels < 0)):
-        message = f"{not_judged:,} documents were drawn and not judged: estimates leave them out"
+        lacking = "documents were" if not_judged > 1 else "document was"
+        message = f"{not_judged:,} {lacking} drawn and not judged, and left out of estimates"
         reader.report.warning(0, "drawn_not_judged", message, not_judged)
