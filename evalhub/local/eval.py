@@ -26,6 +26,7 @@ from metrics.exports.sheet import Sheet
 from runs.errors import FileReport, InvalidFile
 from runs.formats.known_documents import read_known
 from runs.formats.limits import Limits
+from runs.formats.sampled_qrels import read_sampled_qrels
 from runs.formats.scanning.ahead import THREADS, few_threads
 from runs.formats.scanning.scan import plain_for
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
@@ -67,6 +68,8 @@ def _parse_and_run(arguments: list[str]) -> int:
         requests, measures = read_requests(names, options.compat, options.level, documents)
         if measures and options.scale:
             raise MeasureError(f"-Z is for trec_eval's measures; {measures[0]} is not one of them")
+        if options.sampling:
+            _check_sampling(options, requests, measures)
     except SystemExit as stop:
         return int(stop.code or 0)
     except MeasureError as error:
@@ -77,6 +80,23 @@ def _parse_and_run(arguments: list[str]) -> int:
         return _WRONG_USE
 
     return _Command(options, requests, measures).run()
+
+
+def _check_sampling(
+    options: argparse.Namespace, requests: list[Request], measures: list[Measure]
+) -> None:
+    """Raise MeasureError for options and measures that do not suit sampled judgements."""
+    if options.iteration:
+        message = f"leave out --iteration: --sampling {options.sampling} says what the columns are"
+        raise MeasureError(message)
+    for measure in measures:
+        measure.check_design(options.sampling)
+    if requests:
+        raise MeasureError(
+            f"the judgements are sampled, and trec_eval's {requests[0].entry.name} takes documents "
+            "outside the sample for not relevant: name estimates, such as -m statAP",
+            code="sampled_judgements",
+        )
 
 
 @dataclass
@@ -138,9 +158,11 @@ class _Command:
 
     def _read_judgements(self, file: LocalFile) -> Judgements | None:
         with self._report_errors(file):
-            summary = read_qrels(
-                file.open, iteration=self.options.iteration, limits=_LIMITS, seed=self.seed
-            )
+            iteration, sampling = self.options.iteration, self.options.sampling
+            if sampling:
+                summary = read_sampled_qrels(file.open, sampling, limits=_LIMITS, seed=self.seed)
+            else:
+                summary = read_qrels(file.open, iteration=iteration, limits=_LIMITS, seed=self.seed)
             self._check(file, summary.report)
             self._check_subtopics(file, summary)
 

@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 
 from metrics.engine import ENGINE_VERSION
+from metrics.engine.judgement.sampling import DESIGNS
 from metrics.engine.measures.definition import MAX_LEVEL
 from metrics.engine.trec_eval.table import VERSIONS
 from metrics.exports import EXPORTS
@@ -135,6 +136,10 @@ def _add_own_options(eval_parser: argparse.ArgumentParser) -> None:
         help="what the second column of QRELS is, for measures of subtopics: subtopics, rounds of "
         "judging, or nothing (default: subtopics where a topic judges a document in two "
         "iterations, else nothing)")  # fmt: skip
+    add("--sampling", choices=DESIGNS,
+        help="QRELS are a sample: 'topic stratum document level' (strata, with level -1 for what was "
+        "not drawn) or 'topic 0 document level probability'; needs -m with estimates, such as "
+        "statAP")  # fmt: skip
     add("--known", metavar="FILE",
         help="documents that the user knew before the search, 'topic document' or 'topic expected N' "
         "in each line, for Coverage, Novelty, RelativeRecall and RecallEffort")  # fmt: skip

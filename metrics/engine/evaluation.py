@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from metrics.engine.arrays import Bytes, Ints
 from metrics.engine.errors import InputError, MeasureError
 from metrics.engine.judgement.judging import SCORE_TYPES, Judgements, ScoreType, judge
 from metrics.engine.judgement.ranking import RankedBlock, hash_spans
+from metrics.engine.judgement.sampling import MIN_PROBABILITY, Sampling
 from metrics.engine.judgement.subtopics import Subtopics
 from metrics.engine.measures.definition import MAX_LEVEL
 from metrics.engine.measures.grammar import parse_measure, split_names
@@ -58,6 +59,8 @@ def evaluate(
     scores: ScoreType = "float64",
     documents: int | None = None,
     iteration: Iteration | None = None,
+    strata: Mapping[str, Mapping[str, str]] | None = None,
+    probabilities: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Evaluated:
     """Evaluate a run: exactly the values that the service gives, per topic and in the mean over all
     judged topics.
@@ -72,6 +75,10 @@ def evaluate(
     collection, for the few measures that need it. `iteration` says what the second column of a
     qrels file is: `subtopic` or nothing (`ignore`); without it, subtopics where a topic judges a
     document under two of them.
+
+    Of sampled judgements, `strata` has the stratum of each document of `qrels`, where a level below
+    0 means that it was not drawn; or `probabilities` has the probability with which each was drawn,
+    above 0 and at most 1. Only estimates, such as statAP, are then computed.
 
     Raises MeasureError for a name that means nothing, InputError (a ValueError) for a topic,
     document or line that cannot be read, and OSError for a file that cannot.
@@ -105,6 +112,8 @@ def evaluate(
     judged = read_qrels(qrels) if isinstance(qrels, str | os.PathLike) else _qrels_rows(qrels)
     ranked = read_run(run) if isinstance(run, str | os.PathLike) else _run_rows(run)
     judgements = _judgements(judged, iteration)
+    if strata is not None or probabilities is not None:
+        judgements = replace(judgements, sampling=_sampling(judgements, strata, probabilities))
     view = judge([_block(ranked)], judgements, scores)
 
     topics = tuple(topic.decode() for topic in judgements.topic_ids)
@@ -129,6 +138,47 @@ def evaluate(
         ),
         unjudged=tuple(topic.decode() for topic in ranked if topic not in judgements.topic_index),
     )
+
+
+def _sampling(
+    judgements: Judgements,
+    strata: Mapping[str, Mapping[str, str]] | None,
+    probabilities: Mapping[str, Mapping[str, float]] | None,
+) -> Sampling:
+    """Return the sampling of judgements, whose documents are all in one of the mappings."""
+    if strata is not None and probabilities is not None:
+        raise InputError("give strata or probabilities, not both")
+
+    by_document: dict[tuple[int, bytes], Any] = {}
+    name = "strata" if strata is not None else "probabilities"
+    for topic_id, documents in _items(strata if strata is not None else probabilities, name):
+        topic = judgements.topic_index.get(_id(topic_id, "topic"))
+        for document, value in _items(documents, f"the {name} of topic {topic_id!r}"):
+            place = -1 if topic is None else topic, _id(document, "document")
+            if place not in judgements.places:
+                message = f"document {document!r} of topic {topic_id!r} has no level"
+                raise InputError(f"{message}: write -1 if it was not drawn")
+            by_document[place] = value
+
+    values = []
+    for topic, document in judgements.places:
+        if (topic, document) not in by_document:
+            topic_id = judgements.topic_ids[topic].decode()
+            raise InputError(f"{name} lacks document {document.decode()!r} of topic {topic_id!r}")
+        values.append(by_document[topic, document])
+
+    # `places` has the documents in the order of the rows.
+    if strata is not None:
+        numbers = {stratum: number for number, stratum in enumerate(dict.fromkeys(values))}
+        rows = np.array([numbers[stratum] for stratum in values], np.int64)
+        return Sampling.of_strata(judgements.topics, rows, judgements.levels)
+
+    for value in values:
+        if not isinstance(value, Real) or not MIN_PROBABILITY <= value <= 1:
+            message = f"a probability is a number from {MIN_PROBABILITY:f} to 1, not {value!r}"
+            raise InputError(message)
+    drawn = np.array(values, np.float64)
+    return Sampling.of_probabilities(judgements.topics, drawn, judgements.levels)
 
 
 def _qrels_rows(qrels: Mapping[str, Mapping[str, int]]) -> QrelsRows:

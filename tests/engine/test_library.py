@@ -29,6 +29,7 @@ from runs.formats import trec_qrels, trec_run
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS
 from tests.conftest import evaluate_all, upload
+from tests.engine.test_sampled import judged
 from tests.local.conftest import QRELS, RUN
 from tests.readers import of_a_reader
 from tests.reliability.servers import ROOT
@@ -36,6 +37,8 @@ from tests.runs.test_trec_run_properties import file
 
 SUBTOPICS = "1 b d1 1\n1 a d1 1\n1 a d2 2\n1 c d3 0\n2 a d4 1\n2 a d5 1\n1 c d2 1\n3 z d6 0\n"
 COVERING = "1 Q0 d3 1 3 t\n1 Q0 d2 2 2 t\n2 Q0 d5 1 1 t\n1 Q0 d1 1 2 t\n1 Q0 d9 1 1 t\n"
+STRATA = "1 top d1 2\n1 top d2 0\n1 rest d3 1\n1 rest d4 -1\n2 all d1 1\n2 all d9 -1\n"
+DRAWN = "1 0 d1 2 1\n1 0 d2 0 .5\n1 0 d3 1 .25\n2 0 d1 1 .5\n"
 _CUTOFFS = {Cutoff.NONE: "", Cutoff.OPTIONAL: "@3", Cutoff.REQUIRED: "@3", Cutoff.SHARE: "@0.5"}
 
 
@@ -442,3 +445,43 @@ def test_every_public_name_is_there_and_no_other() -> None:
     assert {name for name in engine.__all__ if getattr(engine, name, None) is None} == set()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         engine.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(("lines", "design"), [(STRATA, "strata"), (DRAWN, "probabilities")])
+def test_samples_are_those_of_files(lines: str, design: Any) -> None:
+    ranked = {"1": {"d4": 4.0, "d1": 3.0, "x": 2.0, "d3": 1.0}, "2": {"d9": 2.0, "d1": 1.0}}
+    qrels: dict[str, dict[str, int]] = {}
+    sample: dict[str, dict[str, Any]] = {}
+    for topic, second, doc, level, *fifth in map(str.split, lines.splitlines()):
+        qrels.setdefault(topic, {})[doc] = int(level)
+        sample.setdefault(topic, {})[doc] = float(fifth[0]) if fifth else second
+
+    orders = {
+        topic: sorted(docs, key=docs.__getitem__, reverse=True) for topic, docs in ranked.items()
+    }
+    view = judged(lines, orders, design)
+    names = [f"{name}{end}" for name in ("infNDCG", "statAP") for end in ("", "_se")]
+    names += ["xinfAP", "xinfAP_se"] * (design == "strata")
+    found = evaluate(qrels, ranked, names, **{design: sample})
+    for name in names:
+        assert list(found.values[name].values()) == parse_measure(name).compute(view).tolist()
+
+    with pytest.raises(MeasureError, match="takes documents outside the sample"):
+        evaluate(qrels, ranked, "AP", **{design: sample})
+
+
+@pytest.mark.parametrize(
+    ("sampling", "message"),
+    [
+        ({"strata": {"1": {"a": "top"}}}, "strata lacks document 'b' of topic '1'"),
+        ({"strata": {"1": {"a": "top", "b": "top", "c": "top"}}}, "'c' of topic '1' has no level"),
+        ({"strata": {"2": {"a": "top"}}}, "'a' of topic '2' has no level"),
+        ({"probabilities": {"1": {"a": 1, "b": 0.0}}}, "from 0.000001 to 1, not 0.0"),
+        ({"probabilities": {"1": {"a": 1, "b": "x"}}}, "from 0.000001 to 1, not 'x'"),
+        ({"strata": {}, "probabilities": {}}, "not both"),
+        ({"strata": []}, "strata must be a dictionary"),
+    ],
+)
+def test_a_sampling_that_does_not_fit_is_refused(sampling: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        evaluate({"1": {"a": 1, "b": 0}}, {"1": {"a": 1.0}}, "statAP", **sampling)

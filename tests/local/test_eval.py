@@ -22,6 +22,7 @@ from metrics.engine.trec_eval.table import ENTRIES
 from runs.formats.scanning import scan
 from runs.formats.scanning.warm_up import warm_up
 from tests.engine.build import judged_run
+from tests.engine.test_sampled import NIST, NIST_LINES, NIST_RANKINGS
 from tests.local.conftest import RUN, Call
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -37,6 +38,43 @@ def tiny(tmp_path: Path) -> Files:
 
 
 # Measures
+
+
+def test_estimates_from_samples_are_those_of_sample_eval(call: Call, tmp_path: Path) -> None:
+    qrels, run = tmp_path / "prels", tmp_path / "run"
+    qrels.write_text(NIST_LINES)
+    run.write_text(
+        "".join(
+            f"{topic} Q0 {doc} 0 {-rank} t\n"
+            for topic, docs in NIST_RANKINGS.items()
+            for rank, doc in enumerate(docs.split())
+        )
+    )
+    wanted = ["--format", "json", "-c", *(part for name in NIST for part in ("-m", name))]
+    status, out, error = call(*wanted, "-q", "--sampling", "strata", qrels, run)
+    assert (status, error) == (0, "")
+    values: dict[str, list[float]] = {}
+    for row in json.loads(out):
+        values.setdefault(row["measure"], []).append(row["value"])
+    assert values == {name: pytest.approx(expected) for name, expected in NIST.items()}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["strata", "-m", "nDCG@10"], "nDCG@10 takes documents outside the sample"),
+        (["strata", "-m", "map"], "trec_eval's map takes documents outside the sample"),
+        (["strata"], "name estimates, such as -m statAP"),
+        (["probabilities", "-m", "xinfAP"], "xinfAP needs strata"),
+        (["strata", "--iteration", "ignore", "-m", "statAP"], "leave out --iteration"),
+    ],
+)
+def test_what_a_sample_cannot_say_is_refused(
+    call: Call, tiny: Files, options: list[str], message: str
+) -> None:
+    status, out, error = call("--sampling", *options, *tiny)
+    assert (status, out) == (2, "")
+    assert message in error
 
 
 def test_measures_of_the_grammar_follow_under_their_canonical_names(
