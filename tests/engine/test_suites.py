@@ -240,3 +240,16 @@ def test_random_effects_of_a_collection_with_almost_all_of_the_weight(least: flo
 def test_errors_without_a_square_have_no_summary() -> None:
     assert random_effects(np.array([0.1, 0.2]), np.array([1e-200, 0.1])) is None
     assert random_effects(np.array([0.1, 0.2]), np.array([1e200, 0.1])) is None
+
+
+def test_means_and_borda_agree_with_those_of_mteb() -> None:
+    """Scores and expected figures of tests/test_task_aggregation.py of embeddings-benchmark/mteb,
+    commit 09d2fee5: a task of bitext mining and two of classification."""
+    means = np.array([[1, 2, 1], [1, 1, 1], [2, 2, 1], [2, 1, 1]], np.float64)
+    assert combine(means, collection_weights([1, 1, 1])).tolist() == pytest.approx(
+        [4 / 3, 1, 5 / 3, 4 / 3]
+    )
+    groups = ["BitextMining", "Classification", "Classification"]
+    by_group = combine(means, collection_weights([1, 1, 1], groups))
+    assert by_group.tolist() == pytest.approx([1.25, 1, 1.75, 1.5])
+    assert rank_systems(means).borda.tolist() == [4.5, 2.5, 6.5, 4.5]
