@@ -27,6 +27,7 @@ from evalhub.suites.services.comparison import SuiteComparison
 from runs.models import AuditEvent, Collection, Membership, Team, User
 from runs.services.collections.collections import delete_collection
 from tests.conftest import client_of, evaluate_all, upload
+from tests.kept import recalled_answers
 from tests.shared_data import module_data
 
 __all__ = ["module_data"]
@@ -599,3 +600,35 @@ def test_what_two_systems_are_said_to_differ_by() -> None:
     ]
     assert sentences(0, 0) == ["a and b are equal on average."]
     assert sentences(0, 0.1)[0] == "a and b are equal on average."
+
+
+@pytest.mark.usefixtures("answers_kept")
+def test_a_board_is_kept_until_one_of_its_collections_changes(api: APIClient) -> None:
+    fill_collection(api, "cup", 4, blind=True)
+    members = [{"collection": "news", "measure": "AP"}, {"collection": "cup", "measure": "AP"}]
+    assert api.post(SUITES, {"slug": "four", "name": "Four", "members": members}).status_code == 201
+    browser, reader = Client(), client_of(None)
+    paths = {BOARD: reader, f"{BOARD}export/csv/": reader, "/suites/three/": browser}
+
+    def answers() -> list[bytes]:
+        return [client.get(path).content for path, client in paths.items()]
+
+    first = answers()
+    with recalled_answers() as recalled:
+        assert answers() == first
+        assert len(recalled) == len(paths)
+        # Others who see all results get the same from the API; who does not see all, nothing kept.
+        client_of(User.objects.get(username="alice")).get(BOARD)
+        assert len(recalled) == len(paths) + 1
+        for _ in range(2):
+            reader.get(f"{SUITES}four/leaderboard/")
+        assert len(recalled) == len(paths) + 1
+
+    submit(api, "web", "later", "later")
+    evaluate_all()
+    assert all(b"later" in body for body in answers())
+    # A new version of the suite is the newest one, and its page names the other.
+    newer = {"members": [{"collection": "news"}]}
+    assert api.post(f"{SUITES}three/versions/", newer).status_code == 201
+    assert reader.get(BOARD).json()["version"] == 2
+    assert b"Version 2" in browser.get("/suites/three/?version=1").content

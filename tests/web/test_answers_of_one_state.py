@@ -45,13 +45,18 @@ QUERIES = {
     "difference": "?runs={run},{other}",
     "reusability": "?depth=1",
     "reusability-page": "?depth=1",
+    "suite-comparison": "?systems=guests/good,guests/poor",
+    "suite-comparison-export": "?systems=guests/good,guests/poor",
+    "suite-comparison-page": "?systems=guests/good,guests/poor",
     "topic": "?topic=1",
     "undecided": "?runs={run},{other}",
 }
 # Answers that depend on nothing stored.
-# The page of a phase without entries names no version of the judgements.
+# The page of a phase without entries names no version of the judgements; two systems of a suite have
+# the same values under both.
 CONSTANT = {
     "version", "measures", "measure", "measures-page", "measure-page", "phase-board-page",
+    "suite-comparison-export", "suite-comparison-page",
 }  # fmt: skip
 WRITING = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 

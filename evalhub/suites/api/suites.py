@@ -29,10 +29,12 @@ from evalhub.suites.api.answers import (
 from evalhub.suites.exports.suites import board_table, comparison_table
 from evalhub.suites.models import Suite, SuiteVersion
 from evalhub.suites.questions.lookup import (
+    all_who_see_the_results,
     board_of,
     comparison_of,
     deletable_suite,
     managed_suite,
+    of_suite,
     suites_of,
     versions_of,
     visible_results,
@@ -44,6 +46,7 @@ from evalhub.suites.services.comparison import SuiteComparisonQuery
 from evalhub.suites.services.suites import add_version, create_suite, delete_suite, members_of
 from metrics.exports.formats import FORMATS
 from metrics.exports.table import Table
+from metrics.questions.answer_cache import cached
 from metrics.questions.declared import declared
 from metrics.questions.parameters import query_of
 from metrics.services.snapshots import read_in_snapshot
@@ -176,6 +179,7 @@ class SuiteBoardView(APIView):
     Borda's count and mean ranks."""
 
     @extend_schema(responses=shape(SuiteBoardAnswer), parameters=[*BOARD])
+    @cached(of_suite, shared_by=all_who_see_the_results)
     def get(self, request: Request, suite: str) -> Response:
         return Response(read_in_snapshot(lambda: board_answer(board_of(request, suite))))
 
@@ -184,6 +188,7 @@ class SuiteBoardExport(APIView):
     """The leaderboard as a file: csv at full precision, md and tex as a table."""
 
     @extend_schema(responses=_FILE, parameters=[*BOARD])
+    @cached(of_suite, shared_by=all_who_see_the_results)
     def get(self, request: Request, suite: str, kind: str) -> HttpResponse:
         return _file(kind, lambda: board_table(board_of(request, suite)))
 
@@ -192,6 +197,7 @@ class SuiteComparisonView(APIView):
     """Two systems: their difference in each collection, over all, and by random effects."""
 
     @extend_schema(responses=shape(SuiteComparisonAnswer), parameters=[*COMPARISON])
+    @cached(of_suite, shared_by=all_who_see_the_results)
     def get(self, request: Request, suite: str) -> Response:
         return Response(read_in_snapshot(lambda: comparison_answer(comparison_of(request, suite))))
 
@@ -200,6 +206,7 @@ class SuiteComparisonExport(APIView):
     """The difference of two systems as a file: csv at full precision, md and tex as a table."""
 
     @extend_schema(responses=_FILE, parameters=[*COMPARISON])
+    @cached(of_suite, shared_by=all_who_see_the_results)
     def get(self, request: Request, suite: str, kind: str) -> HttpResponse:
         return _file(kind, lambda: comparison_table(comparison_of(request, suite)))
 

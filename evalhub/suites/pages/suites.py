@@ -23,6 +23,8 @@ from evalhub.suites.questions.lookup import (
     board_of,
     comparison_of,
     manages,
+    of_suite,
+    of_suite_page,
     suites_of,
     versions_of,
     visible_results,
@@ -33,6 +35,7 @@ from evalhub.suites.services.comparison import SuiteComparisonQuery
 from metrics.charts.rendering import render_inline
 from metrics.exports.formats import FORMATS
 from metrics.pages.parts import fill
+from metrics.questions.answer_cache import cached_page
 from metrics.services.snapshots import read_in_snapshot
 from runs.models import Team
 from runs.web.parameters import text_of
@@ -59,6 +62,7 @@ def suites_page(request: HttpRequest) -> HttpResponse:
 
 @page
 @reads(*SuiteBoardQuery.names())
+@cached_page(of_suite_page)
 def suite_page(request: HttpRequest, suite: str) -> HttpResponse:
     """Show the leaderboard of a suite, and below it its collections and how to cite it."""
     version = visible_version(request, suite, SuiteQuery.read(text_of(request.GET)).version)
@@ -95,6 +99,7 @@ def _board(request: HttpRequest, slug: str) -> dict[str, Any]:
 
 @page
 @reads(*SuiteComparisonQuery.names())
+@cached_page(of_suite)
 def suite_comparison_page(request: HttpRequest, suite: str) -> HttpResponse:
     """Show the difference of two systems in each collection and over all."""
     version = visible_version(request, suite, SuiteQuery.read(text_of(request.GET)).version)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
+from django.contrib.messages import get_messages
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
 from evalhub.suites.models import Suite, SuiteVersion
-from evalhub.suites.services.board import SuiteBoard, SuiteBoardQuery, read_board
+from evalhub.suites.services.board import SuiteBoard, SuiteBoardQuery, SuiteQuery, read_board
 from evalhub.suites.services.comparison import (
     SuiteComparison,
     SuiteComparisonQuery,
     compare_systems,
 )
+from metrics.questions.answer_cache import Subject
+from metrics.services.snapshots import revision_in_snapshot
 from runs.errors import NotAllowed
 from runs.models import Collection
 from runs.web.access import find_once, sees_scores
@@ -76,6 +81,37 @@ def scored_collections(request: AnyRequest, version: SuiteVersion) -> frozenset[
     members = version.members.select_related("collection__team")
     collections = [member.collection for member in members]
     return frozenset(row.pk for row in collections if sees_scores(request, row))
+
+
+def of_suite(request: AnyRequest, suite: str, **names: str) -> Subject | None:
+    """Return what a leaderboard or comparison of a suite is about: the version, and the collections
+    with their revisions. None where the reader does not see the results of one: how fast an answer
+    is would reveal changes behind them."""
+    version = visible_version(request, suite, SuiteQuery.read(text_of(request.GET)).version)
+    members = version.members.select_related("collection__team").order_by("position")
+    collections = [member.collection for member in members]
+    if not all(sees_scores(request, collection) for collection in collections):
+        return None
+
+    changes = tuple(revision_in_snapshot(collection.pk).changes for collection in collections)
+    extras = (version.pk, version.digest, changes)
+    return Subject(collections[0], extras, may_be_old=False)
+
+
+def of_suite_page(request: HttpRequest, suite: str) -> Subject | None:
+    """Return the same of the page of a suite, which lists its versions. None for a page that says
+    what its reader has just done."""
+    subject = of_suite(request, suite)
+    if subject is None or len(get_messages(request)):
+        return None
+
+    versions = tuple(versions_of(request, suite).values_list("number", flat=True))
+    return replace(subject, extras=(*subject.extras, versions))
+
+
+def all_who_see_the_results(request: AnyRequest, collection: Collection) -> Hashable:
+    """Share an answer about a suite: `of_suite` keeps none for who does not see all results."""
+    return ()
 
 
 def visible_results(request: AnyRequest, version: SuiteVersion) -> frozenset[int]:

@@ -28,7 +28,7 @@ from metrics.services.values.judged_views import matrix_of
 from metrics.services.values.sampled import check_suits
 from runs.attention import keep_going
 from runs.errors import InvalidInput
-from runs.models import Qrels, Run
+from runs.models import Qrels
 
 MAX_SYSTEMS = 1_000
 # Of a collection, with all versions of its systems.
@@ -210,26 +210,22 @@ def _latest_runs(qrels: Qrels, measure: Measure) -> dict[str, SystemRun]:
     """Return the latest run of each system that the leaderboard of a collection ranks."""
     collection = qrels.collection
     evaluations = ranked_evaluations(collection, qrels, collection.scores)
-    columns = ("pk", "same_files", "run_id", "run__team__slug", "run__system__slug", "run__tag")
+    names = ("run__team__slug", "run__system__slug", "run__metadata", "run__tag")
     latest_last = (F("run__version").asc(nulls_first=True), "run__created_at", "run_id")
     rows = list(
         evaluations.with_values_of([measure])
         .with_files()
         .order_by(*latest_last)
-        .values_list(*columns)[: MAX_RUNS + 1]
+        .values_list("pk", "same_files", "run_id", *names)[: MAX_RUNS + 1]
     )
     if len(rows) > MAX_RUNS:
         message = f"{collection.slug} has more than {MAX_RUNS:,} runs, too many for a suite"
         raise InvalidInput(message, code="too_many_runs")
 
     check_files(Evaluation, (row[:2] for row in rows))
-    unnamed = [run for _, _, run, _, system, _ in rows if system is None]
-    metadata = dict(Run.objects.filter(pk__in=unnamed).values_list("pk", "metadata"))
-
     runs = {}
-    for pk, _, run, team, system, tag in rows:
-        name = system or _named_in(metadata.get(run)) or tag
-        runs[f"{team}/{name}"] = SystemRun(run, pk)
+    for pk, _, run, team, system, metadata, tag in rows:
+        runs[f"{team}/{system or _named_in(metadata) or tag}"] = SystemRun(run, pk)
     return runs
 
 
