@@ -10,7 +10,8 @@ tests.benchmarks load` asks servers of its own from many clients at once, and ki
 off; `python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a
 sample of them; `python -m tests.benchmarks sessions` reads 10,000 sessions of each format and
 scores them from their stored form; `python -m tests.benchmarks session-sets` uploads and evaluates
-the same and reads every answer; `python -m tests.benchmarks parameters` stores 30 parameters of
+the same and reads every answer; `python -m tests.benchmarks suites` reads the leaderboard of a suite of 15
+collections and 200 systems; `python -m tests.benchmarks parameters` stores 30 parameters of
 50,000 runs, filters, counts, arranges and edits them; `python -m tests.benchmarks service` counts
 runs a minute from POST to values, and evaluations after new judgements; `python -m tests.benchmarks
 campaigns` reads the leaderboard of a phase of 200 teams with 5 entries each over HTTP; `python -m
@@ -45,6 +46,7 @@ from tests.benchmarks.session_sets import measure_session_sets
 from tests.benchmarks.sessions import measure_sessions
 from tests.benchmarks.standings import measure_standings
 from tests.benchmarks.statistics import measure_statistics
+from tests.benchmarks.suites import measure_suites
 from tests.benchmarks.views import measure_upload, measure_views
 from tests.reliability.servers import embedded_server, wait_until_evaluated
 
@@ -120,6 +122,7 @@ PARTS = {
     "submit": measure_submission,
     "board": measure_boards,
     "standings": measure_standings,
+    "suites": measure_suites,
     "parameters": measure_parameters,
     "campaigns": measure_campaigns,
     "load": measure_load,
