@@ -76,7 +76,8 @@ def delete_suite(args: argparse.Namespace) -> int:
 
 
 def show_board(args: argparse.Namespace) -> int:
-    parameters = {"version": args.suite_version, "order": args.order}
+    names = ("order", "resamples", "seed")
+    parameters = {"version": args.suite_version} | {name: getattr(args, name) for name in names}
     parameters["systems"] = ",".join(args.system)
     with commands.hub_of(args) as hub:
         query = {name: value for name, value in parameters.items() if value}
@@ -150,6 +151,13 @@ def add_commands(add: Any, add_actions: Any) -> None:
             action.add_argument(
                 "--system", action="append", default=[], metavar="NAME", help="these alone"
             )
+            action.add_argument(
+                "--resamples",
+                type=int,
+                metavar="B",
+                help="intervals of Borda's counts from B draws",
+            )
+            action.add_argument("--seed", type=int, help="of the draws")
         if name == "compare":
             action.add_argument("first", metavar="TEAM/SYSTEM")
             action.add_argument("second", metavar="TEAM/SYSTEM")

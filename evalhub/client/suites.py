@@ -13,7 +13,9 @@ from .batches import files_of
 from .errors import NotFound, WrongOption
 from .sending import Call, Connection
 
-_BOARD = ("rank", "system", "mean", "group_mean", "borda", "mean_rank")
+_BOARD = (
+    "rank", "system", "mean", "group_mean", "borda", "borda_low", "borda_high", "mean_rank",
+)  # fmt: skip
 
 
 class SuiteAnswer(Answer):
@@ -114,7 +116,8 @@ class Suite:
         self._hub.send(Call("DELETE", self.path))
 
     def board(self, **parameters: Any) -> SuiteBoard:
-        """Return the leaderboard; `parameters` are `version`, `systems` and `order`."""
+        """Return the leaderboard; `parameters` are `version`, `systems`, `order`, and
+        `resamples` and `seed` of the intervals of Borda's counts."""
         query = f"?{urlencode(parameters)}" if parameters else ""
         return SuiteBoard(self._hub.read(f"{self.path}leaderboard/{query}"))
 

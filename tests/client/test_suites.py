@@ -125,7 +125,8 @@ def test_a_folder_is_sent_to_the_collections_of_a_suite(
     ]  # fmt: skip
 
     evaluate_all()
-    board, text = evh("suite board", "two")
+    board, text = evh("suite board", "two", "--resamples", "100")
+    assert board[0]["borda_low"] == board[0]["borda_high"] == 2
     assert [(row["rank"], row["system"]) for row in board] == [
         (1, "alice/dense"), (2, "alice/sparse"),
     ]  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from metrics.engine.analysis.suites import (
+    borda_intervals,
     collection_means,
     collection_weights,
     combine,
@@ -240,6 +241,28 @@ def test_random_effects_of_a_collection_with_almost_all_of_the_weight(least: flo
 def test_errors_without_a_square_have_no_summary() -> None:
     assert random_effects(np.array([0.1, 0.2]), np.array([1e-200, 0.1])) is None
     assert random_effects(np.array([0.1, 0.2]), np.array([1e200, 0.1])) is None
+
+
+def test_intervals_of_borda_are_percentiles_of_recounts() -> None:
+    values = _drawn(9, 4, [7, 12, 5])
+    values[0][:, 2] = math.nan
+    values[1][3] = values[1][0]
+    low, high = borda_intervals(values, 300, seed=5)
+
+    random, recounts = np.random.default_rng(5), np.zeros((300, 4))
+    # Draws are made by collection, in batches.
+    for matrix, size in zip(values, (6, 12, 5), strict=True):
+        matrix = matrix[:, np.isfinite(matrix[0])]
+        for recount in recounts:
+            drawn = np.repeat(np.arange(size), random.multinomial(size, np.full(size, 1 / size)))
+            recount += stats.rankdata(matrix[:, drawn].mean(axis=1).round(12)) - 1
+    assert low.tolist() == pytest.approx(np.quantile(recounts, 0.025, axis=0).tolist())
+    assert high.tolist() == pytest.approx(np.quantile(recounts, 0.975, axis=0).tolist())
+
+    # One topic has no other draw: the interval is the count.
+    single = [matrix[:, :1] for matrix in values[1:]]
+    low, high = borda_intervals(single, 100, seed=0)
+    assert low.tolist() == high.tolist() == rank_systems(collection_means(single)).borda.tolist()
 
 
 def test_means_and_borda_agree_with_those_of_mteb() -> None:

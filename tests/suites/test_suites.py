@@ -260,6 +260,21 @@ def test_limits_of_systems_runs_and_values(api: APIClient, monkeypatch: pytest.M
     assert api.get(BOARD).json()["code"] == "too_many_runs"
 
 
+def test_intervals_of_borda_are_drawn_on_request(api: APIClient) -> None:
+    assert {row["borda_low"] for row in api.get(BOARD).json()["systems"]} == {None}
+    query = {"resamples": "200", "seed": "3"}
+    board = api.get(BOARD, query).json()
+    for row in board["systems"][:3]:
+        assert 0 <= row["borda_low"] <= row["borda"] <= row["borda_high"] <= 6
+    assert board["systems"][3]["borda_low"] is None
+    assert board == api.get(BOARD, query).json()
+    assert "B = 200, seed 3." in " ".join(board["sentences"])
+    rows = list(csv.DictReader(io.StringIO(api.get(f"{BOARD}export/csv/", query).content.decode())))
+    assert float(rows[0]["borda_high"]) == board["systems"][0]["borda_high"]
+    assert "Borda interval" in Client().get("/suites/three/", query).content.decode()
+    assert api.get(BOARD, {"resamples": "10"}).status_code == 400
+
+
 def test_groups_order_a_suite_that_has_some(api: APIClient) -> None:
     body = {"slug": "plain", "name": "Plain", "members": [{"collection": "news"}]}
     assert api.post(SUITES, body).status_code == 201

@@ -86,6 +86,8 @@ class SuiteSystem(TypedDict):
     other_topics: Annotated[MeanDifference | None, "from the first system; null for itself"]
     other_collections: MeanDifference | None
     borda: float | None
+    borda_low: Annotated[float | None, "95% interval for other topics; null without `resamples`"]
+    borda_high: float | None
     mean_rank: float | None
 
 
@@ -259,6 +261,8 @@ def _system(row: SystemRow, members: list[MemberValues]) -> SuiteSystem:
         other_topics=_difference(row.other_topics) if row.other_topics else None,
         other_collections=_difference(row.other_collections) if row.other_collections else None,
         borda=number(row.borda),
+        borda_low=number(row.borda_low),
+        borda_high=number(row.borda_high),
         mean_rank=number(row.mean_rank),
     )
 

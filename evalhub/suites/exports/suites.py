@@ -57,7 +57,7 @@ def board_table(board: SuiteBoard) -> Table:
     same = _common_measure(values)
     leader = board.ranked[0].name if board.ranked else ""
     names = _short_names(values)
-    weighted = _is_weighted(board)
+    weighted, resampled = _is_weighted(board), bool(board.query.resamples)
     columns = [
         Column("rank", "Rank", format=_whole),
         Column("", "System", head=True),
@@ -68,6 +68,7 @@ def board_table(board: SuiteBoard) -> Table:
         Column("", COLLECTIONS),
         *([Column("group_mean", "By group", format=_mean)] if with_groups else []),
         Column("borda", "Borda", format=_tenths),
+        *([Column("", "Borda interval")] if resampled else []),
         Column("mean_rank", "Mean rank", format=_hundredths),
         *(
             Column(
@@ -102,11 +103,14 @@ def board_table(board: SuiteBoard) -> Table:
             Cell(estimate_text(collections) if weighted else interval_text(collections)),
             *([_data(row.group_mean)] if with_groups else []),
             _data(row.borda),
+            *([Cell(_borda_text(row))] if resampled else []),
             _data(row.mean_rank),
             *map(_data, row.means),
             *_ends(topics),
             _data(collections.difference) if collections else None,
             *_ends(collections),
+            _data(row.borda_low),
+            _data(row.borda_high),
             "; ".join(row.lacks),
             version.suite.slug,
             version.number,
@@ -125,6 +129,7 @@ def board_table(board: SuiteBoard) -> Table:
 _INTERVALS = (
     "topics_low", "topics_high", "topics_p",
     "collections_difference", "collections_low", "collections_high", "collections_p",
+    "borda_low", "borda_high",
 )  # fmt: skip
 
 
@@ -189,6 +194,11 @@ def board_sentences(board: SuiteBoard) -> list[str]:
                 f"Mean ranks over {collections} collections that are less than "
                 f"{ranking.critical_difference:.2f} apart do not differ significantly (Nemenyi; "
                 f"Friedman {probability_words(ranking.p_value)})."
+            )
+        if resamples := board.query.resamples:
+            sentences.append(
+                "Intervals of Borda's counts for other topics of these collections: bootstrap of the "
+                f"topics in each collection, B = {resamples:,}, seed {board.query.seed}."
             )
         if ranking.others_decide:
             sentences.append(
@@ -312,6 +322,12 @@ def estimate_text(interval: Interval | None) -> str:
         return NOTHING
     ends = "" if math.isnan(interval.low) else f" {interval_text(interval)}"
     return f"{signed(interval.difference)}{ends}"
+
+
+def _borda_text(row: SystemRow) -> str:
+    if math.isnan(row.borda_low):
+        return NOTHING
+    return f"[{row.borda_low:,.1f}, {row.borda_high:,.1f}]"
 
 
 def _lead(systems: list[str], interval: Interval, where: str, verdict: str) -> str:

@@ -14,6 +14,7 @@ from metrics.engine.agreement.standings import standings
 from metrics.engine.analysis.suites import (
     Estimate,
     Ranking,
+    borda_intervals,
     combine,
     differences_from,
     on_other_collections,
@@ -21,8 +22,11 @@ from metrics.engine.analysis.suites import (
     rank_systems,
 )
 from metrics.engine.arrays import Floats
+from metrics.engine.significance.pairs import Matrix
 from metrics.services.question import (
     MAX_VERSION,
+    RANK_RESAMPLES,
+    SEED,
     Choice,
     Integer,
     Parameter,
@@ -30,6 +34,8 @@ from metrics.services.question import (
     Several,
     parameter,
 )
+from metrics.services.values.effort import seconds_of_ranks
+from metrics.services.work import begin
 from runs.errors import InvalidInput
 
 BY_MEAN, BY_GROUPS, BY_BORDA, BY_RANK = "mean", "groups", "borda", "mean_rank"
@@ -61,6 +67,15 @@ class SuiteBoardQuery(SuiteQuery):
             choices=ORDERS,
         )
     )
+    resamples: int | None = parameter(
+        Integer(
+            "B of the bootstrap intervals of Borda's counts; default: no intervals",
+            low=RANK_RESAMPLES[0],
+            high=RANK_RESAMPLES[1],
+            default=None,
+        )
+    )
+    seed: int = parameter(SEED)
 
 
 @dataclass(frozen=True)
@@ -93,6 +108,8 @@ class SystemRow:
     mean: float = math.nan
     group_mean: float = math.nan
     borda: float = math.nan
+    borda_low: float = math.nan
+    borda_high: float = math.nan
     mean_rank: float = math.nan
     other_topics: Interval | None = None
     other_collections: Interval | None = None
@@ -103,7 +120,7 @@ class SuiteBoard:
     """The systems of a suite, those with a rank first; `ranking` is None if there are none."""
 
     values: SuiteValues
-    order: str
+    query: SuiteBoardQuery
     rows: list[SystemRow]
     ranking: Ranking | None
 
@@ -111,6 +128,10 @@ class SuiteBoard:
     def weights(self) -> Floats:
         """Return the weights of the collections in the differences, which sum to 1."""
         return _weights(self.values, self.order)
+
+    @property
+    def order(self) -> str:
+        return self.query.order
 
     @property
     def ranked(self) -> list[SystemRow]:
@@ -143,14 +164,14 @@ def read_board(version: SuiteVersion, scored: Set[int], query: SuiteBoardQuery) 
     ]
     rows.sort(key=lambda row: (sum(map(math.isnan, row.means)), row.name))
     if not complete:
-        return SuiteBoard(values, query.order, rows, None)
+        return SuiteBoard(values, query, rows, None)
 
-    ranked, ranking = _rank(values, complete, query.order)
-    return SuiteBoard(values, query.order, [*ranked, *rows], ranking)
+    ranked, ranking = _rank(values, complete, query)
+    return SuiteBoard(values, query, [*ranked, *rows], ranking)
 
 
 def _rank(
-    values: SuiteValues, complete: Sequence[int], order: str
+    values: SuiteValues, complete: Sequence[int], query: SuiteBoardQuery
 ) -> tuple[list[SystemRow], Ranking]:
     means = values.means[complete]
     mean = combine(means, values.weights)
@@ -164,15 +185,19 @@ def _rank(
         BY_BORDA: ranking.borda,
         BY_RANK: -ranking.mean_ranks,
     }
-    ranks = standings(figures[order][None, :], np.zeros(1, np.bool_))[0]
+    ranks = standings(figures[query.order][None, :], np.zeros(1, np.bool_))[0]
     first = sorted(
         range(len(complete)), key=lambda row: (ranks[row], values.systems[complete[row]])
     )
 
     matrices = [member.values[complete] for member in values.members]
     differences = differences_from(matrices, first[0])
-    topics = on_other_topics(differences, _weights(values, order))
+    topics = on_other_topics(differences, _weights(values, query.order))
     collections = on_other_collections(differences)
+
+    borda_low = borda_high = np.full(len(complete), np.nan)
+    if query.resamples:
+        borda_low, borda_high = _borda_intervals(matrices, query.resamples, query.seed)
 
     rows = [
         SystemRow(
@@ -183,6 +208,8 @@ def _rank(
             mean=float(mean[row]),
             group_mean=float(group_mean[row]),
             borda=float(ranking.borda[row]),
+            borda_low=float(borda_low[row]),
+            borda_high=float(borda_high[row]),
             mean_rank=float(ranking.mean_ranks[row]),
             other_topics=Interval.of(topics, row) if row != first[0] else None,
             other_collections=Interval.of(collections, row) if row != first[0] else None,
@@ -190,6 +217,15 @@ def _rank(
         for row in first
     ]
     return rows, ranking
+
+
+def _borda_intervals(
+    matrices: Sequence[Matrix], resamples: int, seed: int
+) -> tuple[Floats, Floats]:
+    seconds = sum(seconds_of_ranks(*matrix.shape, resamples) for matrix in matrices)
+    advice = "name fewer systems, or draw less often with resamples="
+    begin(seconds, "the intervals of Borda's counts", advice, "resamples")
+    return borda_intervals(matrices, resamples, seed)
 
 
 def _weights(values: SuiteValues, order: str) -> Floats:

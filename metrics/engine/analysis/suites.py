@@ -18,11 +18,14 @@ from scipy import special
 from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.friedman import analyse, rank_by_topic
+from metrics.engine.significance.midranks import rank_rows
 from metrics.engine.significance.pairs import ROUNDING, Matrix
 from metrics.engine.significance.studentized_range import critical
 
 CONFIDENCE = 0.95
 _FIRST = 10
+# Resamples that are counted at once.
+_BATCH = 256
 # The squares of errors outside of this and its inverse are not numbers of double precision.
 _LEAST_ERROR = 1e-100
 
@@ -204,6 +207,34 @@ def rank_systems(means: Matrix, confidence: float = CONFIDENCE) -> Ranking:
         critical_difference=difference,
         others_decide=_others_decide(means, borda),
     )
+
+
+def borda_intervals(
+    values: Sequence[Matrix], resamples: int, seed: int, confidence: float = CONFIDENCE
+) -> tuple[Floats, Floats]:
+    """Return the ends of the intervals of Borda's counts for other topics, shape (systems,) each.
+
+    As many topics as each collection has are drawn from it with replacement, the same ones for all
+    systems, and the systems counted again, `resamples` times: the ends are percentiles. As in
+    `rank_systems`, all systems have all collections; a topic counts where all have a value.
+
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 8 and 13
+    """
+    random = np.random.default_rng(seed)
+    counts = np.zeros((resamples, len(values[0])))
+    for matrix in values:
+        topics = np.isfinite(matrix).all(axis=0)
+        number = int(topics.sum())
+        for start in range(0, resamples, _BATCH):
+            part = counts[start : start + _BATCH]
+            drawn = random.multinomial(number, np.full(number, 1 / number), size=len(part))
+            means = drawn @ matrix[:, topics].T / number
+            ranks, _ = rank_rows(means, ROUNDING * np.abs(means).max(axis=1))
+            part += ranks - 1
+
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(counts, (tail, 1 - tail), axis=0)
+    return low, high
 
 
 def random_effects(
