@@ -107,6 +107,8 @@ def test_its_pages(alice: User, answers: Run) -> None:
         assert "Curves</a>" not in html.content.decode()
     overview = browser.get(f"/runs/{answers.pk}/").content.decode()
     assert ("values come from tables" in overview, "Summary as" in overview) == (True, False)
+    # The measures of tables, where the address names none.
+    assert ("x:ms" in overview, "no topic has a value" in overview) == (True, False)
     board = browser.get("/collections/small/?measures=x:ms,AP").content.decode()
     assert ("no ranking" in board, "0/3" in board) == (True, False)
 

@@ -91,6 +91,8 @@ from runs.web.views import page, reads
 
 _TOPICS_OF_A_PAGE = 100
 _DOCUMENTS_OF_A_PAGE = 100
+# The measures of tables that the page of a run without a ranking names by itself.
+_MEASURES_NAMED = 10
 _OTHERS_NAMED = 300
 _CONFIDENCE = 0.95
 _MAX_VERSION = 10**6
@@ -292,6 +294,11 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
     query = shown_without_tags(
         query_of(request, run.collection), "other", run.collection, request.user
     )
+    named = query.get("measures") or run.has_ranking
+    if not named and sees_scores(request, run.collection):
+        # Measures of rankings say nothing of it.
+        query["measures"] = ",".join(_measures_with_values(run))
+
     context: dict[str, Any] = {
         "run": run,
         "query": query,
@@ -331,6 +338,12 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
     ]
 
     return context, status
+
+
+def _measures_with_values(run: Run) -> list[str]:
+    """Return the first measures of which tables have values of a run."""
+    rows = run.collection.external_measures.filter(values_of_runs__run=run).order_by("name")
+    return [str(measure) for measure in rows[:_MEASURES_NAMED]]
 
 
 def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
