@@ -94,6 +94,12 @@ def test_topics_are_selected(runs: list[str], text: str, expected: set[int]) -> 
         ("year:<x", "character 7: < needs a number, not x"),
         ("year:<", "< needs a number"),
         ("(type:a", "this bracket is never closed"),
+        ("words:=4", "character 7: write words:... without =;"),
+        ("words:!=4", "write -words:... without !=;"),
+        ("year:2004..1999", "character 6: a range goes from its lower end to its upper one"),
+        ("year:1999..", "a range has two ends; write year:>=1999"),
+        ("type:a AND year:1", "terms side by side are both meant: leave AND out"),
+        ("type:a OR", "a term is missing: a key, a colon and a value"),
         ("kind:a", "no topic has the attribute kind; keys are language, type, year, words,"),
     ],
 )

@@ -133,10 +133,11 @@ def _value_of(text: str, quoted: bool) -> Value:
 class Parser:
     """Parse from left to right; `_at` is the current position.
 
-    A subclass reads other terms, of a parameter with another `name`.
+    A subclass reads other terms, of a parameter with another `name`, and says what is `missing`.
     """
 
     name = "filter"
+    missing = _MISSING
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_LENGTH:
@@ -166,7 +167,7 @@ class Parser:
             terms.append(self._term())
 
         if not terms:
-            raise self._problem(_MISSING)
+            raise self._problem(self.missing)
         return terms[0] if len(terms) == 1 else All(tuple(terms))
 
     def _ends(self) -> bool:
@@ -208,10 +209,13 @@ class Parser:
             self._at += len(name)
             return self._compared(MEASURE if _is_measure(name) else PARAM, name, start)
 
+        self._refuse_operator()
+        return Text(self._value(_WORD, _MISSING))
+
+    def _refuse_operator(self) -> None:
         word = _WORD.match(self._text, self._at)
         if word and word[0] in _NOT_HERE:
             raise self._problem(_NOT_HERE[word[0]])
-        return Text(self._value(_WORD, _MISSING))
 
     def _group(self) -> Term:
         start = self._at

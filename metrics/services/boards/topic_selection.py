@@ -41,6 +41,7 @@ _NAMED = 12
 _RELEVANT = parse_measure("NumRel")
 _KEY = re.compile(r'([^\W\d][^\s()",:<=>]*):')
 _SIGN = re.compile(r"<=|>=|[<>≤≥]")
+_EQUAL = re.compile(r"!=|==?")
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": lambda value, bound: value < bound,
     "<=": lambda value, bound: value <= bound,
@@ -239,12 +240,12 @@ class _Values:
                 self._computed[key] = self._compute(key)
             return self._computed[key]
 
-        found = {
+        of_key = {
             topic_id: values[key] for topic_id, values in self._attributes.items() if key in values
         }
-        if not found:
+        if not of_key:
             raise self._unknown(key, parameter)
-        return found
+        return of_key
 
     def _compute(self, key: str) -> dict[str, str]:
         topic_ids: list[str] = self._qrels.topic_ids
@@ -306,12 +307,14 @@ class _TopicParser(Parser):
     """Parse terms on the attributes of topics, combined as those of a filter."""
 
     name = "topics"
+    missing = "a term is missing: a key, a colon and a value, such as type:navigational"
 
     def _positive(self) -> Term:
         if self._text[self._at] == "(":
             return self._group()
 
         self._count()
+        self._refuse_operator()
         key = _KEY.match(self._text, self._at)
         if key is None:
             raise self._problem(
@@ -320,10 +323,13 @@ class _TopicParser(Parser):
 
         self._at = key.end()
         if sign := _SIGN.match(self._text, self._at):
-            return self._compared(key[1].lower(), _SPELT.get(sign[0], sign[0]), sign.end())
-        return self._listed(key[1].lower())
+            return self._number_term(key[1].lower(), _SPELT.get(sign[0], sign[0]), sign.end())
+        if equal := _EQUAL.match(self._text, self._at):
+            term = f"-{key[0]}" if equal[0] == "!=" else key[0]
+            raise self._problem(f"write {term}... without {equal[0]}; in a value it needs quotes")
+        return self._value_term(key[1].lower())
 
-    def _compared(self, key: str, sign: str, start: int) -> TopicTerm:  # type: ignore[override]
+    def _number_term(self, key: str, sign: str, start: int) -> TopicTerm:
         self._at = start
         text, _ = self._quotable(f"{sign} needs a number")
         bound = _number(text)
@@ -335,7 +341,7 @@ class _TopicParser(Parser):
             key, lambda value: (number := _number(value)) is not None and compare(number, bound)
         )
 
-    def _listed(self, key: str) -> TopicTerm:
+    def _value_term(self, key: str) -> TopicTerm:
         matches = [self._value_match(key)]
         while self._text.startswith(",", self._at):
             self._at += 1
@@ -345,15 +351,20 @@ class _TopicParser(Parser):
         return TopicTerm(key, lambda value: any(match(value) for match in matches))
 
     def _value_match(self, key: str) -> Callable[[str], bool]:
+        start = self._at
         text, quoted = self._quotable(f"{key}: needs a value, as in {key}:a,b")
         low, dots, high = text.partition("..")
         if dots and not quoted:
-            ends = _number(low), _number(high)
-            if ends[0] is not None and ends[1] is not None:
-                lowest, highest = ends[0], ends[1]
+            lowest, highest = _number(low), _number(high)
+            if lowest is not None and highest is not None:
+                if lowest > highest:
+                    raise self._problem("a range goes from its lower end to its upper one", start)
                 return lambda value: (
                     (number := _number(value)) is not None and lowest <= number <= highest
                 )
+            if (lowest is not None and not high) or (highest is not None and not low):
+                bound = f">={low}" if low else f"<={high}"
+                raise self._problem(f"a range has two ends; write {key}:{bound}", start)
 
         first, *parts = [re.escape(part) for part in text.split("*")]
         # Each part in the middle is taken where it occurs first: going back could take hours.

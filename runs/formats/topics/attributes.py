@@ -119,8 +119,8 @@ def read_attributes(content: bytes) -> tuple[AttributeList, FileReport]:
     report.check()
 
     lines = [(line, part) for line, part in enumerate(text.split("\n"), 1) if part.strip()]
-    read = _read_objects if text.lstrip().startswith("{") else _read_columns
-    read(attributes, _short_lines(report, lines))
+    read_lines = _read_objects if text.lstrip().startswith("{") else _read_columns
+    read_lines(attributes, _short_lines(report, lines))
     if not attributes.topics and not report.problems:
         report.problem(0, "no_topics", "the file contains no topics")
 
