@@ -42,6 +42,7 @@ from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.services.boards.board_question import BoardQuery
 from metrics.services.boards.leaderboard import Leaderboard, read_leaderboard
 from metrics.services.boards.standing_parts import StandingsQuery
+from metrics.services.boards.topic_selection import with_key
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
 from metrics.services.question import MAX_BASELINES, MAX_LIMIT, measure_in, measures_in, run_ids_in
 from metrics.tables import Paging, figure, level_lines
@@ -234,7 +235,7 @@ def _context(
     context["problem"] = context.get("question_problem") or context.get("board_problem")
     if "question" in context:
         context["panel"] = columns_panel(collection, request.user, context["question"], query)
-        context["topic_keys"] = attribute_keys(collection)
+        context["topic_keys"] = with_key(attribute_keys(collection), context["question"].by or "")
 
     if "board" in context:
         context["selection"] = read_selection(context["board"]["board"], query)

@@ -19,6 +19,7 @@ from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
 from metrics.pages.parts import RunField
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.selection import tested_measures
+from metrics.services.boards.topic_selection import with_key
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.question import run_ids_in
 from runs.errors import InvalidInput
@@ -185,7 +186,7 @@ def make_controls(collection: Collection, text: Text) -> Controls:
             for name in _hidden_names()
             if text.get(name) and not (keys and name in _OF_TOPICS)
         },
-        keys=keys,
+        keys=with_key(keys, text.get("by") or "") if keys else [],
         topics=text.get("topics") or "",
         by=text.get("by") or "",
     )

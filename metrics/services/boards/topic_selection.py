@@ -222,6 +222,11 @@ def group_topics(
     return {value: np.array(places[value], np.int64) for value in order}
 
 
+def with_key(keys: list[str], key: str) -> list[str]:
+    """Return the keys that a form offers, with the one that is chosen: it may be computed."""
+    return [*keys, key] if key and key not in keys else keys
+
+
 class _Values:
     """The values of topics by key, which are read when they are needed."""
 
