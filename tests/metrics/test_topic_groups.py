@@ -194,7 +194,7 @@ def test_values_of_all_runs_are_of_the_selected_topics(
     assert [caution["code"] for caution in body["cautions"]] == ["few_topics"]
 
     refused = anonymous.get(f"{BASE}values/", {"topics": "topic:2,5,7,9"})
-    assert "16 values requested (4 runs, 1 measures, 4 topics)" in refused.json()["detail"]
+    assert "16 values requested (runs: 4, measures: 1, topics: 4)" in refused.json()["detail"]
 
 
 @pytest.mark.django_db
@@ -280,11 +280,19 @@ def test_the_page_of_two_runs_shows_groups_where_topics_have_attributes(
     text = text_of(html)
     assert "By group of topics The groups do not differ more than chance would. F(2, " in text
     assert (
-        "Paired t test in each group, p corrected by Holm over the groups. 1 topics have no type."
+        "Paired t test in each group, p corrected by Holm over the groups. 1 topic has no type."
         in text
     )
     assert "Selected -language:de" in text
     assert 'name="by"' in html
+
+    # The form keeps a computed key, and a section without a group says so.
+    query = {"runs": query["runs"], "topics": "topic:30,29,28", "by": "words"}
+    html = anonymous.get(page, query).content.decode()
+    assert "<option selected>words</option>" in html
+    assert "No compared topic has a value of words, so there are no groups." in text_of(html)
+    year = anonymous.get(page, {**query, "topics": "topic:27,28,29", "by": "year"}).content.decode()
+    assert "cannot be tested: each has one topic." in text_of(year)
 
     TopicAttributes.objects.all().delete()
     calm = anonymous.get(page, {"runs": query["runs"]}).content.decode()
@@ -353,6 +361,8 @@ def test_the_page_of_a_leaderboard_offers_topics_where_they_have_attributes(
     html = anonymous.get(page, {"by": "words", "topics": "words:2,3"}).content.decode()
     assert "words 2 words 3" in text_of(html)
     assert 'title="mean AP on 1 topic with this words"' in html
+    words = anonymous.get(page, {"by": "words"}).content.decode()
+    assert "<option selected>words</option>" in words
     broken = anonymous.get(page, {"topics": "type"})
     assert "write a key, a colon and a value" in text_of(broken.content.decode())
 

@@ -142,7 +142,7 @@ def test_too_much_at_once_is_refused_with_what_to_do(
     answer = anonymous.get(address)
     assert (answer.status_code, answer.json()["code"]) == (400, "too_many_values")
     assert (
-        "40 values requested (4 runs, 1 measures, 10 topics)"
+        "40 values requested (runs: 4, measures: 1, topics: 10)"
         in answer.json()["errors"][0]["detail"]
     )
     assert [

@@ -32,6 +32,7 @@ from metrics.services.comparisons.design import DesignQuery, read_design
 from metrics.services.comparisons.orders import OrdersQuery, compare_orders
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.comparisons.stored import Answer, look_up_comparison, stored_selection
+from metrics.services.comparisons.topic_groups import compare_in_groups
 from metrics.services.question import measure_in, run_id_in
 from metrics.services.values.curves import CurveQuery, RecallQuery
 from metrics.services.values.two_rankings import (
@@ -58,7 +59,7 @@ def _ranks(answer: Answer, query: Query) -> Figure:
 
 def _groups(answer: Answer, query: Query) -> Figure:
     compared, _ = _chosen(answer, query)
-    return groups_figure(answer, compared)
+    return groups_figure(answer, compared, compare_in_groups(answer, compared))
 
 
 ANSWER_CHARTS: dict[str, Callable[[Answer, Query], Figure]] = {

@@ -14,16 +14,15 @@ from metrics.engine.errors import StatisticsError
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import names_of, run_of
 from metrics.services.comparisons.stored import Answer
-from metrics.services.comparisons.topic_groups import compare_in_groups
+from metrics.services.comparisons.topic_groups import TopicGroups
 from metrics.tables import NOTHING, signed
 
 # The height of a row and of everything around the rows, in pixels.
 _ROW, _AROUND, _LETTERS = 18, 110, 12
 
 
-def groups_figure(answer: Answer, compared: Compared) -> Figure:
+def groups_figure(answer: Answer, compared: Compared, groups: TopicGroups | None) -> Figure:
     """Draw a row for each group; raise StatisticsError without groups."""
-    groups = compare_in_groups(answer, compared)
     if groups is None or not groups.names:
         message = "name the key of an attribute that these topics have: by=type"
         raise StatisticsError(message, code="nothing_to_draw", pointer="by")

@@ -21,18 +21,20 @@ _VERDICTS = {1: "better", -1: "worse"}
 
 @dataclass(frozen=True)
 class GroupsPart:
-    """The section of groups: whether they differ, the chart, and the table."""
+    """The section of groups: whether they differ, and without a group that alone."""
 
     sentence: str
-    figure: PageFigure
-    table: Table
+    figure: PageFigure | None = None
+    table: Table | None = None
 
 
 def groups_part(comparison: ShownComparison, pair: ShownPair) -> GroupsPart | None:
-    """Return the section; None if there is no group."""
+    """Return the section; None if no groups were requested."""
     groups = compare_in_groups(comparison.answer, comparison.compared)
-    if groups is None or not groups.names:
+    if groups is None:
         return None
+    if not groups.names:
+        return GroupsPart(groups.sentence)
 
     measure = comparison.compared.measure
     query = comparison.answer.query
@@ -44,7 +46,7 @@ def groups_part(comparison: ShownComparison, pair: ShownPair) -> GroupsPart | No
         "family": "",
     }
     figure = PageFigure(
-        groups_figure(comparison.answer, comparison.compared),
+        groups_figure(comparison.answer, comparison.compared, groups),
         "collection-chart",
         {"collection": comparison.collection.slug},
         parameters,
@@ -108,6 +110,7 @@ def _table(groups: TopicGroups, comparison: ShownComparison) -> Table:
     ]
     note = "Paired t test in each group, p corrected by Holm over the groups."
     if groups.without:
-        note += f" {groups.without:,} topics have no {groups.key}."
+        have = "topic has" if groups.without == 1 else "topics have"
+        note += f" {groups.without:,} {have} no {groups.key}."
 
     return Table("groups", columns, rows, [note], f"By {groups.key}")

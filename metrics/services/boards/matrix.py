@@ -110,8 +110,8 @@ def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
     requested = len(evaluations) * len(query.measures) * topics
     if requested > MAX_VALUES:
         message = (
-            f"{requested:,} values requested ({len(evaluations):,} runs, {len(query.measures)} "
-            f"measures, {topics:,} topics); the limit is {MAX_VALUES:,}: use fewer "
+            f"{requested:,} values requested (runs: {len(evaluations):,}, measures: "
+            f"{len(query.measures)}, topics: {topics:,}); the limit is {MAX_VALUES:,}: use fewer "
             "measures, or name runs with runs="
         )
         raise InvalidInput(message, code="too_many_values", pointer="measures")

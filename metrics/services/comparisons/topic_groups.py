@@ -43,8 +43,12 @@ class TopicGroups:
     def sentence(self) -> str:
         """Return the result of the test of the interaction."""
         interaction = self.differences.interaction
-        if len(self.names) < 2:
+        if not self.names:
+            return f"No compared topic has a value of {self.key}, so there are no groups."
+        if len(self.names) == 1:
             return "There is one group, so nothing to compare."
+        if not interaction.freedom[1]:
+            return "Whether the groups differ cannot be tested: each has one topic."
         if np.isnan(interaction.p_value):
             return "Whether the groups differ cannot be tested: no group varies."
         if self.depends:
