@@ -174,7 +174,7 @@ def _sampling(
         return Sampling.of_strata(judgements.topics, rows, judgements.levels)
 
     for value in values:
-        if not isinstance(value, Real) or not MIN_PROBABILITY <= value <= 1:
+        if not isinstance(value, Real) or not MIN_PROBABILITY <= float(value) <= 1:
             message = f"a probability is a number from {MIN_PROBABILITY:f} to 1, not {value!r}"
             raise InputError(message)
     drawn = np.array(values, np.float64)
