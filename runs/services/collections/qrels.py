@@ -110,7 +110,12 @@ def check_qrels(
     try:
         with WHOLE_FILE:
             summary = _read(
-                source.open, keyed_by, iteration, had_subtopics, sampling, upload_limits()
+                source.open,
+                keyed_by=keyed_by,
+                iteration=iteration,
+                had_subtopics=had_subtopics,
+                sampling=sampling,
+                limits=upload_limits(),
             )
     finally:
         source.close()
@@ -146,6 +151,7 @@ def _check_sampling(sampling: SamplingFields, keyed_by: str, iteration: str | No
 
 def _read(
     open_qrels: Opener,
+    *,
     keyed_by: str,
     iteration: str | None,
     had_subtopics: bool,
@@ -212,7 +218,8 @@ def import_qrels(
         sampling=sampling,
         authorship=authorship,
     )
-    same = _versions_with(collection, source, keyed_by, iteration, sampling, authorship)
+    fields = _VersionFields(keyed_by, iteration, sampling, authorship)
+    same = fields.versions(collection, source)
     existing = same.order_by("-version").first()
 
     with storing():
@@ -222,7 +229,12 @@ def import_qrels(
                 activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
 
             qrels = existing or _create(
-                collection, user, summary, source, note, keyed_by, iteration, sampling, authorship
+                collection=collection,
+                user=user,
+                summary=summary,
+                source=source,
+                note=note,
+                fields=fields,
             )
             if existing is None:
                 replaced = _activate(qrels, enqueue, origin) if activate else None
@@ -378,7 +390,6 @@ def _without_topics(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
     sampling = SamplingFields(whole.sampling, whole.ignore_sampling)
     if sampling.declared:
         iteration = None
-    authorship = of_reduced(whole)
 
     with written_without(whole.sha256, excluded) as path:
         summary, source = check_qrels(
@@ -388,24 +399,20 @@ def _without_topics(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
             iteration=iteration,
             sampling=sampling,
         )
-        existing = _versions_with(
-            whole.collection, source, keyed_by, iteration, sampling, authorship
-        ).first()
+        fields = _VersionFields(keyed_by, iteration, sampling, of_reduced(whole))
+        existing = fields.versions(whole.collection, source).first()
         if existing:
             return existing
         keep_file(path, source.sha256)
 
     note = f"version {whole.version} without topic {', '.join(sorted(excluded))}"[:500]
     reduced = _create(
-        whole.collection,
-        origin.actor,
-        summary,
-        source,
-        note,
-        keyed_by,
-        iteration,
-        sampling,
-        authorship,
+        collection=whole.collection,
+        user=origin.actor,
+        summary=summary,
+        source=source,
+        note=note,
+        fields=fields,
     )
     Qrels.objects.filter(pk=reduced.pk).update(reduced_from=whole)
     reduced.reduced_from = whole
@@ -456,7 +463,12 @@ def _load(qrels: Qrels, sampling: SamplingFields) -> Judgements:
     summary = read_stored(
         qrels.sha256,
         lambda opener: _read(
-            opener, qrels.keyed_by, qrels.iteration, False, sampling, DEFAULT_LIMITS
+            opener,
+            keyed_by=qrels.keyed_by,
+            iteration=qrels.iteration,
+            had_subtopics=False,
+            sampling=sampling,
+            limits=DEFAULT_LIMITS,
         ),
     )
     judgements = summary.judgements
@@ -516,34 +528,38 @@ def _by_topic(judgements: Judgements, values: Sequence[_T]) -> dict[str, dict[st
     return by_topic
 
 
-def _versions_with(
-    collection: Collection,
-    source: FileSource,
-    keyed_by: str,
-    iteration: str | None,
-    sampling: SamplingFields,
-    authorship: Authorship,
-) -> QuerySet[Qrels]:
-    versions = collection.qrels.filter(
-        sha256=source.sha256, keyed_by=keyed_by, **sampling.fields, **authorship.identity
-    )
-    return versions if iteration is None else versions.filter(iteration=iteration)
+@dataclass(frozen=True)
+class _VersionFields:
+    """What tells two versions with the same file apart; any iteration if it is None."""
+
+    keyed_by: str
+    iteration: str | None
+    sampling: SamplingFields
+    authorship: Authorship
+
+    def versions(self, collection: Collection, source: FileSource) -> QuerySet[Qrels]:
+        """Return the versions of a collection that have the file and these fields."""
+        versions = collection.qrels.filter(
+            sha256=source.sha256,
+            keyed_by=self.keyed_by,
+            **self.sampling.fields,
+            **self.authorship.identity,
+        )
+        return versions if self.iteration is None else versions.filter(iteration=self.iteration)
 
 
 def _create(
+    *,
     collection: Collection,
     user: User | None,
     summary: QrelsSummary,
     source: FileSource,
     note: str,
-    keyed_by: str,
-    iteration: str | None,
-    sampling: SamplingFields,
-    authorship: Authorship,
+    fields: _VersionFields,
 ) -> Qrels:
     Collection.objects.select_for_update().get(pk=collection.pk)
     latest = collection.qrels.aggregate(latest=Max("version"))["latest"] or 0
-    if _versions_with(collection, source, keyed_by, iteration, sampling, authorship).exists():
+    if fields.versions(collection, source).exists():
         raise Conflict("the same judgements are being uploaded right now; try again")
 
     judgements = summary.judgements
@@ -551,7 +567,7 @@ def _create(
         collection=collection,
         version=latest + 1,
         sha256=source.sha256,
-        keyed_by=keyed_by,
+        keyed_by=fields.keyed_by,
         iteration=summary.iteration,
         size=source.size,
         lines=summary.lines,
@@ -562,6 +578,6 @@ def _create(
         warnings=report_as_json(summary.report),
         note=note,
         created_by=user,
-        **sampling.fields,
-        **authorship.fields,
+        **fields.sampling.fields,
+        **fields.authorship.fields,
     )
