@@ -338,10 +338,19 @@ def test_a_leaderboard_is_of_the_selected_topics(
         assert row["statistics"]["tier"] == expected["statistics"]["tier"]
         assert row["statistics"]["rank"] == expected["statistics"]["rank"]
 
+    order_of_all = np.argsort(-values.mean(axis=1))
     csv = anonymous.get(f"{BASE}leaderboard/export/csv/", query).content.decode()
     assert "AP type:navigational" in csv.splitlines()[0]
     tex = anonymous.get(f"{BASE}leaderboard/export/tex/", {"topics": "language:de"})
     assert "on 9 topics, selected by language:de" in tex.content.decode()
+
+    table = anonymous.get(f"{BASE}leaderboard/export/md/", {"by": "type"}).content.decode()
+    assert table.count("type:navigational") == 1
+    assert (
+        "topics of each group: informational (10), navigational (9), transactional (10)." in table
+    )
+    group = values[order_of_all[0], [n - 1 for n in range(1, 30) if TYPES[n % 3] == TYPES[0]]]
+    assert f" {group.mean():.4f} " in table.split("| 1 |")[1].split("\n")[0]
 
     refused = anonymous.get(f"{BASE}leaderboard/", {"by": "year"})
     assert refused.json()["errors"][0]["code"] == "too_many_values"

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from metrics.engine.measures.definition import Aggregate
+from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.boards.words import across_sentence, best_sentence
@@ -16,7 +17,7 @@ from metrics.exports.comparisons.words import (
     too_few,
     withheld_pairs,
 )
-from metrics.exports.table import Column, Row, Table, listed_baselines, marks_of_several
+from metrics.exports.table import Cell, Column, Row, Table, listed_baselines, marks_of_several
 from metrics.services.boards import leaderboard
 from metrics.services.boards.board_question import DECIMALS
 from metrics.services.boards.columns import shown_value
@@ -221,6 +222,10 @@ def paper_table(
         with_marks = bool(against) and measure == board.sort
         columns.append(Column(measure.name, direction=direction_of(measure), with_marks=with_marks))
 
+    columns += [
+        Column(f"{board.by}:{group.name}", direction=direction_of(board.sort))
+        for group in board.groups
+    ]
     if board.versions != ALL:
         columns.append(Column("of", "Versions"))
 
@@ -251,13 +256,13 @@ def _paper_row(
     for measure in board.measures:
         best_mean = best.get(measure.name) if row.rank is not None else None
         cell = mean_cell(measure, row.values[measure.name], board.judged_topics, best_mean)
-        if measure.definition.aggregate is Aggregate.SUM and cell.value is not None:
-            # Counts are whole numbers, as trec_eval prints them.
-            cell = replace(cell, value=round(cell.value))
-        elif decimals != DECIMALS and cell.value is not None:
-            cell = replace(cell, text=f"{cell.value:.{decimals}f}")
-
+        cell = _with_decimals(cell, measure, decimals)
         cells.append(replace(cell, mark=mark if measure == board.sort else ""))
+
+    means = row.groups or ((None, 0),) * len(board.groups)
+    for group, mean in zip(board.groups, means, strict=True):
+        cell = mean_cell(board.sort, mean, group.topics, None)
+        cells.append(_with_decimals(cell, board.sort, decimals))
 
     values: list[Any] = [NOTHING if row.rank is None else row.rank, name, *cells]
     if board.versions != ALL:
@@ -272,6 +277,15 @@ def _paper_row(
         baseline=standings is not None and str(row.run.pk) in standings.query.baselines,
         marked=standings is not None and standings.is_marked(row.evaluation.pk),
     )
+
+
+def _with_decimals(cell: Cell, measure: Measure, decimals: int) -> Cell:
+    if cell.value is None:
+        return cell
+    if measure.definition.aggregate is Aggregate.SUM:
+        # Counts are whole numbers, as trec_eval prints them.
+        return replace(cell, value=round(cell.value))
+    return cell if decimals == DECIMALS else replace(cell, text=f"{cell.value:.{decimals}f}")
 
 
 def _notes(
@@ -303,6 +317,7 @@ def _notes(
         *(f"{name}: {aggregate}." for name, aggregate in others.items()),
         *_fewer_topics(board, ranked),
         f"Ranked by {board.sort.name}, {first} first{among}.",
+        *([_groups_sentence(board)] if board.groups else []),
         *([f"Rows in the order of {board.arrange.column.title}."] if board.arrange else []),
         *(f"{names[row.run]} has no rank: {row.reason}." for row in rows if row.rank is None),
         *(f"{caution.message}." for caution in board.cautions),
@@ -315,6 +330,14 @@ def _notes(
         sentences += _statistics(board, standings, names)
 
     return sentences
+
+
+def _groups_sentence(board: Leaderboard) -> str:
+    sizes = ", ".join(f"{group.name} ({group.topics:,})" for group in board.groups)
+    return (
+        f"Columns of {board.by} have {board.sort.name} on the topics of each group that have a "
+        f"value; topics of each group: {sizes}."
+    )
 
 
 def _entries_sentence(counts: EntryCounts) -> str:
