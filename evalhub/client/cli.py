@@ -686,6 +686,9 @@ def _add_results(add: Any) -> None:
         "--by", metavar="KEY", help="two runs in the groups of topics that an attribute makes"
     )
     command.add_argument(
+        "--weights", metavar="KEY", help="two runs with topics weighted by a number they have"
+    )
+    command.add_argument(
         "--timeout", type=float, default=600.0, help="seconds to wait for a long comparison"
     )
 

@@ -520,6 +520,7 @@ def compare(args: argparse.Namespace) -> int:
             "correction": args.correction,
             "topics": args.topics,
             "by": args.by,
+            "weights": args.weights,
         }
         parameters = {name: value for name, value in parameters.items() if value}
 
@@ -532,6 +533,8 @@ def compare(args: argparse.Namespace) -> int:
         for measure in comparison.measures:
             if groups := measure.get("topic_groups"):
                 say(f"{measure['measure']}: {groups['sentence']}")
+            if weighted := measure.get("weighted"):
+                say(f"{measure['measure']}: {weighted['sentence']}")
             for caution in measure["cautions"]:
                 say(f"{measure['measure']}: {caution['code']}: {caution['message']}")
 

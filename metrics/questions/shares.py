@@ -29,7 +29,9 @@ from runs.web.parameters import refusals, text_of
 _Kind = ShareLink.Kind
 # The charts that a leaderboard shows below its runs, and the parameters that choose one.
 BOARD_CHARTS = ("means", "scatter", "over-time")
-_OF_TOPICS = "leave topics= and by= out: readers of a link do not see attributes of topics"
+_OF_TOPICS = (
+    "leave topics=, by= and weights= out: readers of a link do not see attributes of topics"
+)
 _DRAWN = ("chart", "x", "y")
 # The fields that name an object by its id.
 _NAMES = {_Kind.RUN: "run", _Kind.COMPARISON: "comparison"}
@@ -143,7 +145,7 @@ def _comparison_query(text: str, collection: Collection, reader: Any) -> str:
     try:
         parameters = without_labels(_parse(text, names_of(COMPARISON)), collection, reader)
         query = ComparisonQuery.read(parameters, collection)
-        if query.topics or query.by:
+        if query.topics or query.by or query.weights:
             raise InvalidInput(_OF_TOPICS)
         if isinstance(look_up_comparison(collection=collection, query=query), Outlook):
             message = "this comparison must run in the background; then share the stored one"

@@ -422,3 +422,54 @@ def test_a_worker_compares_the_topics_that_were_selected(
 
     shared = {"kind": "comparison", "comparison": queued["id"]}
     assert api.post("/api/v1/shares/", shared, format="json").status_code == 400
+
+
+# Weights
+
+
+@pytest.mark.django_db
+def test_two_runs_with_weights(api: APIClient, runs: list[str], values: Any) -> None:
+    pair = f"{runs[0]},{runs[1]}"
+    query = {"runs": pair, "measures": "AP", "weights": "year", "topics": "year:>0"}
+    answer = api.get(f"{BASE}comparison/", query)
+    assert answer.status_code == 200, answer.content
+    (measure,) = answer.json()["measures"]
+    shown, weighted = measure["pairs"][0], measure["weighted"]
+    by_run = dict(zip(runs, values[:, :-1], strict=True))
+    a, b, weights = by_run[shown["a"]], by_run[shown["b"]], 1990 + np.arange(1.0, TOPICS)
+    assert weighted["mean_a"] == pytest.approx(np.average(a, weights=weights))
+    assert weighted["mean_b"] == pytest.approx(np.average(b, weights=weights))
+    assert weighted["difference"] == pytest.approx(np.average(a - b, weights=weights))
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    assert (weighted["by"], weighted["topics"]) == ("year", TOPICS - 1)
+    assert weighted["effective_topics"] == pytest.approx(effective)
+    assert weighted["low"] < weighted["difference"] < weighted["high"]
+    # Everything else is as without weights.
+    plain = api.get(f"{BASE}comparison/", {**query, "weights": ""}).json()["measures"][0]
+    assert {**measure, "weighted": None} == {**plain, "weighted": None}
+
+    page = api.get("/collections/grouped/comparison/", query)
+    assert weighted["sentence"] in text_of(page.content.decode())
+    assert "Weights of topics: year" in text_of(page.content.decode())
+
+
+@pytest.mark.django_db
+def test_weights_are_refused_where_they_do_not_apply(api: APIClient, runs: list[str]) -> None:
+    pair = f"{runs[0]},{runs[1]}"
+    for parameters, message in (
+        ({"runs": pair, "weights": "year"}, "topic 30 has none"),
+        ({"runs": pair, "weights": "type"}, "topic 1 has 'informational'"),
+        ({"runs": pair, "weights": "nothing"}, "no topic has the attribute nothing"),
+        ({"weights": "year"}, "weights=year needs two runs"),
+        ({"runs": ",".join(runs[:3]), "weights": "year"}, "weights=year needs two runs"),
+    ):
+        refused = api.get(f"{BASE}comparison/", parameters)
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "weights")
+        assert message in refused.content.decode()
+
+    query = {"runs": pair, "weights": "year", "topics": "year:>0"}
+    for address in ("comparison/export/csv/", "charts/topic-scatter.svg", "leaderboard/"):
+        assert api.get(f"{BASE}{address}", query).status_code == 400
+    assert api.post(f"{BASE}comparison/", {"runs": runs[:2], "weights": "year"}).status_code == 400
+    shared = {"kind": "comparison", "query": f"runs={pair}&weights=year", "collection": "grouped"}
+    assert api.post("/api/v1/shares/", shared).status_code == 400

@@ -33,6 +33,7 @@ from metrics.services.comparisons.shown_pairs import (
 )
 from metrics.services.comparisons.stored import Answer
 from metrics.services.comparisons.topic_groups import compare_in_groups
+from metrics.services.comparisons.weights import WeightedPair, compare_with_weights
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
 from metrics.services.values.coverage import judged_only
 from runs.models import Collection
@@ -180,6 +181,22 @@ class TopicGroups(TypedDict):
     groups: list[TopicGroup]
 
 
+class WeightedDifference(TypedDict):
+    """The two runs with weights of topics; the difference is a minus b."""
+
+    by: Annotated[str, "the key"]
+    sentence: str
+    topics: int
+    effective_topics: Annotated[float, "(sum of the weights)^2 / sum of their squares"]
+    mean_a: float
+    mean_b: float
+    difference: float
+    low: Annotated[float | None, "null below two effective topics"]
+    high: float | None
+    p_value: Annotated[float, "of the randomisation test of the weighted differences"]
+    exact: bool
+
+
 class ComparedMeasure(TypedDict):
     measure: str
     judged_only: Annotated[str | None, "the measure of `on_judged`, where it has a name of its own"]
@@ -195,6 +212,7 @@ class ComparedMeasure(TypedDict):
         "pairs on which tests of means and of ranks disagree; null for tests of one kind",
     ]
     topic_groups: NotRequired[Annotated[TopicGroups, "of two runs, with by="]]
+    weighted: NotRequired[Annotated[WeightedDifference, "of two runs, with weights="]]
     count: Annotated[int, "pairs of all pages"]
     pairs: list[Pair]
 
@@ -406,8 +424,27 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
     )
     if groups := compare_in_groups(answer, compared):
         result["topic_groups"] = _topic_groups(groups, compared)
+    if pair := compare_with_weights(answer, compared):
+        result["weighted"] = _weighted(pair)
 
     return result
+
+
+def _weighted(pair: WeightedPair) -> WeightedDifference:
+    weighted = pair.result
+    return WeightedDifference(
+        by=pair.key,
+        sentence=pair.sentence,
+        topics=pair.topics,
+        effective_topics=weighted.effective_topics,
+        mean_a=weighted.mean_a,
+        mean_b=weighted.mean_b,
+        difference=weighted.difference,
+        low=number(weighted.low),
+        high=number(weighted.high),
+        p_value=weighted.p_value,
+        exact=weighted.exact,
+    )
 
 
 def _topic_groups(groups: topic_groups.TopicGroups, compared: Compared) -> TopicGroups:

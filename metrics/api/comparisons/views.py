@@ -27,7 +27,7 @@ from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, PAIRS, parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.run_ids import without_labels
-from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.comparison import ComparisonQuery, refuse_weights
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import (
     Answer,
@@ -113,6 +113,7 @@ class ComparisonView(APIView):
         query = ComparisonQuery.read(
             without_labels(parameters, test_collection, request.user), test_collection
         )
+        refuse_weights(query)
 
         return _accepted(request, queue_comparison(collection=test_collection, query=query))
 
@@ -152,6 +153,7 @@ class ComparisonExport(APIView):
     def get(self, request: Request, collection: str, kind: str) -> HttpResponseBase:
         test_collection = scored_collection(request, collection)
         query = ComparisonQuery.read(query_of(request, test_collection), test_collection)
+        refuse_weights(query)
         answer = answer_comparison(collection=test_collection, query=query)
         if isinstance(answer, Comparison):
             return _accepted(request, answer)

@@ -27,7 +27,12 @@ from metrics.services.boards.curves_together import (
     read_recall_together,
 )
 from metrics.services.boards.difference import DifferenceQuery, read_difference
-from metrics.services.comparisons.comparison import Compared, ComparisonQuery, read_rank_intervals
+from metrics.services.comparisons.comparison import (
+    Compared,
+    ComparisonQuery,
+    read_rank_intervals,
+    refuse_weights,
+)
 from metrics.services.comparisons.design import DesignQuery, read_design
 from metrics.services.comparisons.orders import OrdersQuery, compare_orders
 from metrics.services.comparisons.shown_pairs import names_of
@@ -99,6 +104,7 @@ def _of_comparison(
 
     def figure(collection: Collection, query: Query) -> Figure:
         question = ComparisonQuery.read(query, collection)
+        refuse_weights(question)
 
         answer = look_up_comparison(collection=collection, query=question)
         if not isinstance(answer, Answer):
@@ -153,6 +159,7 @@ def _rankings(collection: Collection, query: Query) -> Figure:
 def _topic_scatter(collection: Collection, query: Query) -> Figure:
     """Draw the values of two runs on each topic; their comparison is where the points lead."""
     question = ComparisonQuery.read(query, collection)
+    refuse_weights(question)
     measure = question.measures[0]
     # Attributes may have changed since a stored comparison selected its topics.
     stored = run_id_in(query, "comparison")

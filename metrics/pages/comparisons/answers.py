@@ -141,8 +141,8 @@ class ShownComparison:
 
     @cached_property
     def parameters(self) -> dict[str, str]:
-        """Return the query as parameters."""
-        query = self.answer.query
+        """Return the query as parameters, without weights, which files and charts do not have."""
+        query = replace(self.answer.query, weights=None)
         if self.answer.stored and not query.runs:
             runs = [str(evaluation.run_id) for evaluation in self.answer.entrants.evaluations]
             query = replace(query, runs=runs)
@@ -252,7 +252,8 @@ def files(comparison: ShownComparison) -> list[tuple[str, str]]:
         for kind in ("csv", "md", "tex"):
             text = urlencode(parameters if kind == "csv" else of_table)
             addresses[kind] = f"{reverse('comparison-export', args=[slug, kind])}?{text}"
-        addresses["json"] = f"{reverse('comparison', args=[slug])}?{urlencode(parameters)}"
+        text = urlencode(parameters | ({"weights": query.weights} if query.weights else {}))
+        addresses["json"] = f"{reverse('comparison', args=[slug])}?{text}"
 
     titles = {kind: FORMATS[kind].title for kind in EXPORTS} | {"json": "JSON"}
     return [(titles[kind], address) for kind, address in addresses.items()]

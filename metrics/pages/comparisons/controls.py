@@ -31,7 +31,7 @@ Text = Mapping[str, str]
 _LISTED = 200
 _NAMED = 24
 # Parameters with a field of their own, in addition to the numbers and those of Wilcoxon's test.
-_OF_TOPICS = ("topics", "by")
+_OF_TOPICS = ("topics", "by", "weights")
 _FIELDS = ("measures", "runs", "baseline", "tests", "correction")
 _NUMBERS = [
     kind
@@ -96,6 +96,7 @@ class Controls:
     keys: list[str]
     topics: str
     by: str
+    weights: str
 
     @property
     def chosen(self) -> list[RunChoice]:
@@ -189,6 +190,7 @@ def make_controls(collection: Collection, text: Text) -> Controls:
         keys=with_key(keys, text.get("by") or "") if keys else [],
         topics=text.get("topics") or "",
         by=text.get("by") or "",
+        weights=text.get("weights") or "",
     )
 
 

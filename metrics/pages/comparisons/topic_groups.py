@@ -44,6 +44,7 @@ def groups_part(comparison: ShownComparison, pair: ShownPair) -> GroupsPart | No
         "runs": f"{pair.a.pk},{pair.b.pk}",
         "tests": "",
         "family": "",
+        "weights": "",
     }
     figure = PageFigure(
         groups_figure(comparison.answer, comparison.compared, groups),

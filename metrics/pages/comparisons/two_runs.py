@@ -37,6 +37,7 @@ from metrics.services.comparisons.shown_pairs import (
     shown_pairs,
     topics_of,
 )
+from metrics.services.comparisons.weights import compare_with_weights
 from metrics.services.values.two_rankings import Placed, read_two_rankings, titles_of_both
 from metrics.tables import NOTHING, figure, signed
 from runs.models import document_address
@@ -90,6 +91,9 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
     status = 200
     if comparison.answer.query.by and comparison.link is None:
         status = fill(context, "groups", groups_part, comparison, pair)
+    if comparison.answer.query.weights and comparison.link is None:
+        answer, compared = comparison.answer, comparison.compared
+        status = max(status, fill(context, "weighted", compare_with_weights, answer, compared))
 
     if not comparison.in_detail:
         return context, status
@@ -234,7 +238,7 @@ def _question(comparison: ShownComparison) -> dict[str, str]:
     if stored := comparison.answer.stored:
         return {"comparison": str(stored.pk), "scores": comparison.answer.query.scores or ""}
 
-    names = {*names_of_parameters(COMPARISON)} - {"measures", "measure", "runs"}
+    names = {*names_of_parameters(COMPARISON)} - {"measures", "measure", "runs", "weights"}
     return {name: text for name, text in comparison.text.items() if name in names and text}
 
 

@@ -25,7 +25,7 @@ from metrics.questions.answer_cache import Subject, all_who_signed_in, cached_pa
 from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
 from metrics.questions.run_ids import shown_without_labels, shown_without_tags, without_labels
-from metrics.services.comparisons.comparison import ComparisonQuery, choose_entrants
+from metrics.services.comparisons.comparison import ComparisonQuery, choose_entrants, refuse_weights
 from metrics.services.comparisons.stored import (
     Answer,
     Outlook,
@@ -180,6 +180,7 @@ class QueueComparison(FormPage):
             text_of(cast(QueryDict, request.data)), collection, request.user
         )
         query = ComparisonQuery.read(parameters, collection)
+        refuse_weights(query)
         stored = queue_comparison(collection=collection, query=query)
         return redirect_to(request, reverse("stored-comparison-page", args=[stored.pk]))
 

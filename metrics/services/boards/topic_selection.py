@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from metrics.engine.arrays import Flags, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.errors import StatisticsError
 from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.engine.significance.pairs import Caution
@@ -225,6 +225,28 @@ def group_topics(
 def with_key(keys: list[str], key: str) -> list[str]:
     """Return the keys that a form offers, with the one that is chosen: it may be computed."""
     return [*keys, key] if key and key not in keys else keys
+
+
+def topic_weights(qrels: Qrels, key: str, scores: str, topic_ids: Sequence[str]) -> Floats:
+    """Return the values of a key as weights of topics, in their order.
+
+    Raise InvalidInput for an unknown key, and for a topic without a positive finite number.
+    """
+    values = _Values(qrels, scores).of(key, "weights")
+    weights: list[float] = []
+    for topic in topic_ids:
+        text = values.get(topic)
+        number = None if text is None else _number(text)
+        if number is None or number <= 0:
+            value = "has none" if text is None else f"has {text[:40]!r}"
+            message = (
+                f"weights: every compared topic needs a positive number as {key[:40]}, and topic "
+                f"{topic[:60]} {value}; select the topics that have it, as topics={key[:40]}:>0"
+            )
+            raise InvalidInput(message, pointer="weights")
+        weights.append(number)
+
+    return np.array(weights, np.float64)
 
 
 class _Values:

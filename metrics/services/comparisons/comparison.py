@@ -200,6 +200,9 @@ class ComparisonQuery(Question):
     by: str | None = parameter(
         TopicKey("of two runs: the key of an attribute of topics, whose groups are compared")
     )
+    weights: str | None = parameter(
+        TopicKey("of two runs: the key of an attribute of topics by which means are weighted")
+    )
 
     def __post_init__(self) -> None:
         check_known(self.tests, self.rule.correction, PRACTICAL)
@@ -297,6 +300,10 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
         message = f"by={query.by} needs two runs; found {len(named_runs):,}"
         raise StatisticsError(message, code="too_many_runs", pointer="by")
 
+    if query.weights and len({*query.runs, *query.baselines}) > 2:
+        message = f"weights={query.weights} needs two runs: name them with runs="
+        raise StatisticsError(message, code="too_many_runs", pointer="weights")
+
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
     named = list(query.tested)
@@ -329,6 +336,16 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
         tuple(map(ids.index, query.baselines)),
         select_topics(qrels, query.topics, scores),
     )
+
+
+def refuse_weights(query: ComparisonQuery) -> None:
+    """Raise InvalidInput where results with weights of topics are not shown."""
+    if query.weights:
+        message = (
+            "weights= applies to the comparison of two runs itself, on its page and as JSON: leave "
+            "it out for files, charts and comparisons by a worker"
+        )
+        raise InvalidInput(message, pointer="weights")
 
 
 def with_usual_test(query: ComparisonQuery, entrants: Entrants) -> ComparisonQuery:

@@ -206,9 +206,9 @@ def look_up_comparison(
     if stored.state != Comparison.State.COMPARED:
         return stored
 
-    # Groups of topics are compared whenever a comparison is read.
+    # Groups and weights of topics are applied whenever a comparison is read.
     answer = read_stored_comparison(stored).of(query.shown)
-    return replace(answer, query=replace(answer.query, by=query.by))
+    return replace(answer, query=replace(answer.query, by=query.by, weights=query.weights))
 
 
 def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Comparison:
