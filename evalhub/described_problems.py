@@ -38,7 +38,8 @@ CODES = {
     "bad_suite topics_interleaved bad_passage",
     401: "not_authenticated authentication_failed",
     403: "not_allowed missing_scope blind",
-    404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets no_ranking",
+    404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets no_ranking "
+    "has_replicates replicates_unfinished replicate_failed",
     406: "not_acceptable",
     408: "body_too_slow client_left",
     409: "tag_taken slug_taken too_many_tokens comparison_failed label_moved run_is_labelled "
@@ -59,7 +60,8 @@ CODES = {
     "too_many_phases too_many_agreements too_many_notices already_withdrawn doi_given "
     "too_many_snapshots nothing_to_pool pool_empty pool_frozen pool_not_frozen pool_outdated "
     "open_conflicts nothing_judged too_few_assessors too_many_assessors measure_taken has_values "
-    "measure_in_use too_many_measures too_many_topics no_ranking",
+    "measure_in_use too_many_measures too_many_topics no_ranking too_many_replicates "
+    "replicates_not_entered",
     410: "share_expired share_revoked snapshot_withdrawn",
     412: "changed_meanwhile",
     413: "body_too_large file_too_large decompressed_too_large too_large_at_once too_many_lines "
@@ -82,7 +84,7 @@ CODES = {
     "tag_differs topic_missing bad_answer wrong_run_type wrong_tag too_many_documents_per_topic "
     "not_in_pool not_assigned missing_assessor too_many_assessors undeclared_measure out_of_bounds "
     "duplicate_value not_your_values no_values too_many_values missing_field bad_field "
-    "bad_header duplicate_key reserved_key too_many_keys",
+    "bad_header duplicate_key reserved_key too_many_keys has_replicates",
     429: "throttled quota_exceeded attempts_exceeded too_many_comparisons too_many_at_once "
     "too_many_transfers",
     500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt "

@@ -101,6 +101,12 @@ class NotFound(EvalHubError):
     code = "not_found"
 
 
+class ReplicatesUnfinished(NotFound):
+    """A run waits for the evaluations of its replicates."""
+
+    code = "replicates_unfinished"
+
+
 class Gone(EvalHubError):
     code = "share_revoked"
 

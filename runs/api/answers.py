@@ -13,7 +13,7 @@ from rest_framework.reverse import reverse
 from metrics.services.queue import status
 from runs import models
 from runs.services.storage.reports import FileReport, FileWarning, grouped
-from runs.services.submissions.runs import KINDS, RANKING, VALUES
+from runs.services.submissions.runs import KINDS, RANKING, REPLICATES, VALUES
 from runs.web.fields import JSONObject, JSONObjectField
 from runs.web.shapes import Kind, OneOf, Url
 
@@ -168,10 +168,18 @@ class Run(TypedDict):
     labels: Annotated[list[str], "names of the labels that name it"]
     system: Annotated[str | None, "of its team, of which it is a version"]
     version: Annotated[int | None, "in its collection, from 1"]
+    replicate_of: Annotated[
+        UUID | None, "the run whose values are the means over this run and its other replicates"
+    ]
     ir_metadata: Annotated[dict[str, Any] | None, Kind(JSONObjectField)]
     status: RunStatus
-    kind: Annotated[str, OneOf(KINDS), "values: it has no ranking, and its values come from tables"]
-    sha256: Annotated[str, "of the decompressed file"]
+    kind: Annotated[
+        str,
+        OneOf((*KINDS, REPLICATES)),
+        "values: it has no ranking, and its values come from tables; replicates: they are means over "
+        "its replicates",
+    ]
+    sha256: Annotated[str, "of the decompressed file; empty for a run with replicates"]
     size: Annotated[int, "bytes, decompressed"]
     lines: int
     documents: int
@@ -354,9 +362,10 @@ def run(request: Request, run: models.Run, state: status.RunStatus) -> Run:
         labels=sorted(label.name for label in run.labels.all()),
         system=run.system.slug if run.system else None,
         version=run.version,
+        replicate_of=run.replicate_of_id,
         ir_metadata=run.ir_metadata,
         status=run_status(state),
-        kind=RANKING if run.has_ranking else VALUES,
+        kind=RANKING if run.has_ranking else REPLICATES if run.has_replicates else VALUES,
         sha256=run.sha256,
         size=run.size,
         lines=run.lines,

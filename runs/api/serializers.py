@@ -16,6 +16,7 @@ from runs.models.submissions.runs import SYSTEM_RULE, SYSTEM_RULE_MESSAGE
 from runs.models.text import check_line, check_text
 from runs.models.tracking.labels import NAME_RULE, NAME_RULE_MESSAGE
 from runs.services.collections.authorship import MAX_PROMPT
+from runs.services.submissions.replicates import REPLICATE_RULE_MESSAGE
 from runs.services.submissions.runs import FAIL, KINDS, RANKING, VERSION
 from runs.services.tracking.experiments import find_experiment
 from runs.web.fields import (
@@ -281,6 +282,15 @@ class RunUploadSerializer(UploadSerializer):
         help_text="where another run of the team has the tag: fail, "
         "or become the next version of its system",
     )
+    replicate = serializers.RegexField(
+        rf"\A{SYSTEM_RULE}\Z",
+        required=False,
+        default=None,
+        error_messages={"invalid": REPLICATE_RULE_MESSAGE},
+        help_text="the run is a replicate, such as a seed or fold, of the system of this name: a "
+        "run of that name has the means over its replicates for each topic; without a tag the "
+        "replicate is called name-r1",
+    )
     parents = ParentsField(
         required=False,
         default=list,
@@ -306,6 +316,10 @@ class RunUploadSerializer(UploadSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["replicate"] and (attrs["system"] or attrs["if_taken"] != FAIL):
+            message = "a replicate is not a version: send replicate without system and if_taken"
+            raise serializers.ValidationError({"replicate": message}, code="invalid")
+
         if attrs["experiment"]:
             attrs["experiment"] = find_experiment(attrs["team"], attrs["experiment"])
         return attrs

@@ -47,7 +47,7 @@ def collections_of(user: Any) -> QuerySet[Collection]:
     None where they are blind.
     """
     topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
-    live_runs = Run.objects.filter(collection=OuterRef("pk"), deleted_at=None)
+    live_runs = Run.objects.filter(collection=OuterRef("pk"), deleted_at=None).in_rows()
     runs = live_runs.unveiled_for(user).order_by().values("collection")
     live_sets = SessionSet.objects.filter(collection=OuterRef("pk"), deleted_at=None)
     session_sets = live_sets.unveiled_for(user).order_by().values("collection")
@@ -164,7 +164,7 @@ def counted_collection(request: HttpRequest | Request, slug: str) -> Collection:
 
     def count() -> Collection:
         scored = can_see_scores(user, collection)
-        runs = collection.runs.filter(deleted_at=None)
+        runs = collection.runs.filter(deleted_at=None).in_rows()
         session_sets = collection.session_sets.filter(deleted_at=None)
 
         if not scored:

@@ -76,6 +76,7 @@ class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
 
 class RunFilter(SubmissionFilter):
     system = django_filters.CharFilter(field_name="system__slug")
+    replicate_of = django_filters.UUIDFilter(field_name="replicate_of")
 
     class Meta:
         model = Run
@@ -87,6 +88,7 @@ class RunFilter(SubmissionFilter):
             "submitted_after",
             "submitted_before",
             "system",
+            "replicate_of",
         )
 
 

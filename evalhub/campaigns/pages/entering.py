@@ -358,6 +358,7 @@ def _own_run(request: Request, pk: Any) -> Run:
 def _offered(phase: Phase, team_pk: int) -> list[Run]:
     """Return runs that a team has in the collection and that are not entered in the phase."""
     rows = Run.objects.filter(collection=phase.collection_id, team=team_pk, deleted_at=None)
+    rows = rows.in_rows().ranked()
     return list(
         rows.exclude(entries__phase=phase)
         .only("tag", "created_at")

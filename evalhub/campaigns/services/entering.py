@@ -167,6 +167,12 @@ def store_entry(request: EntryRequest, run: Run) -> tuple[Entry, bool]:
     or a priority is in its way or an agreement is not signed; LimitReached (`attempts_exceeded`);
     NotAllowed for whoever may not enter for the team.
     """
+    if run.replicate_of_id or run.has_replicates:
+        raise Conflict(
+            f"run {run.tag} is or has a replicate, and a phase takes single runs; submit the file "
+            "under a tag of its own, without replicate",
+            code="replicates_not_entered",
+        )
     if not run.has_ranking:
         message = f"run {run.tag} has no ranking, and phases take rankings"
         raise Conflict(message, code="no_ranking")

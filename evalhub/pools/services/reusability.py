@@ -227,6 +227,8 @@ def read_reusability(
     evaluations = select_evaluations(
         collection=collection, qrels=qrels, scores=scores, runs=[], most=MAX_RUNS, ranked=True
     )
+    # Means over replicates have no rankings.
+    evaluations = [row for row in evaluations if not row.run.has_replicates]
     ids = [evaluation.pk for evaluation in evaluations]
     runs = [evaluation.run for evaluation in evaluations]
     # Views are read twice: for what each run brought, and for its values.

@@ -212,6 +212,17 @@ class EntryCounts(TypedDict):
     others: int
 
 
+class Replicates(TypedDict):
+    """The number of replicates of a run, and their means of the measure that ranks the runs."""
+
+    runs: int
+    deviation: Annotated[
+        float | None, "standard deviation of the means; null for one replicate, or without a mean"
+    ]
+    lowest: float | None
+    highest: float | None
+
+
 class Row(TypedDict):
     rank: int | None
     state: Annotated[str, OneOf(BOARD_STATES)]
@@ -234,6 +245,9 @@ class Row(TypedDict):
     ]
     entry_phase: NotRequired[Annotated[str | None, "campaign/phase"]]
     entry_number: NotRequired[Annotated[int | None, "of the entry in its phase"]]
+    replicates: NotRequired[
+        Annotated[Replicates, "of a run whose values are means over its replicates"]
+    ]
     coverage: Coverage
     judged_at_10: Annotated[float | None, "mean of Judged@10; null for a run without values"]
     tied_documents: int
@@ -383,6 +397,14 @@ def _row(
         answer["entry_status"] = row.entry.status
         answer["entry_phase"] = row.entry.place
         answer["entry_number"] = row.entry.number
+
+    if row.spread:
+        answer["replicates"] = Replicates(
+            runs=row.spread.replicates,
+            deviation=row.spread.deviation,
+            lowest=row.spread.lowest,
+            highest=row.spread.highest,
+        )
 
     if row.cells:
         answer["columns"] = row.cells

@@ -24,6 +24,7 @@ from metrics.services.comparisons.comparison import (
     one_of_many,
     split_omnibus,
 )
+from metrics.services.comparisons.replicates import MethodComparison, compare_methods
 from metrics.services.comparisons.shown_pairs import (
     PairSelection,
     choose_pairs,
@@ -197,6 +198,28 @@ class WeightedDifference(TypedDict):
     exact: bool
 
 
+class MinF(TypedDict):
+    """min F' with the error of topics and that of replicates."""
+
+    difference: Annotated[float, "a minus b"]
+    low: Annotated[float | None, "null without any spread"]
+    high: float | None
+    statistic: float | None
+    freedom: Annotated[float | None, "of the denominator; that of the numerator is 1"]
+    p_value: float | None
+    by_topics: Annotated[float | None, "F with the error of topics alone"]
+    by_replicates: Annotated[float | None, "F with the error of replicates alone"]
+
+
+class Methods(TypedDict):
+    """Two methods: a claim about them holds for other replicates, such as seeds, as well."""
+
+    replicates_a: Annotated[int, "of the first run of the pair; 0 for a run without replicates"]
+    replicates_b: int
+    sentence: str
+    test: Annotated[MinF | None, "null where one has fewer than two"]
+
+
 class ComparedMeasure(TypedDict):
     measure: str
     judged_only: Annotated[str | None, "the measure of `on_judged`, where it has a name of its own"]
@@ -213,6 +236,9 @@ class ComparedMeasure(TypedDict):
     ]
     topic_groups: NotRequired[Annotated[TopicGroups, "of two runs, with by="]]
     weighted: NotRequired[Annotated[WeightedDifference, "of two runs, with weights="]]
+    methods: NotRequired[
+        Annotated[Methods, "of two runs where one has replicates: for other replicates as well"]
+    ]
     count: Annotated[int, "pairs of all pages"]
     pairs: list[Pair]
 
@@ -426,6 +452,26 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         result["topic_groups"] = _topic_groups(groups, compared)
     if pair := compare_with_weights(answer, compared):
         result["weighted"] = _weighted(pair)
+    if methods := compare_methods(answer, compared):
+        result["methods"] = _methods(methods)
+
+    return result
+
+
+def _methods(methods: MethodComparison) -> Methods:
+    a, b = methods.replicates
+    result = Methods(replicates_a=a, replicates_b=b, sentence=methods.sentence, test=None)
+    if test := methods.test:
+        result["test"] = MinF(
+            difference=test.difference,
+            low=number(test.low),
+            high=number(test.high),
+            statistic=number(test.statistic),
+            freedom=number(test.freedom),
+            p_value=number(test.p_value),
+            by_topics=number(test.by_topics),
+            by_replicates=number(test.by_replicates),
+        )
 
     return result
 

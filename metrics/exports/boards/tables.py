@@ -9,7 +9,7 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.exports.boards.words import across_sentence, best_sentence
+from metrics.exports.boards.words import across_sentence, best_sentence, spread_words
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
     corrected_over,
@@ -56,6 +56,7 @@ def data_table(collection: Collection, board: Leaderboard, standings: Standings 
             **_version(board, row),
             **_values(row, standings),
             **_groups(board, row),
+            **_replicates(board, row),
             **{column.name: row.cells.get(column.name) for column in board.columns},
             **_standing(row, standings),
             **inputs,
@@ -133,6 +134,20 @@ def _groups(board: Leaderboard, row: leaderboard.Row) -> dict[str, Any]:
         values |= {name: mean, f"{name} topics": topics}
 
     return values
+
+
+def _replicates(board: Leaderboard, row: leaderboard.Row) -> dict[str, Any]:
+    """Return the number of replicates and their spread, where a run of the table has some."""
+    if not any(other.spread for other in board.rows):
+        return {}
+
+    spread = row.spread
+    return {
+        "replicates": spread and spread.replicates,
+        f"{board.sort.name} replicates sd": spread and spread.deviation,
+        f"{board.sort.name} replicates lowest": spread and spread.lowest,
+        f"{board.sort.name} replicates highest": spread and spread.highest,
+    }
 
 
 def _values(row: leaderboard.Row, standings: Standings | None) -> dict[str, Any]:
@@ -229,6 +244,10 @@ def paper_table(
     if board.versions != ALL:
         columns.append(Column("of", "Versions"))
 
+    with_spread = any(row.spread for row in rows)
+    if with_spread:
+        columns.append(Column("replicates", "Replicates"))
+
     columns += [Column(column.name, column.title, column.unit) for column in board.columns]
     if standings and standings.tiers:
         columns.append(Column("tier", "Tier"))
@@ -267,6 +286,9 @@ def _paper_row(
     values: list[Any] = [NOTHING if row.rank is None else row.rank, name, *cells]
     if board.versions != ALL:
         values.append(f"of {row.chosen.of}" if row.chosen else NOTHING)
+
+    if any(other.spread for other in board.rows if other.current):
+        values.append(spread_words(row.spread) if row.spread else NOTHING)
 
     values += [shown_value(row.cells[column.name]) or NOTHING for column in board.columns]
     if standings and standings.tiers:
@@ -318,6 +340,7 @@ def _notes(
         *_fewer_topics(board, ranked),
         f"Ranked by {board.sort.name}, {first} first{among}.",
         *([_groups_sentence(board)] if board.groups else []),
+        *_replicates_sentence(board, rows),
         *([f"Rows in the order of {board.arrange.column.title}."] if board.arrange else []),
         *(f"{names[row.run]} has no rank: {row.reason}." for row in rows if row.rank is None),
         *(f"{caution.message}." for caution in board.cautions),
@@ -351,6 +374,15 @@ def _entries_sentence(counts: EntryCounts) -> str:
         f"{counts.official:,} official entries and {others}; those that were withdrawn or "
         "disqualified have no rank."
     )
+
+
+def _replicates_sentence(board: Leaderboard, rows: list[leaderboard.Row]) -> list[str]:
+    if not any(row.spread for row in rows):
+        return []
+    return [
+        "Values of a run with replicates are means over these for each topic; beside their number "
+        f"is the standard deviation of their {board.sort.name}."
+    ]
 
 
 def _fewer_topics(board: Leaderboard, ranked: list[leaderboard.Row]) -> list[str]:

@@ -19,6 +19,7 @@ from metrics.exports.comparisons.words import (
     OMNIBUS_NAMES,
     equivalence_sentence,
     how_tested,
+    method_words,
     too_few,
     withheld_pairs,
 )
@@ -33,6 +34,7 @@ from metrics.exports.table import (
     marks_of_several,
 )
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery
+from metrics.services.comparisons.replicates import compare_methods
 from metrics.services.comparisons.shown_pairs import (
     Bounded,
     PairSelection,
@@ -307,6 +309,7 @@ def _notes(collection: Collection, answer: Answer, names: dict[Run, str]) -> lis
         *_few(answer),
         *withheld_pairs(_withheld(answer)),
         *coverage_of_results(answer),
+        *_methods(answer),
         *filter(None, (equivalence_sentence(answer, compared) for compared in answer.results)),
     ]
 
@@ -319,6 +322,21 @@ def _source(collection: Collection, answer: Answer, names: dict[Run, str]) -> st
     selected = f", selected by {selection.text}" if selection else ""
 
     return f"Means of {len(names)} runs of {source} on {span} topics{selected}"
+
+
+def _methods(answer: Answer) -> list[str]:
+    """Return the test of two methods, of runs with replicates, for each measure."""
+    sentences = []
+    for compared in answer.results:
+        methods = compare_methods(answer, compared)
+        if methods and methods.test:
+            a, b = methods.replicates
+            sentences.append(
+                f"{compared.measure.name} for other topics and other replicates ({a} and {b}): "
+                f"{method_words(methods.test)}."
+            )
+
+    return sentences
 
 
 def _few(answer: Answer) -> list[str]:

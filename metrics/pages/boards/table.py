@@ -18,6 +18,7 @@ from metrics.pages.parts import Query, query_string
 from metrics.services.boards.columns import LABEL, Cell, shown_value
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
+from metrics.services.boards.replicates import Spread
 from metrics.services.boards.standing_parts import Standing, Standings
 from metrics.services.boards.states import UNRANKED
 from metrics.services.queue.vectors import JUDGED
@@ -76,7 +77,8 @@ class BoardRow(table.Row):
 
     `mine` is a run of the reader's teams. `contradicted` is how the run's rank column contradicts
     its scores, empty if it does not. `short` names the run in the address of a selection, and
-    `unpinned` is the address without this baseline.
+    `unpinned` is the address without this baseline. `spread` has the number of its replicates, and
+    how far these are apart.
     """
 
     board_row: Row
@@ -84,6 +86,7 @@ class BoardRow(table.Row):
     contradicted: str
     short: str
     unpinned: str
+    spread: BoardCell | None = None
 
     @property
     def id(self) -> str:
@@ -198,6 +201,7 @@ def board_table(
                 board_row=row,
                 mine=run.team.pk in own_teams,
                 contradicted=contradicted.get(run.pk, ""),
+                spread=_spread(row.spread, board.sort) if row.spread else None,
                 short=shorts.get(run.pk, ""),
                 unpinned=_unpinned(query, ids, baseline) if pinned else "",
             )
@@ -475,6 +479,16 @@ def _parameter(value: Cell) -> BoardCell:
     return BoardCell(text=f"{text[:_CUT]}…", note=text, kind=kind)
 
 
+def _spread(spread: Spread, measure: Measure) -> BoardCell:
+    """Return the number of replicates with the standard deviation of their means."""
+    text = f"{spread.replicates} replicate{'s' * (spread.replicates != 1)}"
+    if spread.deviation is None:
+        return BoardCell(text=text)
+    low, high = (with_minus(figure(measure, end)) for end in (spread.lowest, spread.highest))
+    note = f"{measure.name} of the replicates: {low} to {high}"
+    return BoardCell(text=f"{text}, sd {spread.deviation:.4f}", note=note)
+
+
 def _tier(standing: Standing | None) -> BoardCell:
     groups = standing.groups if standing else None
     note = ""
@@ -513,7 +527,7 @@ def _judged(board: Leaderboard, row: Row) -> list[BoardCell]:
     """Return the answered topics and, unless it is a measure of the table, Judged@10."""
     answered, warning = "", ""
 
-    if row.has_values and not row.run.has_ranking:
+    if row.has_values and not (row.run.has_ranking or row.run.has_replicates):
         answered = "no ranking"
     elif row.has_values:
         topics, judged = row.evaluation.topics_answered or 0, row.evaluation.qrels.topics

@@ -17,7 +17,7 @@ from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.analysis.differences import differences
 from metrics.engine.significance import TESTS
-from metrics.exports.comparisons.words import named_family
+from metrics.exports.comparisons.words import method_words, named_family
 from metrics.exports.table import Cell, Column, Row, Table
 from metrics.pages.comparisons.answers import ShownComparison, common_parts, fill_curves
 from metrics.pages.comparisons.controls import address
@@ -30,6 +30,7 @@ from metrics.questions.declared import COMPARISON
 from metrics.questions.declared import names_of as names_of_parameters
 from metrics.questions.topics import topic_address
 from metrics.services.comparisons.comparison import one_of_many
+from metrics.services.comparisons.replicates import compare_methods
 from metrics.services.comparisons.shown_pairs import (
     Bounded,
     ShownPair,
@@ -87,6 +88,11 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
         context["one_of_many"] = one_of_many(comparison.answer.entrants, comparison.answer.query)
         context["carried"] = carried_by(pair, topics_of(comparison.answer, comparison.compared))
         context["swapped"] = _swapped(comparison, pair)
+
+    methods = compare_methods(comparison.answer, comparison.compared)
+    if methods:
+        words = method_words(methods.test) if methods.test else ""
+        context["methods"] = {"words": words, "sentence": methods.sentence}
 
     status = 200
     if comparison.answer.query.by and comparison.link is None:

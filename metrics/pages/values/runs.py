@@ -45,6 +45,7 @@ from metrics.pages.values.curves import (
 )
 from metrics.pages.values.lineage import lineage_state, read_lineage
 from metrics.pages.values.parameters import changes_since, parameter_lines
+from metrics.pages.values.replicates import replicates_part
 from metrics.pages.values.standing import read_standing
 from metrics.pages.values.summary import read_summary
 from metrics.questions.answer_cache import Subject, cached_page
@@ -172,11 +173,17 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             status,
             fill(context, "values", run_means, run, evaluation, query),
             fill(context, "bars", _bars, run, evaluation, {**query, "other": ""}),
-            fill(context, "alike", runs_ranked_alike, evaluation, request.user),
         )
         if run.has_ranking:
-            summary = fill(context, "summary", read_summary, run, evaluation, parameters)
-            status = max(status, summary)
+            status = max(
+                status,
+                fill(context, "alike", runs_ranked_alike, evaluation, request.user),
+                fill(context, "summary", read_summary, run, evaluation, parameters),
+            )
+
+    if run.has_replicates:
+        measure = context.get("measure")
+        context["replicates"] = replicates_part(run, evaluation, measure, request.user)
 
     return render(request, "metrics/run.html", context, status=status)
 

@@ -388,6 +388,7 @@ class BoardQuestion:
         """Return how many evaluated runs still lack each measure that is being computed."""
         measures = self.computing & {m.name for m in (*self.query.measures, self.query.sort)}
         runs = Evaluation.objects.current(self.qrels, self.scores).evaluated()
+        runs = runs.filter(run__replicate_of=None)
         if self.among and self.among.runs is not None:
             runs = runs.filter(run__in=self.among.runs)
         return count_lacking(runs, measures)
@@ -589,8 +590,8 @@ def ranked_evaluations(collection: Collection, qrels: Qrels, scores: str) -> Eva
     """Return the evaluations that the collection's leaderboard ranks.
 
     They are those of official entries where a phase makes entries official, otherwise those of all
-    runs.
+    runs except replicates.
     """
-    current = Evaluation.objects.current(qrels, scores).evaluated()
+    current = Evaluation.objects.current(qrels, scores).evaluated().filter(run__replicate_of=None)
     entries = collection_entries(collection, qrels)
     return current if entries is None else current.filter(run__in=entries.with_status(OFFICIAL))

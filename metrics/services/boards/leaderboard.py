@@ -29,6 +29,7 @@ from metrics.services.boards.columns import (
 )
 from metrics.services.boards.entries import BARRED, OFFICIAL, EntryStatus
 from metrics.services.boards.ranked_evaluations import NOBODY, Roster
+from metrics.services.boards.replicates import Spread, read_spreads
 from metrics.services.boards.states import RANKED, STALE, UNRANKED, count_states
 from metrics.services.boards.topic_selection import TopicSelection, group_topics
 from metrics.services.boards.versions import ALL, BEST, Chosen, Place, Places, expected_means
@@ -83,7 +84,7 @@ class Row:
     Judged@10, `cells` has the values of the columns by their names, `labels` are the names of its
     labels, `chosen` says on a board of systems which version it is, `entry` on a collection with
     phases what its entry is; files have `extra` columns. `groups` has its mean in each group of topics
-    of the leaderboard.
+    of the leaderboard, and `spread` that of its replicates under the measure that ranks the runs.
     """
 
     rank: int | None
@@ -100,6 +101,7 @@ class Row:
     extra: dict[str, Any] = field(default_factory=dict)
     groups: tuple[Mean, ...] = ()
     entry: EntryStatus | None = None
+    spread: Spread | None = None
 
     @property
     def stale(self) -> bool:
@@ -269,6 +271,11 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         cells = read_cells(query.columns, [row.run.pk for row in rows])
         rows = [replace(row, cells=cells[row.run.pk]) for row in rows]
 
+    means = [row.evaluation.pk for row in rows if row.current and row.run.has_replicates]
+    if means:
+        spreads = read_spreads(board, means)
+        rows = [replace(row, spread=spreads.get(row.evaluation.pk)) for row in rows]
+
     groups = _groups(board)
     if groups:
         rows = _with_groups(board, rows, groups)
@@ -338,7 +345,7 @@ def _count_entries(board: BoardQuestion) -> EntryCounts | None:
         return None
 
     official = len(board.entries.with_status(OFFICIAL))
-    live = Run.objects.filter(collection=board.collection, deleted_at=None).count()
+    live = Run.objects.filter(collection=board.collection, deleted_at=None).in_rows().count()
     return EntryCounts(board.query.entries, official, live - official, board.entries.phases)
 
 

@@ -97,6 +97,8 @@ _ROSTERS, ORDERS = Recent[Roster](_MOST_RUNS), Recent[Any](_MOST_ORDERED)
 def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
     """Return the evaluations of a collection's live runs under these judgements.
 
+    Replicates are left out: their run has the means over them.
+
     Raise StoredValueCorrupt, and have them made again, if some were made from other files than
     their runs name.
     """
@@ -112,7 +114,7 @@ def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
         for _, state, _, _ in rows:
             states[state] = states.get(state, 0) + 1
 
-        live = Run.objects.filter(collection=collection, deleted_at=None).count()
+        live = Run.objects.filter(collection=collection, deleted_at=None).in_rows().count()
         if (without_evaluation := live - len(rows)) > 0:
             # A run without a requested evaluation counts as queued.
             states[Evaluation.State.QUEUED] = (
@@ -130,7 +132,7 @@ def read_roster(collection: Collection, qrels: Qrels, scores: str) -> Roster:
 def _current(qrels: Qrels, scores: str) -> QuerySet[Any, Any]:
     """Return the current evaluations under a version of judgements, in the order of submission."""
     current = Evaluation.objects.filter(
-        qrels=qrels, scores=scores, engine_version=ENGINE_VERSION
+        qrels=qrels, scores=scores, engine_version=ENGINE_VERSION, run__replicate_of=None
     ).live()
     named: QuerySet[Any, Any] = current.with_files().annotate(name=Cast("run_id", TextField()))
 

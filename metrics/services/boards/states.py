@@ -43,6 +43,7 @@ def runs_with_states(
     valued = Evaluation.objects.counting(Q(qrels=qrels), scores).evaluated()
     return (
         Run.objects.filter(collection=collection, deleted_at=None)
+        .in_rows()
         .alias(
             current=Subquery(current.values("pk")),
             current_state=Subquery(current.values("state")),
@@ -67,8 +68,8 @@ def count_states(
 
     A run without a requested evaluation counts as queued.
     """
-    current = Evaluation.objects.current(qrels, scores)
-    live = Run.objects.filter(collection=collection, deleted_at=None)
+    current = Evaluation.objects.current(qrels, scores).filter(run__replicate_of=None)
+    live = Run.objects.filter(collection=collection, deleted_at=None).in_rows()
 
     if within is not None:
         current, live = current.filter(run__in=within), live.filter(pk__in=within)

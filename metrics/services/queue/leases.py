@@ -37,7 +37,7 @@ from metrics.services.queue.lifecycle import (
     fail,
     release,
 )
-from runs.errors import StorageUnavailable, StoredFileMissing
+from runs.errors import ReplicatesUnfinished, StorageUnavailable, StoredFileMissing
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -87,6 +87,12 @@ def closing(lease: Lease) -> Iterator[None]:
         code, message = error.code, error.message
         patiently(
             lambda: release(lease, delay=LONGEST_DELAY, burn=False, code=code, message=message)
+        )
+    except ReplicatesUnfinished as waiting:
+        # The end of a replicate's evaluation queues it anew: to ask again is for what is missed.
+        code, message = waiting.code, waiting.message
+        patiently(
+            lambda: release(lease, delay=_RETRY_SECONDS, burn=False, code=code, message=message)
         )
     except EvalHubError as error:
         _give_up(lease, error.code, error.message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
@@ -37,6 +38,8 @@ def queue_submitted(submission: Run | SessionSet) -> None:
     )
     for qrels in [None] if way == _OWN else active:
         kind._default_manager.create(**{kind.OF.KEY: submission, "qrels_id": qrels, kind.WAY: way})
+
+    _queue_replicated_of(submission)
 
 
 def queue_evaluation(
@@ -147,9 +150,11 @@ def unqueued(submissions: QuerySet[Any]) -> list[Any]:
 def cancel_evaluations(submission: Run | SessionSet) -> int:
     """Cancel the queued evaluations of a withdrawn run or session set. Return how many."""
     queued = submission.evaluations.filter(state=_STATE.QUEUED)
-    return move(
+    cancelled = move(
         queued, state=_STATE.CANCELLED, error_code=EVALUATIONS[type(submission)].withdrawn_code()
     )
+    _queue_replicated_of(submission)
+    return cancelled
 
 
 def restore_evaluations(submission: Run | SessionSet) -> None:
@@ -161,6 +166,39 @@ def restore_evaluations(submission: Run | SessionSet) -> None:
         )
     )
     queue_evaluation(submission)
+    _queue_replicated_of(submission)
+
+
+def _queue_replicated_of(submission: Run | SessionSet) -> None:
+    """Evaluate the run of a replicate anew: it has other replicates now.
+
+    The old evaluations are deleted, so that nothing that was computed from them is shown again.
+    Those under other judgements are not made again: a new replicate has none.
+    """
+    if not isinstance(submission, Run) or submission.replicate_of_id is None:
+        return
+
+    replicated = Run.objects.filter(pk=submission.replicate_of_id)
+    Evaluation.objects.filter(run__in=replicated).delete()
+    raise_revision(submission.collection_id)
+    _queue(unqueued(replicated))
+
+
+def queue_replicated_by(evaluations: Iterable[int]) -> None:
+    """Evaluate runs anew of which a replicate's evaluation ended, in its transaction."""
+    ended = Evaluation.objects.filter(
+        pk__in=list(evaluations), run__replicate_of__deleted_at=None, run__deleted_at=None
+    ).exclude(run__replicate_of=None)
+    identities = ended.values_list("run__replicate_of", "qrels", "scores", "engine_version")
+    for run, qrels, scores, engine_version in set(identities):
+        identity = {
+            "run_id": run,
+            "qrels_id": qrels,
+            "scores": scores,
+            "engine_version": engine_version,
+        }
+        if Evaluation.objects.filter(**identity).delete()[0]:
+            Evaluation.objects.bulk_create([Evaluation(**identity)], ignore_conflicts=True)
 
 
 def _queue(evaluations: list[Any]) -> int:

@@ -22,7 +22,7 @@ from metrics.engine.measures.grammar import Measure, parse_measure
 from metrics.models import Evaluation, EvaluationQuerySet, MetricVector, StoredCurves, VectorUpdate
 from metrics.services.queue.lifecycle import count_moves, queue_again
 from runs.models import Collection, Qrels
-from runs.models.submissions.runs import NO_RANKING
+from runs.models.submissions.runs import WITHOUT_RANKING
 
 # Stored for every run, whatever the collection's measures are: every row of a leaderboard shows how
 # much of the run was judged.
@@ -69,7 +69,8 @@ def evaluations_behind(qrels: Qrels) -> EvaluationQuerySet:
         evaluations = evaluations.alias(**{f"stored_{name}": Coalesce(count, 0)})
         lacks = Q(**{f"stored_{name}__lt": len(needed)})
         # A run without a ranking has no curves.
-        lacking |= lacks & ~Q(run__sha256=NO_RANKING) if kind is StoredCurves else lacks
+        no_curves = Q(run__sha256__in=WITHOUT_RANKING)
+        lacking |= lacks & ~no_curves if kind is StoredCurves else lacks
 
     return evaluations.filter(lacking)
 

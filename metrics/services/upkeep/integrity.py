@@ -332,7 +332,9 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
             renew = partial(evaluate_anew, kind, [evaluation.pk])
             yield Finding(f"{prefix}evaluation_of_other_files", text, renew)
 
-        for evaluation in evaluated.filter(view=None):
+        # Means over replicates have none.
+        without_view = evaluated.filter(view=None).exclude(**{f"{key}__sha256": ""})
+        for evaluation in without_view:
             text = (
                 f"{_name(evaluation)} is evaluated and has no judged view; --repair evaluates "
                 "it again"
@@ -478,7 +480,8 @@ def _named_files() -> Iterator[tuple[str, int | None, str]]:
     for log in SessionSet.objects.filter(deleted_at=None).only("sha256", "size", "tag"):
         yield log.sha256, log.size, f"session set {log.pk} ({log.tag})"
 
-    for run in Run.objects.filter(deleted_at=None).only("sha256", "size", "known_sha256", "tag"):
+    runs = Run.objects.filter(deleted_at=None).with_files()
+    for run in runs.only("sha256", "size", "known_sha256", "tag"):
         yield run.sha256, run.size, f"run {run.pk} ({run.tag})"
         if run.known_sha256:
             yield run.known_sha256, None, f"the known documents of run {run.pk} ({run.tag})"

@@ -328,6 +328,8 @@ def find_unsealed() -> Iterator[Finding]:
     for evaluations in EVALUATIONS.values():
         unsealed = evaluations.OF.objects.filter(digest=None)
         unbound = evaluations.objects.evaluated().filter(judged_files="")
+        # Means over replicates are of no file.
+        unbound = unbound.exclude(**{f"{evaluations.OF.KEY}__sha256": ""})
         if count := unsealed.count() + unbound.count():
             noun = evaluations.OF.noun()
             text = (

@@ -346,7 +346,7 @@ def _check_ranked(evaluations: list[Evaluation]) -> None:
     """Raise MeasureError for a run without a ranking."""
     for evaluation in evaluations:
         if not evaluation.run.has_ranking:
-            message = f"run {evaluation.run.tag} has no ranking: its values come from tables"
+            message = f"run {evaluation.run.tag} has no ranking, so it has no curve"
             raise MeasureError(message, code="no_curve", pointer="runs")
 
 

@@ -22,11 +22,14 @@ from metrics.services.queue.batches import Batch
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.queue.notices import announce_ended
+from metrics.services.queue.queueing import queue_evaluation, queue_replicated_by
 from metrics.services.queue.vectors import stored_curve_sets, stored_measures
+from metrics.services.values.replicates import all_evaluated, mean_vector, replicates_of
 from metrics.services.values.storing import insert, seal_vectors
 from metrics.services.values.table_vectors import lock_measures, store_table_vectors
 from runs.digests import digest_of_depth
 from runs.formats.trec_run import judge_run
+from runs.models import Run
 from runs.services.audit.revisions import raise_revision
 from runs.services.collections.known_documents import load_known
 from runs.services.collections.qrels import load_judgements
@@ -56,10 +59,10 @@ _VECTOR = ("evaluation_id", "measure", "mean", "topics", "content", "digest", "m
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of evaluating a run."""
+    """The result of evaluating a run; that of one with replicates has no view."""
 
     collection: int
-    view: JudgedView
+    view: JudgedView | None
     vectors: list[MetricVector]
     curves: list[StoredCurves]
     # The columns of the evaluation itself.
@@ -87,6 +90,9 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     start = time.perf_counter()
     run = evaluation.run
     qrels = evaluation.qrels
+    if run.has_replicates:
+        return _compute_mean(evaluation, start)
+
     judgements = load_judgements(qrels)
 
     if run.has_ranking:
@@ -131,6 +137,43 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     }
 
     return Outcome(run.collection_id, stored, vectors, curves, columns)
+
+
+def _compute_mean(evaluation: Evaluation, start: float) -> Outcome:
+    """Return the means over the replicates of a run.
+
+    Raise ReplicatesUnfinished while one of them waits; one without an evaluation is queued.
+    """
+    replicates, qrels = replicates_of(evaluation), evaluation.qrels
+    missing = [replicate.run for replicate in replicates if replicate.evaluation is None]
+    for run in Run.objects.filter(pk__in=missing).select_related("collection"):
+        queue_evaluation(run, evaluation.scores, qrels)
+
+    keys = all_evaluated(replicates)
+    vectors: dict[str, list[MetricVector]] = {}
+    # Those that are missing or damaged are computed by whoever reads the mean.
+    for row in MetricVector.objects.filter(evaluation__in=keys).order_by("evaluation"):
+        if row.is_sound(qrels.pk):
+            vectors.setdefault(row.measure, []).append(row)
+
+    means = [
+        mean_vector(evaluation.pk, measure, vectors[measure.name]).seal(qrels.pk)
+        for measure in stored_measures(evaluation.run.collection, qrels)
+        if len(vectors.get(measure.name, ())) == len(keys)
+    ]
+
+    # Every replicate answers as many topics, and is judged as deep.
+    rows = Evaluation.objects.filter(pk__in=keys)
+    answered = min(replicate.topics_answered or 0 for replicate in replicates)
+    depth = min(depth or 0 for depth in rows.values_list("judged_depth", flat=True))
+    columns: dict[str, int | float | str] = {
+        "topics_answered": answered,
+        "judged_files": "",
+        "judged_depth": depth,
+        "depth_digest": digest_of_depth(evaluation.pk, qrels.pk, "", depth),
+        "seconds": time.perf_counter() - start,
+    }
+    return Outcome(evaluation.run.collection_id, None, means, [], columns)
 
 
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
@@ -189,7 +232,8 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
             # Of an earlier time that it was evaluated, which few were.
             rows.delete()
 
-        insert(JudgedView, _VIEW, [_values(outcome.view, _VIEW) for _, outcome in saved])
+        views = [outcome.view for _, outcome in saved if outcome.view]
+        insert(JudgedView, _VIEW, [_values(view, _VIEW) for view in views])
         vectors = [_values(row, _VECTOR) for _, outcome in saved for row in outcome.vectors]
         insert(MetricVector, _VECTOR, vectors)
         curves = [_values(row, _CURVES) for _, outcome in saved for row in outcome.curves]
@@ -197,6 +241,7 @@ def _store_together(outcomes: list[tuple[Lease, Outcome]]) -> list[Lease]:
 
         measures = lock_measures({outcome.collection for _, outcome in saved})
         store_table_vectors(Evaluation.objects.filter(pk__in=pks), measures)
+        queue_replicated_by(pks)
         raise_revision(*{outcome.collection for _, outcome in saved}, arriving=True)
         announce_ended(Evaluation, pks)
 

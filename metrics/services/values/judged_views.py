@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
@@ -22,14 +22,16 @@ from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.snapshots import once_in_snapshot
-from metrics.services.values.effort import begin_values, begin_vectors
+from metrics.services.values.effort import begin_values, begin_vectors, sizes_of_views
 from metrics.services.values.evaluate import make_vector
+from metrics.services.values.replicates import mean_over, mean_vector, of_replicates
 from metrics.services.values.sampled import check_suits
 from metrics.services.values.table_vectors import table_vectors, without_external
 from runs.attention import keep_going
 from runs.digests import digest_of_depth, digest_of_vector, digests_of_means
 from runs.models import Qrels, Run
 from runs.services.audit.reading import after_snapshot
+from runs.services.submissions.replicates import check_has_file
 
 Mean = tuple[float | None, int]
 # The names of damaged objects in errors.
@@ -94,8 +96,14 @@ def _make_vectors(
     """Compute the measures that evaluations lack, and replace those that are damaged."""
     _check_engine(damaged)
     vectors = table_vectors(missing)
-    replace_vectors([row for key, row in vectors.items() if key in damaged])
     missing = {pk: without_external(measures) for pk, measures in missing.items()}
+    vectors |= _mean_vectors(missing)
+    replace_vectors([row for key, row in vectors.items() if key in damaged])
+
+    missing = {
+        pk: [measure for measure in measures if (pk, measure.name) not in vectors]
+        for pk, measures in missing.items()
+    }
     begin_values(missing)
 
     for pk, qrels, view in views_of(pk for pk, lacking in missing.items() if lacking):
@@ -104,6 +112,34 @@ def _make_vectors(
         vectors.update({(pk, row.measure): row for row in fresh})
 
     return vectors
+
+
+def _mean_vectors(
+    missing: Mapping[int, list[Measure]],
+) -> dict[tuple[int, str], MetricVector]:
+    """Return the vectors of runs with replicates, sealed and not saved."""
+    means = _means_among(pk for pk, measures in missing.items() if measures)
+    vectors = {}
+    for pk, replicates in means.items():
+        theirs = vectors_of(replicates, missing[pk])
+        qrels = Evaluation.objects.values_list("qrels", flat=True).get(pk=pk)
+        for measure in missing[pk]:
+            rows = [theirs[replicate, measure.name] for replicate in replicates]
+            vectors[pk, measure.name] = mean_vector(pk, measure, rows).seal(qrels)
+
+    return vectors
+
+
+def _means_among(evaluation_ids: Iterable[int]) -> dict[int, list[int]]:
+    """Return the evaluations of replicates, by that of their run, of those that are means."""
+    keys = list(evaluation_ids)
+    if not keys:
+        return {}
+
+    # A mean has no judged view, and the sizes of views are read for nearly every question anyway.
+    sizes = sizes_of_views(keys)
+    without_view = [pk for pk in keys if pk not in sizes]
+    return of_replicates(without_view) if without_view else {}
 
 
 def matrix_of(
@@ -183,9 +219,13 @@ def condensed_matrix(evaluation_ids: list[int], measure: Measure) -> Matrix:
     They are those of `judged_only=True`, also of measures without this parameter. Nothing is
     stored.
     """
-    begin_values({pk: [measure] for pk in evaluation_ids})
-    values = {pk: measure.compute(view.condensed) for pk, _, view in views_of(evaluation_ids)}
-    return np.vstack([values[pk] for pk in evaluation_ids])
+    means = _means_among(evaluation_ids)
+    keys = [key for pk in evaluation_ids for key in means.get(pk, [pk])]
+    begin_values({pk: [measure] for pk in keys})
+    values = {pk: measure.compute(view.condensed) for pk, _, view in views_of(dict.fromkeys(keys))}
+    return np.vstack(
+        [mean_over([values[key] for key in means.get(pk, [pk])]) for pk in evaluation_ids]
+    )
 
 
 def replace_vectors(rows: list[MetricVector]) -> None:
@@ -221,9 +261,13 @@ def computed_means(
 
     Views are held one at a time.
     """
-    means = {}
-    begin_values(dict.fromkeys(evaluation_ids, measures))
-    for pk, _, view in views_of(evaluation_ids):
+    means = {
+        key: ((row.mean, row.topics), _defined(row.values))
+        for key, row in _mean_vectors(dict.fromkeys(evaluation_ids, measures)).items()
+    }
+    others = [pk for pk in evaluation_ids if (pk, measures[0].name) not in means]
+    begin_values(dict.fromkeys(others, measures))
+    for pk, _, view in views_of(others):
         for measure in _watched(measures):
             values = measure.compute(view)
             means[pk, measure.name] = measure.aggregate(values, view), _defined(values)
@@ -348,9 +392,15 @@ def _compute_means(
         if measures[name].is_external:
             external.setdefault(pk, []).append(measures[name])
 
-    of_tables = table_vectors(external)
-    replace_vectors([row for key, row in of_tables.items() if key in damaged])
-    pairs = [pair for pair in pairs if pair not in of_tables]
+    vectors = table_vectors(external)
+    others: dict[int, list[Measure]] = {}
+    for pk, name in pairs:
+        if not measures[name].is_external:
+            others.setdefault(pk, []).append(measures[name])
+
+    vectors |= _mean_vectors(others)
+    replace_vectors([row for key, row in vectors.items() if key in damaged])
+    pairs = [pair for pair in pairs if pair not in vectors]
     keys = {_cache_key(pk, name): (pk, name) for pk, name in pairs}
     cached: dict[tuple[int, str], Mean] = {
         keys[key]: mean for key, mean in cache.get_many(keys).items()
@@ -373,7 +423,7 @@ def _compute_means(
     to_cache = {_cache_key(*pair): mean for pair, mean in computed.items() if pair not in damaged}
     cache.set_many(to_cache, _CACHE_SECONDS)
 
-    return cached | computed | {key: (row.mean, row.topics) for key, row in of_tables.items()}
+    return cached | computed | {key: (row.mean, row.topics) for key, row in vectors.items()}
 
 
 def depths_of(evaluation_ids: list[int]) -> dict[int, int]:
@@ -449,6 +499,9 @@ def _read_views(ids: list[int]) -> Iterable[tuple[int, int, JudgedRun]]:
                 yield row.pk, row.qrels_key, unpack_view(row)
 
     if damaged:
+        means = Evaluation.objects.filter(pk__in=damaged, run__sha256="").select_related("run")
+        for mean in means[:1]:
+            check_has_file(mean.run)
         raise give_up_evaluations(Evaluation, sorted(damaged), VIEW)
 
 

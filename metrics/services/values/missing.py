@@ -19,8 +19,9 @@ from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, count_moves, finish, note, release
 from metrics.services.queue.vectors import evaluations_behind, stored_curve_sets, stored_measures
 from metrics.services.values.evaluate import make_curves, make_vector
-from metrics.services.values.judged_views import views_of
-from runs.errors import StoredValueCorrupt
+from metrics.services.values.judged_views import vectors_of, views_of
+from metrics.services.values.replicates import of_replicates
+from runs.errors import NotFound, StoredValueCorrupt
 from runs.models import Qrels
 
 # Evaluations that are stored in one transaction.
@@ -85,8 +86,14 @@ def _store_missing(
 
     vectors, curves = list[MetricVector](), list[StoredCurves]()
     # Where a judged view is damaged, its run has been queued to be evaluated again.
-    with suppress(StoredValueCorrupt):
-        for pk, qrels, view in views_of(since):
+    # The run of a replicate that waits is evaluated anew.
+    with suppress(StoredValueCorrupt, NotFound):
+        means = of_replicates(since)
+        for pk in means:
+            lacking = [m for m in measures if (pk, m.name) not in stored[MetricVector]]
+            vectors += vectors_of([pk], lacking).values()
+
+        for pk, qrels, view in views_of(pk for pk in since if pk not in means):
             vectors += [
                 make_vector(pk, measure, view).seal(qrels)
                 for measure in measures

@@ -30,6 +30,7 @@ from runs.formats.trec_run import read_run
 from runs.models import Collection
 from runs.services.collections.documents import read_titles
 from runs.services.storage.files import read_stored
+from runs.services.submissions.replicates import check_has_file
 
 # Sums of gains end at this rank; the list of documents goes to its end.
 MAX_SUMS = 1000
@@ -98,6 +99,7 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
         raise NotFound(message, code="unknown_topic", pointer="topic")
 
     topic, run = topic_ids.index(topic_id), evaluation.run
+    check_has_file(run)
     if not run.has_ranking:
         message = f"run {run.tag} has no ranking: its values come from tables"
         raise NotFound(message, code="no_ranking")

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from metrics.engine.arrays import Floats
 from metrics.engine.measures.external import PREFIX
 from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation, EvaluationQuerySet, MetricVector
-from runs.models import ExternalMeasure, Qrels, TableValues
+from metrics.services.values.replicates import mean_over
+from runs.models import ExternalMeasure, Qrels, Run, TableValues
+from runs.services.submissions.replicates import live_replicates
 
 # Evaluations with vectors that are made at a time.
 _TOGETHER = 200
@@ -43,7 +45,8 @@ def store_table_vectors(
 
     named = list(runs)
     if named:
-        evaluations = evaluations.filter(run__in=named)
+        replicated = Run.objects.filter(replicates__in=named)
+        evaluations = evaluations.filter(Q(run__in=named) | Q(run__in=replicated))
     keys = list(evaluations.order_by("pk").values_list("pk", flat=True))
     names = [str(measure) for measure in measures]
 
@@ -99,30 +102,40 @@ def _with_topics(keys: list[int]) -> list[Evaluation]:
 def _stored_vectors(
     keys: list[int], measures: list[ExternalMeasure], *, leave_damaged: bool = False
 ) -> list[MetricVector]:
-    """Return the vectors of evaluations, by their keys, of runs with values."""
-    evaluations = _with_topics(keys)
-    rows: QuerySet[TableValues] = TableValues.objects.filter(
-        measure__in=measures, run__in=[evaluation.run_id for evaluation in evaluations]
-    )
-    values_of_run: dict[object, list[TableValues]] = {}
-    for row in rows:
-        values_of_run.setdefault(row.run_id, []).append(row)
+    """Return the vectors of evaluations, by their keys, of runs with values.
 
-    by_key = {measure.pk: measure for measure in measures}
+    A run with replicates has values where all of them have.
+    """
+    evaluations = _with_topics(keys)
+    runs_of = {evaluation.run_id: [evaluation.run_id] for evaluation in evaluations}
+    for run in Run.objects.filter(pk__in=list(runs_of), sha256=""):
+        runs_of[run.pk] = list(live_replicates(run).values_list("pk", flat=True))
+
+    rows: QuerySet[TableValues] = TableValues.objects.filter(
+        measure__in=measures, run__in=[run for runs in runs_of.values() for run in runs]
+    )
+    by_cell = {(row.measure_id, row.run_id): row for row in rows}
     places: dict[int, dict[str, int]] = {}
     vectors = []
 
     for evaluation in evaluations:
-        for row in values_of_run.get(evaluation.run_id, ()):
-            declared, qrels = by_key[row.measure_id], evaluation.qrels
-            if declared.collection_id != qrels.collection_id or (
-                leave_damaged and not row.is_sound()
+        qrels, runs = evaluation.qrels, runs_of[evaluation.run_id]
+        for declared in measures:
+            cells = [by_cell.get((declared.pk, run)) for run in runs]
+            present = [row for row in cells if row]
+            if (
+                not present
+                or len(present) < len(runs)
+                or declared.collection_id != qrels.collection_id
+                or (leave_damaged and not all(row.is_sound() for row in present))
             ):
                 continue
 
             if qrels.pk not in places:
                 places[qrels.pk] = _places_of(qrels)
-            values = _values_in_order(row, declared, places[qrels.pk])
+            values = mean_over(
+                [_values_in_order(row, declared, places[qrels.pk]) for row in present]
+            )
             mean, topics = declared.measure.aggregate(values)
             vectors.append(_vector(evaluation, str(declared), values, mean, topics))
 

@@ -369,6 +369,7 @@ class _TableReader:
         self._own = {team.pk for team in Team.objects.of(self.sender.user)}
 
         runs = self.collection.runs.filter(deleted_at=None)
+        self._means = set(runs.filter(sha256="").values_list("pk", flat=True))
         if not self.sender.organises:
             # The runs of others do not exist for a participant.
             runs = runs.filter(team__in=self._own)
@@ -456,6 +457,12 @@ class _TableReader:
 
     def _run(self, row: TableRow) -> UUID | None:
         keys = self._runs.get(row.run, [])
+        if len(keys) == 1 and keys[0] in self._means:
+            message = (
+                f"{row.run[:80]} has the means over its replicates; give values of each of these"
+            )
+            self.report.problem(row.line, "has_replicates", message)
+            return None
         if len(keys) == 1:
             return keys[0]
 

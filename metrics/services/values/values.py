@@ -20,7 +20,8 @@ from metrics.services.question import (
     parameter,
 )
 from metrics.services.queue.damage import check_files
-from metrics.services.values.judged_views import Mean, load_view, vectors_of
+from metrics.services.values.judged_views import Mean, load_view, vectors_of, views_of
+from metrics.services.values.replicates import of_replicates
 from metrics.services.values.sampled import check_suits
 from runs.errors import NotFound
 from runs.models import Run
@@ -98,7 +99,12 @@ def find_evaluation(*, run: Run, query: EvaluationQuery = EvaluationQuery()) -> 
 
 def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues:
     check_suits(measures, evaluation.qrels)
-    errors = {measure.name: measure.error for measure in measures if measure.error}
+    # That of a mean over replicates is not known: all are judged by the same sample.
+    errors = {
+        measure.name: measure.error
+        for measure in measures
+        if measure.error and not evaluation.run.has_replicates
+    }
     vectors = vectors_of([evaluation.pk], list(dict.fromkeys([*measures, *errors.values()])))
     rows = [vectors[evaluation.pk, measure.name] for measure in measures]
     values = {row.measure: row.values for row in rows}
@@ -125,11 +131,24 @@ def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
     if not lacking:
         return {}
 
-    view = load_view(values.evaluation)
-    return {
-        measure.name: measure.why_undefined(view, values.vectors[measure.name])
-        for measure in lacking
-    }
+    keys = of_replicates([values.evaluation.pk]).get(values.evaluation.pk)
+    if keys is None:
+        view = load_view(values.evaluation)
+        return {
+            measure.name: measure.why_undefined(view, values.vectors[measure.name])
+            for measure in lacking
+        }
+
+    # A mean over replicates lacks what one of them lacks, for the reason of the first such one.
+    vectors = vectors_of(keys, lacking)
+    reasons: dict[str, list[str | None]] = {}
+    for pk, _, view in views_of(keys):
+        for measure in lacking:
+            why = measure.why_undefined(view, vectors[pk, measure.name].values)
+            first = reasons.get(measure.name, [None] * len(why))
+            reasons[measure.name] = [old or new for old, new in zip(first, why, strict=True)]
+
+    return reasons
 
 
 def comparable_runs(

@@ -38,6 +38,7 @@ from runs.api.submissions.session_serializers import SessionSetSerializer, Sessi
 from runs.api.submissions.states import set_retry_after
 from runs.errors import InvalidInput
 from runs.models import Collection, Run, Scope, SessionSet, Team, User
+from runs.services.submissions.replicates import check_has_file
 from runs.services.submissions.runs import RunUpload, number_of
 from runs.services.submissions.session_sets import SessionSetUpload, change_session_set
 from runs.services.submissions.submissions import Upload, remove, restore, submit, withdraw
@@ -257,6 +258,7 @@ class RunFile(APIView):
     @extend_schema(responses=FILE)
     def get(self, request: Request, run: UUID) -> HttpResponseBase:
         visible = visible_run(request, run)
+        check_has_file(visible)
         hooks.before_download.send(Run, run=visible, user=request.user)
         return download(visible.sha256, visible.file_name)
 

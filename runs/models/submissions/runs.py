@@ -19,6 +19,8 @@ from runs.models.text import check_line, check_text
 
 # Of an empty file, which a run without a ranking has.
 NO_RANKING = hashlib.sha256(b"").hexdigest()
+# Of these, and of means over replicates, which have no file.
+WITHOUT_RANKING = (NO_RANKING, "")
 # The name of a system: with its version behind it, it is a tag.
 SYSTEM_RULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}"
 SYSTEM_RULE_MESSAGE = (
@@ -72,14 +74,24 @@ class RunQuerySet(SubmissionQuerySet["Run"]):
     """Runs."""
 
     def ranked(self) -> Self:
-        """Leave out runs that have values from tables alone."""
-        return self.exclude(sha256=NO_RANKING)
+        """Leave out runs whose values come from tables alone, or are means over replicates."""
+        return self.exclude(sha256__in=WITHOUT_RANKING)
+
+    def with_files(self) -> Self:
+        """Leave out the runs whose values are means over their replicates."""
+        return self.exclude(sha256="")
+
+    def in_rows(self) -> Self:
+        """Leave out replicates: leaderboards have one row for the run that they belong to."""
+        return self.filter(replicate_of=None)
 
 
 class Run(Submission):
     """Metadata of a submitted run. The rankings and the known documents are in files.
 
-    The file of a run that has values from tables alone is empty.
+    The file of a run that has values from tables alone is empty. A run without a file has
+    `replicates`: runs of one system that differ by seed, fold or index. Its value for a topic is
+    the mean of theirs.
     """
 
     KEY, WAY = "run", "collection__scores"
@@ -110,6 +122,15 @@ class Run(Submission):
     )
     versioned_at = models.DateTimeField(
         null=True, editable=False, help_text="when it became this version"
+    )
+    replicate_of = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.CASCADE,
+        related_name="replicates",
+        help_text="the run without a file whose values are the means of its replicates",
     )
     removal_reason = models.CharField(
         max_length=500,
@@ -158,13 +179,18 @@ class Run(Submission):
 
     @property
     def has_ranking(self) -> bool:
-        """Return whether it ranks documents; otherwise tables have its values."""
-        return self.sha256 != NO_RANKING
+        """Return whether it ranks documents; otherwise tables or replicates have its values."""
+        return self.sha256 not in WITHOUT_RANKING
 
     @property
     def file_name(self) -> str:
         return f"{self.tag}.run"
 
     @property
+    def has_replicates(self) -> bool:
+        """Return whether its values are means over its replicates: it has no file."""
+        return not self.sha256
+
+    @property
     def files(self) -> list[str]:
-        return [self.sha256, self.known_sha256] if self.known_sha256 else [self.sha256]
+        return [sha256 for sha256 in (self.sha256, self.known_sha256) if sha256]

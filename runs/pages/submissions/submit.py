@@ -38,7 +38,7 @@ from runs.web.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
 _ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
 _TEXT_FIELDS = (
     "tag", "tags", "team", "description", "metadata", "costs", "experiment", "system", "label",
-    "if_taken", "parents", "links", "passages",
+    "if_taken", "parents", "links", "passages", "replicate",
 )  # fmt: skip
 # Fields of a single file, and why several files are refused with them.
 _SINGLE_FILE_FIELDS = {
@@ -173,6 +173,7 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
         label=fields["label"],
         system=fields["system"],
         if_taken=fields["if_taken"],
+        replicate=fields["replicate"],
         parents=list(read_parents(request.user, collection, fields["team"], fields["parents"])),
         links=check_links(read_links(fields["links"])),
         origin=origin_of(request),

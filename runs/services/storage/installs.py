@@ -135,7 +135,10 @@ def _named_files() -> Iterator[str]:
     """Yield the SHA-256 of stored files that rows name, beginning with a sample of each kind."""
     querysets = (
         Qrels.objects.order_by("pk").values_list("sha256", flat=True),
-        Run.objects.filter(deleted_at=None).order_by("pk").values_list("sha256", flat=True),
+        Run.objects.filter(deleted_at=None)
+        .with_files()
+        .order_by("pk")
+        .values_list("sha256", flat=True),
         SessionSet.objects.filter(deleted_at=None).order_by("pk").values_list("sha256", flat=True),
     )
     samples = (queryset[:_SAMPLE] for queryset in querysets)

@@ -33,7 +33,8 @@ def take_quota(submission: Run | SessionSet) -> None:
     }
 
     used = sum(
-        kind._default_manager.filter(**earlier).exclude(pk=submission.pk).count()
+        # A run without a file came with its first replicate, which counts.
+        kind._default_manager.filter(**earlier).exclude(pk=submission.pk).exclude(sha256="").count()
         for kind in (Run, SessionSet)
     )
 

@@ -25,6 +25,14 @@ from runs.services.storage.reports import (
     warn_where_none_matches,
 )
 from runs.services.submissions.passages import best_passages
+from runs.services.submissions.replicates import (
+    find_replicated,
+    join_replicates,
+    keep_common_metadata,
+    next_number,
+    replicate_with_files,
+)
+from runs.services.submissions.replicates import tag_of as tag_of_replicate
 from runs.services.submissions.submissions import Upload, namesake
 from runs.services.tracking.experiments import add_submitted
 from runs.services.tracking.labels import move_label
@@ -48,6 +56,8 @@ from runs.services.tracking.systems import (
 FAIL, VERSION = "fail", "version"
 # What a run has: a ranking of documents, or values from tables alone.
 RANKING, VALUES = KINDS = ("ranking", "values")
+# Of a run that comes with its first replicate.
+REPLICATES = "replicates"
 _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 
 
@@ -62,6 +72,9 @@ class RunUpload(Upload[Run]):
 
     It is put into the `experiment` of its team, and the `label` of the team is moved to it.
 
+    It is a `replicate` of the run with this name, which is stored with its first replicate, and
+    takes its place in the experiment and under the label. Without a tag it is named after it.
+
     With a `system` it becomes the next version of it, and without a tag it is named after that
     version. If the tag is taken, it is refused, or with `if_taken` version it becomes the next
     version of the system of that run.
@@ -72,6 +85,7 @@ class RunUpload(Upload[Run]):
     kind: str = RANKING
     system: str | None = None
     if_taken: str = FAIL
+    replicate: str | None = None
     parents: list[Parent] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     costs: dict[str, Any] = field(default_factory=dict)
@@ -111,10 +125,12 @@ class RunUpload(Upload[Run]):
         self.check_summary(summary)
 
         if self._is_numbered:
-            # The version names the run, not the file.
+            # The version or the replicates name the run, not the file.
             summary.report.drop_warnings("tag_differs")
 
-        # Refuse parents and links here already; `keep` stores them.
+        # Refuse a name, parents and links here already; `place` and `keep` store them.
+        if self.replicate:
+            find_replicated(Run(**self.columns()), self.replicate)
         find_parents(self.parents, self.user)
         with_header_links(summary.metadata, self.links, summary.report)
 
@@ -183,11 +199,16 @@ class RunUpload(Upload[Run]):
 
     @property
     def _is_numbered(self) -> bool:
-        """Return whether the run is named after its version."""
-        return bool(self.system) and not self.tag
+        """Return whether the run is named after its version, or after its replicates."""
+        return bool(self.system or self.replicate) and not self.tag
 
     def _next_tag(self) -> str | None:
-        if not self.system or self.tag:
+        if self.tag:
+            return None
+        if self.replicate:
+            run = Run(collection=self.collection, team=self.team)
+            return tag_of_replicate(self.replicate, next_number(run, self.replicate))
+        if not self.system:
             return None
         version = next_version(collection=self.collection, team=self.team, slug=self.system)
         return tag_of(self.system, version)
@@ -215,6 +236,12 @@ class RunUpload(Upload[Run]):
             self.check_same(existing, run)
             return existing
 
+        if self.replicate:
+            existing = replicate_with_files(run, self.replicate) if self._is_numbered else None
+            if existing:
+                _warn_of_differing(self, existing, run)
+            return existing
+
         if existing is None or existing.files != run.files:
             slug = self._system_of(run, existing)
             existing = None
@@ -227,6 +254,11 @@ class RunUpload(Upload[Run]):
         return existing
 
     def place(self, run: Run) -> None:
+        if self.replicate:
+            keep_tag = not self._is_numbered
+            join_replicates(run, self.replicate, keep_tag=keep_tag, origin=self.origin)
+            return
+
         existing = None if self._is_numbered else namesake(run)
         slug = self._system_of(run, existing)
         if slug and (existing is None or self.if_taken == VERSION):
@@ -252,6 +284,7 @@ class RunUpload(Upload[Run]):
 
     def keep(self, run: Run) -> None:
         store_parameters(run.collection, [run])
+        keep_common_metadata(run)
         store_parents(run, find_parents(self.parents, self.user))
 
         # The check has reported the links that are left out.
@@ -260,14 +293,13 @@ class RunUpload(Upload[Run]):
         _warn_of_same_file(run, self.user)
 
     def keep_again(self, existing: Run) -> None:
+        row = existing.replicate_of or existing
         if self.experiment:
-            add_submitted(
-                experiment=self.experiment, run=existing, user=self.user, origin=self.origin
-            )
+            add_submitted(experiment=self.experiment, run=row, user=self.user, origin=self.origin)
 
         if self.label:
             move_label(
-                run=existing,
+                run=row,
                 name=self.label,
                 user=self.user,
                 note="with the submission",
@@ -316,6 +348,10 @@ def _warn_of_differing(upload: RunUpload, existing: Run, run: Run) -> None:
 
     if upload.system and (existing.system is None or existing.system.slug != upload.system):
         differing.append("system")
+
+    replicated = existing.replicate_of
+    if upload.replicate and (replicated is None or replicated.tag != upload.replicate):
+        differing.append("replicate")
 
     if not differing:
         return
@@ -394,4 +430,5 @@ def number_of(run: UUID) -> int:
     row = Run.objects.filter(pk=run)
     same_team = {"collection__in": row.values("collection"), "team__in": row.values("team")}
 
-    return Run.objects.filter(**same_team, created_at__lte=row.values("created_at")[:1]).count()
+    earlier = Run.objects.filter(**same_team, created_at__lte=row.values("created_at")[:1])
+    return earlier.with_files().count()

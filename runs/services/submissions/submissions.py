@@ -200,23 +200,24 @@ def withdraw(
 ) -> None:
     """Withdraw a run or session set, which frees its tag.
 
-    Its files are deleted with the last reference. `cancel` is called in the same transaction.
+    Its files are deleted with the last reference. `cancel` is called in the same transaction. A run
+    is withdrawn together with its replicates, and with the last of them.
+
     Raise Conflict for a run that is entered in a phase of a campaign, and for one with labels
     unless `without_labels` is set: then they are deleted.
     """
+    at = timezone.now()
     with transaction.atomic():
-        if isinstance(submission, Run):
-            hooks.before_withdrawal.send(Run, run=submission)
-            drop_labels(run=submission, drop=without_labels, user=origin.actor, origin=origin)
+        for each in _together(submission, _withdrawn_with):
+            if isinstance(each, Run):
+                hooks.before_withdrawal.send(Run, run=each)
+                drop_labels(run=each, drop=without_labels, user=origin.actor, origin=origin)
 
-        if (
-            type(submission)
-            .objects.filter(pk=submission.pk, deleted_at=None)
-            .update(deleted_at=timezone.now())
-        ):
-            _record(submission, "deleted", origin, before=_identity(submission))
+            live = type(each).objects.filter(pk=each.pk, deleted_at=None)
+            if live.update(deleted_at=at):
+                _record(each, "deleted", origin, before=_identity(each))
 
-        cancel(submission)
+            cancel(each)
 
 
 def remove(
@@ -225,16 +226,62 @@ def remove(
     """Take a run out of its collection, in the name of the organisers, who alone can restore it.
 
     It is withdrawn with its labels, and its file stays. `cancel` is called in the same transaction.
+    It is removed together with its replicates, and with the last of them.
+
     Raise Conflict for a run that is entered in a phase of a campaign.
     """
+    removal = {"deleted_at": timezone.now(), "removal_reason": reason}
     with transaction.atomic():
-        hooks.before_removal.send(Run, run=run)
-        drop_labels(run=run, drop=True, user=origin.actor, origin=origin)
-        removal = {"deleted_at": timezone.now(), "removal_reason": reason}
-        if Run.objects.filter(pk=run.pk, deleted_at=None).update(**removal):
-            _record(run, "deleted", origin, before=_identity(run), after={"reason": reason})
+        for each in _withdrawn_with(run):
+            hooks.before_removal.send(Run, run=each)
+            drop_labels(run=each, drop=True, user=origin.actor, origin=origin)
+            if Run.objects.filter(pk=each.pk, deleted_at=None).update(**removal):
+                _record(each, "deleted", origin, before=_identity(each), after={"reason": reason})
 
-        cancel(run)
+            cancel(each)
+
+
+def _together(submission: SubmissionT, of_run: Callable[[Run], list[Run]]) -> list[SubmissionT]:
+    """Return what changes with a submission, itself included."""
+    if isinstance(submission, Run):
+        return of_run(submission)
+    return [submission]
+
+
+def _withdrawn_with(run: Run) -> list[Run]:
+    """Return what is withdrawn with a run: its live replicates, or its run with the last one."""
+    replicated = run if run.has_replicates else run.replicate_of
+    if replicated is None:
+        return [run]
+
+    # Of two replicates that are withdrawn at the same time, the later one finds itself the last.
+    Run.objects.select_for_update().filter(pk=replicated.pk).values_list("pk").first()
+    replicates = Run.objects.filter(replicate_of=replicated, deleted_at=None)
+    live = list(replicates.select_related("collection", "team").order_by("created_at", "pk"))
+    if run.has_replicates:
+        return [*live, run]
+    return [run, *([] if any(other.pk != run.pk for other in live) else [replicated])]
+
+
+def _restored_with(run: Run) -> list[Run]:
+    """Return what is restored with a withdrawn run: its run, or the replicates that went with it.
+
+    Raise Conflict if the organisers took its run out of the collection.
+    """
+    if run.has_replicates:
+        replicates = Run.objects.filter(replicate_of=run, deleted_at=run.deleted_at)
+        return [run, *replicates.select_related("collection", "team").order_by("created_at", "pk")]
+
+    replicated = run.replicate_of
+    if replicated is None or replicated.deleted_at is None:
+        return [run]
+    if replicated.removal_reason and not run.removal_reason:
+        raise Conflict(
+            f"the organisers took its run {replicated} out of collection "
+            f"{replicated.collection}: {replicated.removal_reason}",
+            code="run_removed",
+        )
+    return [replicated, run]
 
 
 def restore(
@@ -242,35 +289,40 @@ def restore(
 ) -> None:
     """Restore a withdrawn run or session set; `enqueue` is called in the same transaction.
 
-    Raise Conflict if it was not withdrawn, if one of its files is missing, or if its team has
-    another submission with this tag by now.
+    A replicate brings its run back, and a run the replicates that were withdrawn with it. Raise
+    Conflict if it was not withdrawn, if a file is missing, or if the team has another submission
+    with its tag by now.
     """
+    restored = _together(submission, _restored_with)
     with storing():
-        for sha256 in submission.files:
-            if not the_store().has(sha256):
-                raise Conflict(
-                    f"the file of {submission} ({sha256[:12]}) is no longer stored; submit it again"
-                )
+        for each in restored:
+            for sha256 in each.files:
+                if not the_store().has(sha256):
+                    raise Conflict(
+                        f"the file of {each} ({sha256[:12]}) is no longer stored; submit it again"
+                    )
 
         try:
             with transaction.atomic():
-                rows = type(submission).objects.filter(pk=submission.pk)
-                if not rows.exclude(deleted_at=None).update(deleted_at=None):
-                    raise Conflict(f"{submission} was not withdrawn")
+                for each in restored:
+                    rows = type(each).objects.filter(pk=each.pk)
+                    if not rows.exclude(deleted_at=None).update(deleted_at=None):
+                        raise Conflict(f"{each} was not withdrawn")
 
-                submission.deleted_at = None
-                if isinstance(submission, Run):
-                    Run.objects.filter(pk=submission.pk).update(removal_reason="")
+                    each.deleted_at = None
+                    if isinstance(each, Run):
+                        Run.objects.filter(pk=each.pk).update(removal_reason="")
 
-                _record(submission, "restored", origin, after=_identity(submission))
-                enqueue(submission)
+                    _record(each, "restored", origin, after=_identity(each))
+                    enqueue(each)
         except IntegrityError as error:
-            if namesake(submission) is None:
+            taken = [each for each in restored if namesake(each)]
+            if not taken:
                 raise
 
             raise Conflict(
-                f"team {submission.team} has another {submission.tag!r} "
-                f"in {submission.collection} now; withdraw it first",
+                f"team {taken[0].team} has another {taken[0].tag!r} "
+                f"in {taken[0].collection} now; withdraw it first",
                 code="tag_taken",
             ) from error
 

@@ -1,0 +1,314 @@
+"""Runs with replicates: their values, their row on boards, and what happens to their replicates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+from scipy import stats
+
+from metrics.engine.arrays import Floats
+from metrics.engine.significance.replicates import min_f
+from metrics.models import Evaluation, MetricVector
+from metrics.services.upkeep.integrity import find_faults
+from runs.models import Run, User
+from runs.services.audit.revisions import raise_revision
+from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
+
+RUNS = "collections/small/runs/"
+BOARD = "/api/v1/collections/small/leaderboard/"
+# Between the other two.
+FAIR = POOR.replace("1 Q0 b 1 3.0", "1 Q0 a 1 3.0")
+MEASURES = ["AP", "nDCG@10", "P@5"]
+
+
+@pytest.fixture
+def board(api: APIClient) -> APIClient:
+    """A collection with judgements and a single run."""
+    fields = {"slug": "small", "name": "Small", "measures": MEASURES}
+    api.post("/api/v1/collections/", fields, format="json")
+    assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
+    assert upload(api, RUNS, FAIR, tag="single").status_code == 202
+    return api
+
+
+def send(client: APIClient, content: str, name: str = "splade", **fields: Any) -> Any:
+    answer = upload(client, RUNS, content, replicate=name, **fields)
+    assert answer.status_code in (200, 202), answer.data
+    return answer.data
+
+
+def evaluate() -> None:
+    """Evaluate all: the end of a replicate's evaluation queues its run."""
+    while evaluate_all():
+        pass
+
+
+def rows(client: APIClient, **query: Any) -> dict[str, Any]:
+    answer = client.get(BOARD, query)
+    assert answer.status_code == 200, answer.data
+    return {row["run"]["tag"]: row for row in answer.data["results"]}
+
+
+def values_of(tag: str, measure: str = "AP") -> Floats:
+    return MetricVector.objects.get(evaluation__run__tag=tag, measure=measure).values
+
+
+def topic_values(client: APIClient, run: Any, measure: str) -> list[float]:
+    answer = client.get(f"/api/v1/runs/{run}/values/", {"measures": measure})
+    assert answer.status_code == 200, answer.data
+    return [row["values"][measure] for row in answer.data["topics"]]
+
+
+def test_a_run_has_the_means_of_its_replicates(board: APIClient) -> None:
+    first, second = send(board, GOOD), send(board, POOR)
+    assert [first["tag"], second["tag"]] == ["splade-r1", "splade-r2"]
+    evaluate()
+
+    run = Run.objects.get(tag="splade")
+    assert str(run.pk) == str(first["replicate_of"]) == str(second["replicate_of"])
+    # Stored with the evaluation, and computed on request.
+    for name in (*MEASURES, "RR", "R@2", "Bpref"):
+        mean, *single = (
+            np.array(topic_values(board, pk, name)) for pk in (run.pk, first["id"], second["id"])
+        )
+        assert mean == pytest.approx((single[0] + single[1]) / 2, abs=1e-15)
+
+    shown = rows(board)
+    assert set(shown) == {"single", "splade"}
+    means = [values_of(f"splade-r{number}").mean() for number in (1, 2)]
+    row = shown["splade"]
+    assert row["rank"] == 1
+    assert row["values"]["AP"]["mean"] == pytest.approx(np.mean(means))
+    assert row["replicates"] == {
+        "runs": 2,
+        "deviation": pytest.approx(np.std(means, ddof=1)),
+        "lowest": min(means),
+        "highest": max(means),
+    }
+    assert "replicates" not in shown["single"]
+    # Every replicate answers these.
+    assert row["coverage"] == {"answered": 2, "judged": 3}
+    assert [*find_faults()] == []
+
+
+@pytest.mark.words
+def test_pages(board: APIClient, client: Client, alice: User) -> None:
+    first = send(board, GOOD)
+    send(board, POOR)
+    evaluate()
+    client.force_login(alice)
+    page = client.get("/collections/small/").content.decode()
+    assert "2 replicates, sd 0.5500" in page
+    assert "AP of the replicates: 0.2222 to 1.0000" in page
+    assert "splade-r1" not in page
+    assert "2 runs" in page
+
+    run = client.get(f"/runs/{first['replicate_of']}/").content.decode()
+    assert "splade-r1" in run
+    assert "splade-r2" in run
+    assert "Their AP is from 0.2222 to 1.0000, with a standard deviation of 0.5500." in run
+    assert "Documents ranked" not in run
+    assert "Replicate of" in client.get(f"/runs/{first['id']}/").content.decode()
+    for part in ("topics", "parameters", "files"):
+        assert client.get(f"/runs/{first['replicate_of']}/{part}/").status_code == 200, part
+
+    # What needs a ranking says that there is none.
+    for address in ("ranking/?topic=1", "file/"):
+        answer = board.get(f"/api/v1/runs/{first['replicate_of']}/{address}")
+        assert (answer.status_code, answer.data["code"]) == (404, "has_replicates"), address
+
+    single = Run.objects.get(tag="single")
+    query = {"runs": f"{single.pk},{first['replicate_of']}"}
+    two = client.get("/collections/small/comparison/", query)
+    assert two.status_code == 200
+    assert "Rankings of one topic" not in two.content.decode()
+    assert "fewer than two replicates" in two.content.decode()
+    assert board.get("/api/v1/collections/small/curves/").status_code == 200
+
+
+def test_a_late_replicate_changes_the_row(board: APIClient) -> None:
+    send(board, GOOD)
+    evaluate()
+    before = rows(board)["splade"]["values"]["AP"]["mean"]
+    key = Evaluation.objects.get(run__tag="splade").pk
+
+    send(board, POOR)
+    waiting = rows(board)["splade"]
+    assert (waiting["rank"], waiting["state"]) == (None, "queued")
+    evaluate()
+    row = rows(board)["splade"]
+    assert row["values"]["AP"]["mean"] < before
+    assert row["replicates"]["runs"] == 2
+    # Comparisons and caches know evaluations by their keys.
+    assert Evaluation.objects.get(run__tag="splade").pk != key
+
+
+def test_a_mean_waits_for_all_replicates(board: APIClient) -> None:
+    send(board, GOOD)
+    send(board, POOR)
+    one = Evaluation.objects.get(run__tag="splade-r2")
+    Evaluation.objects.filter(pk=one.pk).update(state="failed", error_code="x")
+    evaluate()
+    row = rows(board)["splade"]
+    assert (row["state"], row["code"]) == ("failed", "replicate_failed")
+    assert row["reason"] == "1 of 2 replicates are evaluated; splade-r2 failed"
+
+    Evaluation.objects.filter(pk=one.pk).update(state="queued", error_code="")
+    evaluate()
+    assert rows(board)["splade"]["rank"] == 1
+
+    # While one is evaluated anew the row stays, without a spread.
+    Evaluation.objects.filter(pk=one.pk).update(state="queued")
+    raise_revision(one.qrels.collection_id)
+    row = rows(board)["splade"]
+    assert (row["rank"], row["replicates"]["runs"], row["replicates"]["deviation"]) == (1, 2, None)
+
+
+def test_replicates_are_withdrawn_and_restored(board: APIClient) -> None:
+    first, second = send(board, GOOD), send(board, POOR)
+    evaluate()
+    assert board.delete(f"/api/v1/runs/{second['id']}/").status_code == 204
+    evaluate()
+    assert rows(board)["splade"]["values"]["AP"]["mean"] == pytest.approx(1.0)
+
+    assert board.post(f"/api/v1/runs/{second['id']}/restore/").status_code == 200
+    evaluate()
+    assert rows(board)["splade"]["replicates"]["runs"] == 2
+
+    # With the last one the run goes, and with the run all of them.
+    run = first["replicate_of"]
+    assert board.delete(f"/api/v1/runs/{run}/").status_code == 204
+    assert set(rows(board)) == {"single"}
+    assert Run.objects.filter(deleted_at=None).count() == 1
+    assert board.post(f"/api/v1/runs/{run}/restore/").status_code == 200
+    evaluate()
+    assert rows(board)["splade"]["replicates"]["runs"] == 2
+    for replicate in (first, second):
+        assert board.delete(f"/api/v1/runs/{replicate['id']}/").status_code == 204
+    assert set(rows(board)) == {"single"}
+    assert board.post(f"/api/v1/runs/{first['id']}/restore/").status_code == 200
+    evaluate()
+    assert rows(board)["splade"]["replicates"]["runs"] == 1
+
+
+def compare(client: APIClient, slug: str, *runs: Any, **query: Any) -> Any:
+    query = {"runs": ",".join(map(str, runs)), **query}
+    answer = client.get(f"/api/v1/collections/{slug}/comparison/", query)
+    assert answer.status_code == 200, answer.data
+    return answer.data["measures"][0]
+
+
+@pytest.mark.real_data
+def test_seeds_of_two_models(api: APIClient, real_data: Path) -> None:
+    """ranx#6 and ranx#60: three seeds each on 30 topics, by CG@1."""
+    folder = real_data / "field-cases" / "03-seeds"
+    api.post("/api/v1/collections/", {"slug": "seeds", "name": "Seeds", "measures": ["CG@1"]})
+    qrels = (folder / "qrels.txt").read_text()
+    assert upload(api, "collections/seeds/qrels/", qrels).status_code == 201
+    for model in "AB":
+        for seed in range(3):
+            content = (folder / f"{model}-seed{seed}.run").read_text()
+            answer = upload(api, "collections/seeds/runs/", content, replicate=model)
+            assert answer.status_code == 202, answer.data
+    evaluate()
+
+    runs = [Run.objects.get(tag=model).pk for model in "AB"]
+    measure = compare(api, "seeds", *runs)
+    (pair,) = measure["pairs"]
+    test = pair["tests"]["paired_t"]
+    values = {
+        model: np.stack([values_of(f"{model}-r{seed}", "CG@1") for seed in (1, 2, 3)])
+        for model in "AB"
+    }
+    expected = stats.ttest_rel(values["B"].mean(axis=0), values["A"].mean(axis=0))
+    assert abs(pair["difference"]) == pytest.approx(27.0)
+    assert abs(test["statistic"]) == pytest.approx(6.2887, abs=5e-5)
+    assert test["p_value"] == pytest.approx(7.24e-7, rel=1e-3)
+    assert test["p_value"] == pytest.approx(expected.pvalue)
+
+    method = measure["methods"]
+    assert (method["replicates_a"], method["replicates_b"]) == (3, 3)
+    first, second = (values["B"], values["A"]) if pair["a"] == str(runs[1]) else values.values()
+    expected = min_f(first, second, 0.95)
+    assert method["test"]["p_value"] == pytest.approx(expected.p_value)
+    assert method["test"]["p_value"] > test["p_value"]
+    assert "methods" not in compare(
+        api, "seeds", *Run.objects.exclude(pk__in=runs).values_list("pk", flat=True)[:2]
+    )
+
+    table = api.get("/api/v1/collections/seeds/comparison/export/tex/").getvalue().decode()
+    assert "other topics and other replicates (3 and 3): min F'(1, " in table
+    csv = api.get("/api/v1/collections/seeds/leaderboard/export/csv/").getvalue().decode()
+    assert "CG@1 replicates sd" in csv.splitlines()[0]
+
+
+def test_names_of_replicates(board: APIClient) -> None:
+    assert send(board, GOOD)["tag"] == "splade-r1"
+    # The same file again is the same replicate.
+    again = upload(board, RUNS, GOOD, replicate="splade")
+    assert (again.status_code, again.data["tag"]) == (200, "splade-r1")
+    assert send(board, POOR, tag="seed-7")["tag"] == "seed-7"
+
+    refused = [
+        ({"replicate": "single"}, 409, "tag_taken"),
+        ({"replicate": "splade", "tag": "splade"}, 409, "tag_taken"),
+        ({"replicate": "a b"}, 400, "invalid"),
+        ({"replicate": "splade", "system": "splade"}, 400, "invalid"),
+    ]
+    for fields, status, code in refused:
+        answer = upload(board, RUNS, FAIR, **fields)
+        assert (answer.status_code, answer.data["errors"][0]["code"]) == (status, code), fields
+
+    answer = upload(board, RUNS, FAIR, tag="splade")
+    assert (answer.status_code, answer.data["code"]) == (409, "tag_taken")
+    assert Run.objects.count() == 4
+
+
+def test_the_run_has_what_the_metadata_have_alike(board: APIClient) -> None:
+    send(board, GOOD, metadata='{"model": "splade", "seed": 1}')
+    send(board, POOR, metadata='{"model": "splade", "seed": 2}')
+    assert Run.objects.get(tag="splade").metadata == {"model": "splade"}
+    evaluate()
+    assert set(rows(board, filter="param:model=splade")) == {"splade"}
+
+
+def test_changed_measures_and_judgements(board: APIClient) -> None:
+    send(board, GOOD)
+    send(board, POOR)
+    evaluate()
+    board.patch("/api/v1/collections/small/", {"measures": [*MEASURES, "R@2"]}, format="json")
+    evaluate()
+    both = (values_of("splade-r1", "R@2") + values_of("splade-r2", "R@2")) / 2
+    assert values_of("splade", "R@2") == pytest.approx(both)
+
+    assert upload(board, "collections/small/qrels/", QRELS + "3 0 y 1\n").status_code == 201
+    evaluate()
+    assert rows(board)["splade"]["replicates"]["runs"] == 2
+
+
+def test_values_of_tables(board: APIClient) -> None:
+    send(board, GOOD)
+    send(board, POOR)
+    evaluate()
+    measure = {"name": "score", "direction": "higher"}
+    board.post("/api/v1/collections/small/external-measures/", measure, format="json")
+    table = "".join(
+        f"splade-r{number}\t{topic}\tx:score\t{value}\n"
+        for number, values in ((1, [1, 2, 3]), (2, [2, 2, 8]))
+        for topic, value in zip((1, 2, 3), values, strict=True)
+    )
+    answer = upload(board, "collections/small/value-tables/", table)
+    assert answer.status_code == 201, answer.data
+    assert values_of("splade", "x:score").tolist() == [1.5, 2.0, 5.5]
+    row = rows(board, measures="x:score")["splade"]
+    assert (row["values"]["x:score"]["mean"], row["replicates"]["lowest"]) == (3.0, 2.0)
+
+    # A third one has no values, so that their mean has none.
+    send(board, FAIR)
+    evaluate()
+    assert rows(board, measures="x:score")["splade"]["values"]["x:score"]["mean"] is None
