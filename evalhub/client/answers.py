@@ -221,6 +221,9 @@ class Board(ChartAnswer):
         if "entry_status" in row:
             flat["entry_status"] = row["entry_status"]
 
+        if spread := row.get("replicates"):
+            flat |= {"replicates": spread["runs"], "sd": spread["deviation"]}
+
         statistics = row.get("statistics") or {}
         if statistics.get("tier") is not None:
             flat["tier"] = statistics["tier"]
@@ -277,6 +280,9 @@ class Comparison(ChartAnswer):
 
                 on_judged = pair.get("on_judged") or {}
                 last["on_judged"] = on_judged.get("difference")
+                # min F' of two runs with replicates.
+                methods = (measure.get("methods") or {}).get("test")
+                of_methods = {"methods_p_value": methods["p_value"]} if methods else {}
                 for test, result in pair["tests"].items():
                     columns = ("low", "high", "p_value", "p_adjusted", "verdict", "withheld")
                     test_on_judged = on_judged.get("tests", {}).get(test, {})
@@ -287,6 +293,7 @@ class Comparison(ChartAnswer):
                             **{name: result[name] for name in columns},
                             **last,
                             "on_judged_p_adjusted": test_on_judged.get("p_adjusted"),
+                            **of_methods,
                         }
                     )
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import BadFile, BadSource, Conflict, EvalHubError
 from .runs import Run, wait_for
-from .sources import is_run, read_source, tag_of_file
+from .sources import is_run, read_source, tag_of_file, tag_of_name
 
 if TYPE_CHECKING:
     from .collection import Collection
@@ -117,8 +117,11 @@ def files_of(sources: str | Path | Iterable[str | Path]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def check_files(files: list[Path]) -> None:
-    """Raise BadSource for files that are not runs, and for several that would get one tag."""
+def check_files(files: list[Path], *, by_name: bool = False) -> None:
+    """Raise BadSource for files that are not runs, and for several that would get one tag.
+
+    Replicates are called after the names of their files (`by_name`).
+    """
     if not_runs := [str(path) for path in files if not is_run(path)]:
         raise BadSource(
             "nothing was sent, as the first line of these is not that of a run: "
@@ -127,7 +130,8 @@ def check_files(files: list[Path]) -> None:
 
     tags: dict[str, list[str]] = {}
     for path in files:
-        tags.setdefault(tag_of_file(path), []).append(str(path))
+        tag = tag_of_name(path.name) if by_name else tag_of_file(path)
+        tags.setdefault(tag, []).append(str(path))
 
     if duplicates := {tag: paths for tag, paths in tags.items() if len(paths) > 1}:
         listed = "; ".join(f"{tag}: {', '.join(paths)}" for tag, paths in duplicates.items())
@@ -150,9 +154,9 @@ def submit_batch(
     """Send every file that is not in the journal, `parallel` at once; then wait for all runs.
 
     Wait at most `timeout` seconds, if it is not 0. `fields` has what every run gets: `description`,
-    `metadata`, `experiment`.
+    `metadata`, `experiment`, `replicate`.
     """
-    check_files(files)
+    check_files(files, by_name=bool(fields.get("replicate")))
     hub, batch, log = collection._hub, Batch(), Journal(journal)
     # Reasons to stop, which files that wait for their turn check.
     reasons: list[EvalHubError] = []

@@ -591,6 +591,13 @@ def _add_runs(add: Any) -> None:
         "--system",
         help="one run becomes the next version of this system, called after it: splade-v4",
     )
+    command.add_argument(
+        "--replicate",
+        metavar="NAME",
+        default="",
+        help="the files are replicates of one system of this name, such as its seeds: one row, with "
+        "the means over them for each topic; they are called after the files",
+    )
     command.add_argument("--if-taken", choices=("fail", "skip", "suffix", "version"), default="fail",
                       help="another run has the tag")  # fmt: skip
     command.add_argument(

@@ -67,6 +67,7 @@ class Collection(CollectionStudies):
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        replicate: str = "",
         label: str | None = None,
         lineage: dict[str, Any] | None = None,
         known: Any = None,
@@ -89,6 +90,7 @@ class Collection(CollectionStudies):
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        replicate: str = "",
         label: str | None = None,
         lineage: dict[str, Any] | None = None,
         known: Any = None,
@@ -110,6 +112,7 @@ class Collection(CollectionStudies):
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        replicate: str = "",
         label: str | None = None,
         lineage: dict[str, Any] | None = None,
         known: Any = None,
@@ -135,6 +138,9 @@ class Collection(CollectionStudies):
           `skip` (return that run if it has the same file), `suffix` (bm25-2) or `version` (the next
           version of its system, bm25-v2).
         - `system`: the run becomes the next version of it.
+        - `replicate`: the run is a replicate of the system of this name, such as a seed or a fold;
+          leaderboards have one row for it, with the means over its replicates for each topic.
+          Without a `tag` it is called after its file.
         - `experiment`, the short name or id of one of the team: the run is put into it.
         - `label`, a name of the team, is moved to the run at once.
         - `lineage` has the `parents` and `links` of the run.
@@ -149,6 +155,7 @@ class Collection(CollectionStudies):
             "metadata": metadata_of(metadata),
             "dry_run": dry_run,
             "system": system,
+            "replicate": replicate,
             "experiment": experiment,
             "label": label,
             "passages": passages,
@@ -182,13 +189,15 @@ class Collection(CollectionStudies):
         wait_for_quota: bool = False,
         experiment: str = "",
         passages: str = "",
+        replicate: str = "",
     ) -> Batch:
         """Submit a folder, a pattern such as `runs/*.gz`, or paths; wait unless `timeout` is 0.
 
         A file that is refused does not stop the others unless `stop`; what concerns them all does:
         a quota that is used up (`wait_for_quota` sleeps until it is not), a token that is not
         allowed, a server that cannot be reached. What was sent is in the journal: the same call
-        after a crash goes on where it ended.
+        after a crash goes on where it ended. With a `replicate` name all are replicates of one system,
+        such as its seeds, and called after their files.
         """
         fields = {"description": description, "metadata": metadata_of(metadata)}
         # An empty field would change the identity of files in earlier journals.
@@ -196,6 +205,8 @@ class Collection(CollectionStudies):
             fields["experiment"] = experiment
         if passages:
             fields["passages"] = passages
+        if replicate:
+            fields["replicate"] = replicate
 
         return submit_batch(
             self,

@@ -112,6 +112,8 @@ def submit_options(args: argparse.Namespace) -> dict[str, Any]:
         options["experiment"] = args.experiment
     if args.passages:
         options["passages"] = args.passages
+    if args.replicate:
+        options["replicate"] = args.replicate
 
     return options
 
@@ -143,7 +145,7 @@ def submit(args: argparse.Namespace) -> int:
         single["drop_identical"] = args.drop_identical
         if args.dry_run:
             if len(files) > 1:
-                check_files(files)
+                check_files(files, by_name=bool(args.replicate))
             options |= single
             return dry_run(args, hub, [(str(path), collection, path, options) for path in files])
 

@@ -8,13 +8,14 @@ import json
 import logging
 import time
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .answers import Check
 from .errors import Conflict, NotAllowed, NotFound, QuotaExceeded
 from .runs import Run
 from .sending import Call
-from .sources import Source, read_file, read_source
+from .sources import Source, read_file, read_source, tag_of_name
 from .upload_warnings import warn, warn_of_report
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def submit_run(
     Return the run as it was received, or a Check for a dry run.
     """
     hub = collection._hub
-    source = _source_of(run, tag, drop_identical=drop_identical)
+    replicate = fields.get("replicate") or None
+    source = _source_of(run, tag or replicate, drop_identical=drop_identical)
     fields = {
         **_warn_of_source(collection, fields, source),
         "kind": "values" if run is None else "",
@@ -59,14 +61,14 @@ def submit_run(
         files["known"] = read_file(known)
 
     team = team or hub.config.team or None
-    # A run without a tag of its own is called after its version of a system.
-    stem = None if fields.get("system") and tag is None else source.tag
+    stem = source.tag if tag else _tag_of(run, source, fields)
     if if_taken == "version":
         fields = {**fields, "if_taken": if_taken}
 
     # An existing run with the same file need not be sent. Without a team, only the server can find
     # it; and only the server puts it into an experiment, moves a label to it or reads passages.
-    changes = fields.get("experiment") or fields.get("label") or fields.get("passages")
+    names = ("experiment", "label", "passages", "replicate")
+    changes = any(fields.get(name) for name in names)
     if if_taken == "skip" and stem and source.sha256 and team and not changes:
         for existing in collection.runs(sha256=source.sha256, team=team):
             if existing.tag == stem:
@@ -92,8 +94,9 @@ def submit_run(
             time.sleep(error.wait + _AFTER_MIDNIGHT)
         else:
             answer = response.json()
-            # Whoever names a tag knows that it replaces the one in the file.
-            warn_of_report(source.name, answer, without=("tag_differs",) if tag else ())
+            # Whoever names a tag, or replicates, knows that it replaces the one in the file.
+            named = ("tag_differs",) if tag or replicate else ()
+            warn_of_report(source.name, answer, without=named)
             warn_of_report("known documents", answer, field="known_warnings")
             if fields.get("dry_run"):
                 return Check(answer)
@@ -112,6 +115,22 @@ def _source_of(run: Any, tag: str | None, *, drop_identical: bool) -> Source:
     return Source(f"{tag}.run", io.BytesIO(), tag, hashlib.sha256().hexdigest())
 
 
+def _tag_of(run: Any, source: Source, fields: dict[str, Any]) -> str | None:
+    """Return the tag of a run for which none was given, None if the server names it."""
+    if fields.get("system"):
+        # It is called after its version.
+        return None
+
+    replicate = fields.get("replicate")
+    if not replicate:
+        return source.tag
+
+    # Files of one system often have one tag: their names tell its replicates apart.
+    named = isinstance(run, str | Path | Source)
+    name = tag_of_name(Path(source.name).name) if named else replicate
+    return None if name == replicate else name
+
+
 def lineage_of(lineage: dict[str, Any] | None) -> dict[str, Any]:
     """Return the parents and links of a lineage. Raise ValueError for anything else."""
     if others := (lineage or {}).keys() - set(_LINEAGE):
@@ -123,7 +142,9 @@ def lineage_of(lineage: dict[str, Any] | None) -> dict[str, Any]:
 
 def _form(tag: str | None, team: str | None, fields: dict[str, Any]) -> dict[str, str]:
     """Return the fields of the form that submits a run."""
-    names = ("description", "experiment", "system", "label", "if_taken", "passages", "kind")
+    names = (
+        "description", "experiment", "system", "replicate", "label", "if_taken", "passages", "kind",
+    )  # fmt: skip
     values = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
     form = {name: str(value) for name, value in values.items() if value}
 

@@ -161,3 +161,20 @@ def test_nothing_measured_is_not_fine(evh: Evh, tmp_path: Path) -> None:
         options = ("--baseline", "b", *rules, "--undecided", "fail")
         verdict, _ = evh("gate", "c46", "a", *options, status=11)
         assert verdict["verdict"] == "undecided"
+
+
+def test_seeds_of_two_models(evh: Evh) -> None:
+    case = CASES / "03-seeds"
+    evh("collections", "create", "c03", "--qrels", case / "qrels.txt", "-m", "CG@1")
+    for model in "AB":
+        files = [case / f"{model}-seed{seed}.run" for seed in range(3)]
+        rows, _ = evh("submit", "c03", *files, "--replicate", model, "--wait")
+        assert [row["tag"] for row in rows] == [f"{model}-seed{seed}" for seed in range(3)]
+
+    evh("wait", "c03", "A", "B")
+    board, _ = evh("leaderboard", "c03")
+    assert [(row["tag"], row["replicates"]) for row in board] == [("B", 3), ("A", 3)]
+    (pair,), _ = evh("compare", "c03", "A", "B")
+    assert (pair["difference"], pair["test"]) == (27.0, "paired_t")
+    assert pair["p_value"] == pytest.approx(7.24e-7, rel=1e-3)
+    assert pair["methods_p_value"] > pair["p_value"]
