@@ -33,6 +33,7 @@ GUIDES = [
     "judging",
     "answers",
     "sampled-judgements",
+    "seeds",
 ]
 # Tried by other tests: test_ways_in.py, which reads the mails, client/test_judging.py, which runs the script,
 # and test_provider.py, which has a provider.
