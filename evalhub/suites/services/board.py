@@ -222,7 +222,9 @@ def _rank(
 def _borda_intervals(
     matrices: Sequence[Matrix], resamples: int, seed: int
 ) -> tuple[Floats, Floats]:
-    seconds = sum(seconds_of_ranks(*matrix.shape, resamples) for matrix in matrices)
+    seconds = sum(
+        seconds_of_ranks(matrix.shape[0], matrix.shape[1], resamples) for matrix in matrices
+    )
     advice = "name fewer systems, or draw less often with resamples="
     begin(seconds, "the intervals of Borda's counts", advice, "resamples")
     return borda_intervals(matrices, resamples, seed)

@@ -94,6 +94,7 @@ def find_evaluation(*, run: Run, query: EvaluationQuery = EvaluationQuery()) -> 
         raise NotFound(_why_not(run, query), code="not_evaluated")
 
     check_files(Evaluation, [(newest.pk, newest.same_files)])
+    newest.run = run
     return newest
 
 
