@@ -68,6 +68,9 @@ EXACT = (
     "1,d1,",
     "bm25   0",
     "dense  0",
+    "large  ",
+    "small  ",
+    "other topics and other replicates",
 )
 
 
