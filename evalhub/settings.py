@@ -366,6 +366,7 @@ SPECTACULAR_SETTINGS = {
         "ExperimentVisibilityEnum": "runs.models.Experiment.Visibility",
         "LinkKindEnum": "runs.formats.links.KINDS",
         "RunKindEnum": "runs.services.submissions.runs.KINDS",
+        "StoredRunKindEnum": ("ranking", "values", "replicates"),
         "PhaseKindEnum": "runs.models.Phase.Kind",
         "PhaseStateEnum": ("planned", "open", "paused", "late", "closed"),
         "ParticipationStateEnum": "runs.models.Participation.State",
