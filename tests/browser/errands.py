@@ -261,7 +261,7 @@ def _compare_runs(walk: Walk) -> str:
             walk.click(page.get_by_label(f"choose {tag}", exact=True))
         if not walk.scripts:
             walk.press("Select checked runs")
-        walk.click(page.locator("#selection button[value=selected]"))
+        walk.click(page.locator("#selection button[name=compare][value=selected]"))
         expect(page.get_by_role("heading", name="How to report this")).to_be_visible(
             timeout=PATIENCE
         )

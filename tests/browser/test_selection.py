@@ -34,7 +34,7 @@ def test_ticks_outlive_pages_orders_filters_and_loading_again(
         page = seen.page
         page.set_default_timeout(PATIENCE)
         page.goto(f"{BOARD}?limit=2", wait_until="networkidle")
-        compare = page.locator("#selection button[value=selected]")
+        compare = page.locator("#selection button[name=compare][value=selected]")
         expect(compare).to_be_hidden()
         expect(page.get_by_role("button", name="Compare all (4 runs)")).to_be_enabled()
         chosen = [tick(page, 0)]

@@ -110,13 +110,14 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
         fill(context, "scatter", _scatter, comparison, pair),
         fill(context, "differences", _differences, comparison, pair),
     )
-    if pair.a.has_ranking and pair.b.has_ranking:
+    context["ranked"] = pair.a.has_ranking and pair.b.has_ranking
+    if context["ranked"]:
         rankings = fill(context, "rankings", _rankings, comparison, pair, topics)
         status = max(status, rankings)
 
-    # Curves are means of all topics.
-    if comparison.answer.entrants.selection is None:
-        status = max(status, fill_curves(context, comparison))
+        # Curves are means of all topics.
+        if comparison.answer.entrants.selection is None:
+            status = max(status, fill_curves(context, comparison))
 
     return context, status
 
