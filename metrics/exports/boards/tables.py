@@ -9,7 +9,7 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.exports.boards.words import across_sentence, best_sentence, spread_words
+from metrics.exports.boards.words import across_sentence, best_sentence
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
     corrected_over,
@@ -288,7 +288,7 @@ def _paper_row(
         values.append(f"of {row.chosen.of}" if row.chosen else NOTHING)
 
     if any(other.spread for other in board.rows if other.current):
-        values.append(spread_words(row.spread) if row.spread else NOTHING)
+        values.append(row.spread.text if row.spread else NOTHING)
 
     values += [shown_value(row.cells[column.name]) or NOTHING for column in board.columns]
     if standings and standings.tiers:

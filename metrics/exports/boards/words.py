@@ -7,16 +7,8 @@ from collections.abc import Mapping, Sequence
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.effect_sizes import power_in_words
 from metrics.exports.table import BEST_MARK
-from metrics.services.boards.replicates import Spread
 from metrics.services.boards.standing_parts import Outlook, Received, Standings, Tiering
 from metrics.tables import amount, figure
-
-
-def spread_words(spread: Spread) -> str:
-    """Return the number of replicates of a run and the standard deviation of their means."""
-    if spread.deviation is None:
-        return f"{spread.replicates}"
-    return f"{spread.replicates} (sd {spread.deviation:.4f})"
 
 
 def percent(share: float) -> str:

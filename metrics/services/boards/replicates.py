@@ -28,6 +28,13 @@ class Spread:
     lowest: float | None = None
     highest: float | None = None
 
+    @property
+    def text(self) -> str:
+        """Return the number of replicates and the standard deviation of their means."""
+        if self.deviation is None:
+            return f"{self.replicates}"
+        return f"{self.replicates} (sd {self.deviation:.4f})"
+
 
 def read_spreads(board: BoardQuestion, evaluation_ids: Iterable[int]) -> dict[int, Spread]:
     """Return the spread of those of these evaluations whose runs have replicates.
