@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from rest_framework.test import APIClient
 from scipy import stats
 
 from metrics.engine.arrays import Floats
-from metrics.engine.significance.replicates import min_f
+from metrics.engine.significance.replicates import MethodTest, min_f
+from metrics.exports.comparisons.methods import method_words
 from metrics.models import Evaluation, MetricVector
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Run, User
@@ -34,6 +36,17 @@ def board(api: APIClient) -> APIClient:
     assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
     assert upload(api, RUNS, FAIR, tag="single").status_code == 202
     return api
+
+
+def test_methods_in_words() -> None:
+    nan = float("nan")
+    test = MethodTest(0.25, 0.125, 0.375, 12.5, 7.25, 0.00912, 20.0, 33.3)
+    assert method_words(test) == (
+        "min F'(1, 7.2) = 12.5, p = 0.0091; difference +0.2500 (+0.1250 to +0.3750)"
+    )
+    without = MethodTest(0.0, 0.0, 0.0, nan, nan, 1.0, nan, nan)
+    assert method_words(without) == "no difference and no spread, p = 1.0000"
+    assert "no test" in method_words(replace(without, p_value=nan))
 
 
 def send(client: APIClient, content: str, name: str = "splade", **fields: Any) -> Any:

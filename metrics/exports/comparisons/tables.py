@@ -15,11 +15,11 @@ from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TIERED_TOPICS, MIN_TOPICS, REASONS
 from metrics.exports.comparisons.coverage import coverage_of_results
+from metrics.exports.comparisons.methods import method_words
 from metrics.exports.comparisons.words import (
     OMNIBUS_NAMES,
     equivalence_sentence,
     how_tested,
-    method_words,
     too_few,
     withheld_pairs,
 )

@@ -10,7 +10,6 @@ import numpy as np
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family, family_size
 from metrics.engine.significance.omnibus import OmnibusResult
-from metrics.engine.significance.replicates import MethodTest
 from metrics.engine.significance.verdicts import (
     DEPENDS_ON_JUDGING,
     FEW_TOPICS_ANSWERED,
@@ -23,7 +22,7 @@ from metrics.engine.significance.verdicts import (
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import visible_pairs
 from metrics.services.comparisons.stored import Answer
-from metrics.tables import probability, probability_words, signed, statistic
+from metrics.tables import probability
 
 TEST_NAMES = {
     "paired_t": "paired t test",
@@ -74,21 +73,6 @@ WITHHELD = {
     NOTHING_JUDGED: "nothing judged",
     DEPENDS_ON_JUDGING: "depends on judging",
 }
-
-
-def method_words(test: MethodTest) -> str:
-    """Return min F' with its p, and the difference with its interval."""
-    if np.isnan(test.p_value):
-        return "without any spread there is no test"
-
-    p_value = probability_words(test.p_value)
-    ends = f"{signed(test.low)} to {signed(test.high)}"
-    if np.isnan(test.statistic):
-        return f"no difference and no spread, {p_value}"
-    return (
-        f"min F'(1, {test.freedom:.1f}) = {statistic(test.statistic)}, {p_value}; difference "
-        f"{signed(test.difference)} ({ends})"
-    )
 
 
 def too_few(topics: int) -> str:

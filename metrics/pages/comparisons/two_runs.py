@@ -17,7 +17,8 @@ from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.analysis.differences import differences
 from metrics.engine.significance import TESTS
-from metrics.exports.comparisons.words import method_words, named_family
+from metrics.exports.comparisons.methods import method_words
+from metrics.exports.comparisons.words import named_family
 from metrics.exports.table import Cell, Column, Row, Table
 from metrics.pages.comparisons.answers import ShownComparison, common_parts, fill_curves
 from metrics.pages.comparisons.controls import address
