@@ -270,6 +270,9 @@ def test_names_of_replicates(board: APIClient) -> None:
     refused = [
         ({"replicate": "single"}, 409, "tag_taken"),
         ({"replicate": "splade", "tag": "splade"}, 409, "tag_taken"),
+        # Single runs stay what they are.
+        ({"replicate": "splade", "tag": "single"}, 409, "tag_taken"),
+        ({"replicate": "other", "tag": "single"}, 409, "tag_taken"),
         ({"replicate": "a b"}, 400, "invalid"),
         ({"replicate": "splade", "system": "splade"}, 400, "invalid"),
     ]

@@ -275,6 +275,15 @@ class RunUpload(Upload[Run]):
                 pointer="/tag",
             )
 
+        replicated = existing.replicate_of
+        if self.replicate and (replicated is None or replicated.tag != self.replicate):
+            raise Conflict(
+                f"run {run.tag!r} of team {self.team} has this file and is no replicate of "
+                f"{self.replicate!r}; withdraw it first, or choose another tag for the replicate",
+                code="tag_taken",
+                pointer="/replicate",
+            )
+
         _warn_of_differing(self, existing, run)
 
     def count(self, run: Run) -> None:
@@ -348,10 +357,6 @@ def _warn_of_differing(upload: RunUpload, existing: Run, run: Run) -> None:
 
     if upload.system and (existing.system is None or existing.system.slug != upload.system):
         differing.append("system")
-
-    replicated = existing.replicate_of
-    if upload.replicate and (replicated is None or replicated.tag != upload.replicate):
-        differing.append("replicate")
 
     if not differing:
         return
