@@ -17,6 +17,7 @@ from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.practical import PRACTICAL
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
+from metrics.exports.comparisons.methods import weighted_words
 from metrics.services.comparisons import shown_pairs, topic_groups
 from metrics.services.comparisons.comparison import (
     Compared,
@@ -480,7 +481,7 @@ def _weighted(pair: WeightedPair) -> WeightedDifference:
     weighted = pair.result
     return WeightedDifference(
         by=pair.key,
-        sentence=pair.sentence,
+        sentence=weighted_words(pair),
         topics=pair.topics,
         effective_topics=weighted.effective_topics,
         mean_a=weighted.mean_a,

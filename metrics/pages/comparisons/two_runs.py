@@ -17,7 +17,7 @@ from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.analysis.differences import differences
 from metrics.engine.significance import TESTS
-from metrics.exports.comparisons.methods import method_words
+from metrics.exports.comparisons.methods import method_words, weighted_words
 from metrics.exports.comparisons.words import named_family
 from metrics.exports.table import Cell, Column, Row, Table
 from metrics.pages.comparisons.answers import ShownComparison, common_parts, fill_curves
@@ -99,8 +99,7 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
     if comparison.answer.query.by and comparison.link is None:
         status = fill(context, "groups", groups_part, comparison, pair)
     if comparison.answer.query.weights and comparison.link is None:
-        answer, compared = comparison.answer, comparison.compared
-        status = max(status, fill(context, "weighted", compare_with_weights, answer, compared))
+        status = max(status, fill(context, "weighted", _weighted, comparison))
 
     if not comparison.in_detail:
         return context, status
@@ -121,6 +120,11 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
             status = max(status, fill_curves(context, comparison))
 
     return context, status
+
+
+def _weighted(comparison: ShownComparison) -> str:
+    pair = compare_with_weights(comparison.answer, comparison.compared)
+    return weighted_words(pair) if pair else ""
 
 
 def _swapped(comparison: ShownComparison, pair: ShownPair) -> str:

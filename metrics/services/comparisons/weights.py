@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from metrics.engine.errors import StatisticsError
@@ -21,22 +20,6 @@ class WeightedPair:
     topics: int
     result: WeightedDifference
     confidence: float
-
-    @property
-    def sentence(self) -> str:
-        result = self.result
-        interval = "no interval"
-        if not math.isnan(result.low):
-            interval = (
-                f"{100 * self.confidence:g}% interval {result.low:+.4f} to {result.high:+.4f}"
-            )
-
-        return (
-            f"Weighted by {self.key}: {result.mean_a:.4f} and {result.mean_b:.4f}, difference "
-            f"{result.difference:+.4f}, {interval}, p {result.p_value:.4f} by the randomisation "
-            f"test. The weights leave as much information as {result.effective_topics:.1f} of "
-            f"{self.topics:,} topics."
-        )
 
 
 def compare_with_weights(answer: Answer, compared: Compared) -> WeightedPair | None:
