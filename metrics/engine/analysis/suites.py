@@ -243,7 +243,8 @@ def random_effects(
     """Summarise the differences of two systems in C collections; None where that has no meaning.
 
     `mean` and `error` have shape (collections,). None for fewer than two collections, and where a
-    difference has no error or no spread, or an error of 1e100 or more. The prediction interval needs three collections.
+    difference has no error or no spread, or an error of 1e100 or more. The prediction interval
+    needs three collections.
 
     Formula: with w = 1 / v: Q = sum of w (y - y_w)^2, tau^2 = max(0, (Q - (C - 1)) / (sum of w -
     sum of w^2 / sum of w)), I^2 = max(0, (Q - (C - 1)) / Q); with w* = 1 / (v + tau^2): mu = sum of

@@ -1,4 +1,4 @@
-"""Two systems with replicates, such as seeds: min F' for other topics and other replicates alike."""
+"""Two systems with replicates, such as seeds: min F' for other topics and replicates alike."""
 
 from __future__ import annotations
 

@@ -105,11 +105,11 @@ class BoardTable(table.Table):
 
     `best` is a sentence on the runs that can be the best, and `ranked_by` one on the order. `pinned`
     is the first baseline, which stays in sight below the header, `first` its id, and `baselines`
-    are the tags and means of all. The intervals are drawn between the two ends of `scale`, `zero` is the x position of the first
-    baseline's mean there, and `cut` is a note on the intervals that are cut. `own_team` is the reader's team
-    if all rows are its runs, and otherwise empty: then each row names its team. The reader's runs
-    are marked (`marks_own`) if the table has others, too. `pins` is the
-    address for pinning a run, up to its id.
+    are the tags and means of all. The intervals are drawn between the two ends of `scale`, `zero`
+    is the x position of the first baseline's mean there, and `cut` is a note on the intervals that
+    are cut. `own_team` is the reader's team if all rows are its runs, and otherwise empty: then
+    each row names its team. The reader's runs are marked (`marks_own`) if the table has others,
+    too. `pins` is the address for pinning a run, up to its id.
     """
 
     columns: Sequence[SortableColumn]
@@ -348,10 +348,10 @@ def _baselines(
         return []
 
     rows = [*board.rows, *([board.pinned] if board.pinned else [])]
-    known = {**tags, **{str(row.run.pk): row.run.tag for row in rows}}
+    all_tags = {**tags, **{str(row.run.pk): row.run.tag for row in rows}}
     ids, places = standings.query.baselines, standings.baseline.pairs.baselines
     return [
-        (known.get(run, f"baseline {number}"), board.order[place][1] or 0.0)
+        (all_tags.get(run, f"baseline {number}"), board.order[place][1] or 0.0)
         for number, (run, place) in enumerate(zip(ids, places, strict=True), 1)
     ]
 

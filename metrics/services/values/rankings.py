@@ -90,8 +90,8 @@ def titles_of_relevant(collection: Collection, ranking: Ranking) -> dict[str, st
 def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINEAR) -> Ranking:
     """Return the ranking of one judged topic from the stored file, which is read to its end.
 
-    Raise NotFound for a topic without judgements, and for a run without a ranking. A topic that the run does not answer has no
-    documents.
+    Raise NotFound for a topic without judgements, and for a run without a ranking. A topic that the
+    run does not answer has no documents.
     """
     topic_ids: list[str] = evaluation.qrels.topic_ids
     if topic_id not in topic_ids:
