@@ -30,6 +30,7 @@ from tests.engine.real_runs import (
     print_real_tests,
 )
 from tests.engine.studies import print_dealt, print_explanations
+from tests.engine.weighted_intervals import print_weighted_intervals
 
 STUDIES = 1_000
 
@@ -46,6 +47,7 @@ if __name__ == "__main__":
     print_explanations(print, STUDIES)
     print_crossed(print, min(collections, 2 * STUDIES))
     print_mean_coverage(print, min(collections, 2 * STUDIES))
+    print_weighted_intervals(print, min(collections, 4 * STUDIES))
     folder = os.environ.get("EVALHUB_REAL_DATA", "")
     paths = sorted(Path(folder, "score-matrices-urbano2019").glob("*.csv")) if folder else []
     tracks, real_collections = {path.stem: _read(path) for path in paths}, min(collections, 400)

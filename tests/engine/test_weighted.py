@@ -12,6 +12,7 @@ from statsmodels.api import WLS
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Options
 from metrics.engine.significance.weighted import weighted_difference
+from tests.engine.weighted_intervals import rate
 
 RNG = np.random.default_rng(7)
 A, B = RNG.random(40) + 0.1, RNG.random(40)
@@ -56,3 +57,9 @@ def test_too_few_effective_topics_have_no_interval() -> None:
     assert result.effective_topics == pytest.approx(1, abs=1e-4)
     with pytest.raises(StatisticsError, match="at least 2 common topics"):
         weighted_difference(A[:1], B[:1], WEIGHTS[:1])
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_intervals_hold_the_true_difference(power: float) -> None:
+    # 500 collections have a standard error of 0.01.
+    assert 0.925 < rate(500, 30, power) < 0.975
