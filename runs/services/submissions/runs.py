@@ -278,7 +278,7 @@ class RunUpload(Upload[Run]):
         replicated = existing.replicate_of
         if self.replicate and (replicated is None or replicated.tag != self.replicate):
             raise Conflict(
-                f"run {run.tag!r} of team {self.team} has this file and is no replicate of "
+                f"run {run.tag!r} of team {self.team} has this file and is not a replicate of "
                 f"{self.replicate!r}; withdraw it first, or choose another tag for the replicate",
                 code="tag_taken",
                 pointer="/replicate",
