@@ -15,6 +15,9 @@ before_submission = Signal()
 before_withdrawal = Signal()
 """`run`: its team is about to withdraw it."""
 
+before_joining = Signal()
+"""`run`: its team is about to make it a replicate of another run."""
+
 before_removal = Signal()
 """`run`: the organisers of its collection are about to remove it."""
 

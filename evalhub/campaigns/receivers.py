@@ -16,6 +16,7 @@ from evalhub.campaigns.services.guards import (
     check_outside,
     check_phases_over,
     check_removable,
+    check_stays_single,
 )
 from evalhub.campaigns.services.integrity import find_in_campaigns
 from evalhub.campaigns.services.moments import note_digests, note_moments, note_waiting
@@ -53,6 +54,11 @@ def enter_through_the_phase(*, run: Run, **_: Any) -> None:
 @receiver(hooks.before_withdrawal)
 def keep_entered_runs(*, run: Run, **_: Any) -> None:
     check_not_entered(run)
+
+
+@receiver(hooks.before_joining)
+def keep_entered_runs_single(*, run: Run, **_: Any) -> None:
+    check_stays_single(run)
 
 
 @receiver(hooks.before_removal)

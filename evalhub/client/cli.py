@@ -61,6 +61,7 @@ _EXAMPLE_OF = {
     "convert": "evh convert qrels test.tsv --to qrels.txt",
     "pool": "evh pool make robust04 --method depth -k 10 --dry-run",
     "suite": "evh suite make mine --member 'scifact nDCG@10' --member 'fiqa nDCG@10'",
+    "replicate": "evh replicate robust04 seed1 seed2 --of splade",
     "status": "evh status robust04",
     "wait": "evh wait robust04 bm25 dense",
     "values": "evh values robust04 bm25 -m AP --per-topic",
@@ -628,6 +629,17 @@ def _add_runs(add: Any) -> None:
         metavar="TEXT",
         help="runs rank passages, such as D1#7 with --passages '#': each document gets its best",
     )
+
+    command = add(
+        "replicate",
+        commands.replicate,
+        "make runs replicates of one system, or single runs again",
+    )
+    command.add_argument("collection")
+    command.add_argument("runs", nargs="+", metavar="RUN", help=_RUN)
+    group = command.add_mutually_exclusive_group(required=True)
+    group.add_argument("--of", metavar="NAME", help="the name of the system")
+    group.add_argument("--single", action="store_true", help="they are single runs again")
 
     for name, function, help_text in (
         ("status", commands.status, "the states of runs, or of all of a collection"),

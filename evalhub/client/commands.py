@@ -474,6 +474,17 @@ def wait(args: argparse.Namespace) -> int:
     return DONE
 
 
+def replicate(args: argparse.Namespace) -> int:
+    """Make runs replicates of one system, or single runs again."""
+    with hub_of(args) as hub:
+        runs = [hub.run(name, args.collection) for name in args.runs]
+        names = ("id", "team", "tag", "replicate_of")
+        # One after the other: the first one may make the row of all.
+        changed = [run.make_replicate(args.of).raw for run in runs]
+        show(args, [{name: raw[name] for name in names} for raw in changed], hub)
+    return DONE
+
+
 def values(args: argparse.Namespace) -> int:
     with hub_of(args) as hub:
         slug, (name,) = names_of(args, hub, single=True)

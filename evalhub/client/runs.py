@@ -113,6 +113,11 @@ class Run(Submission):
 
     delete = withdraw
 
+    def make_replicate(self, of: str | None) -> Run:
+        """Make it a replicate of the system of this name, or with None a single run again."""
+        self.raw = self._hub.send(Call("PATCH", self._path, json={"replicate": of})).json()
+        return self
+
     def means(self, *measures: Any) -> Means:
         """Return the means of measures, or of those that the collection has computed for every run.
 

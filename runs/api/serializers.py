@@ -335,10 +335,17 @@ class RunSerializer(KnownFields, serializers.ModelSerializer[Run]):
     costs = CostsPatchField(
         required=False, help_text="merged into the costs of the run: null removes one"
     )
+    replicate = serializers.RegexField(
+        rf"\A{SYSTEM_RULE}\Z",
+        required=False,
+        allow_null=True,
+        error_messages={"invalid": REPLICATE_RULE_MESSAGE},
+        help_text="the run becomes a replicate of the system of this name; null: a single run again",
+    )
 
     class Meta:
         model = Run
-        fields = ("description", "metadata", "costs")
+        fields = ("description", "metadata", "costs", "replicate")
 
 
 class RemovalSerializer(KnownFields, serializers.Serializer[Any]):

@@ -325,6 +325,8 @@ def test_an_entered_run_is_not_withdrawn_and_its_file_stays(cup: Clients) -> Non
     entry = enter(cup["ann"], "x").json()
     run = f"/api/v1/runs/{entry['run']}/"
     assert code_of(cup["ann"].delete(run)) == (409, "entered_in_phase")
+    refused = cup["ann"].patch(run, {"replicate": "x"}, format="json")
+    assert code_of(refused) == (409, "replicates_not_entered")
     cup["ann"].post(f"{entry['url']}withdraw/")
     assert cup["ann"].delete(run).status_code == 204
     # What was disqualified stays on record, with its run.

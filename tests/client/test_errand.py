@@ -273,6 +273,10 @@ def group_and_note(evh: Any) -> None:
     evh("note", "note", "study", "it is bm25", "--experiment")
     evh("note", "note", "bm25", "a second try", "-c", "told")
     assert [row["text"] for row in evh("notes", "notes", "bm25", "-c", "told")] == ["a second try"]
+    replicates = evh("replicate", "replicate", "told", "third", "fourth", "--of", "seeds")
+    assert len({row["replicate_of"] for row in replicates}) == 1
+    (single,) = evh("replicate", "replicate", "told", "third", "--single")
+    assert (single["tag"], single["replicate_of"]) == ("third", None)
 
 
 def explain(evh: Any, config: Config) -> None:

@@ -17,9 +17,9 @@ from metrics.engine.significance.replicates import MethodTest, min_f
 from metrics.exports.comparisons.methods import method_words
 from metrics.models import Evaluation, MetricVector
 from metrics.services.upkeep.integrity import find_faults
-from runs.models import Run, User
+from runs.models import AuditEvent, Run, User
 from runs.services.audit.revisions import raise_revision
-from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
+from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
 
 RUNS = "collections/small/runs/"
 BOARD = "/api/v1/collections/small/leaderboard/"
@@ -328,3 +328,113 @@ def test_values_of_tables(board: APIClient) -> None:
     send(board, FAIR)
     evaluate()
     assert rows(board, measures="x:score")["splade"]["values"]["x:score"]["mean"] is None
+
+
+def adopt(client: APIClient, run: Any, name: str | None) -> Any:
+    return client.patch(f"/api/v1/runs/{run}/", {"replicate": name}, format="json")
+
+
+def test_a_single_run_becomes_a_replicate_and_single_again(board: APIClient) -> None:
+    first = send(board, GOOD)
+    evaluate()
+    single = Run.objects.get(tag="single")
+    etag = board.get(f"/api/v1/runs/{single.pk}/")["ETag"]
+
+    answer = adopt(board, single.pk, "splade")
+    assert (answer.status_code, answer.data["tag"]) == (200, "single")
+    assert answer.data["replicate_of"] == first["replicate_of"]
+    assert answer["ETag"] != etag
+    assert rows(board)["splade"]["rank"] is None
+    evaluate()
+    row = rows(board)
+    means = [values_of(tag).mean() for tag in ("splade-r1", "single")]
+    assert set(row) == {"splade"}
+    assert row["splade"]["values"]["AP"]["mean"] == pytest.approx(np.mean(means))
+    assert row["splade"]["replicates"]["deviation"] == pytest.approx(np.std(means, ddof=1))
+
+    # Submitted again it is the replicate that has the file; saying the same again changes nothing.
+    assert send(board, FAIR)["tag"] == "single"
+    events = AuditEvent.objects.filter(action="run.changed")
+    assert adopt(board, single.pk, "splade").status_code == 200
+    assert [(event.before, event.after) for event in events] == [
+        ({"tag": "single", "replicate": None}, {"tag": "single", "replicate": "splade"})
+    ]
+
+    assert adopt(board, single.pk, None).data["replicate_of"] is None
+    evaluate()
+    row = rows(board)
+    assert set(row) == {"splade", "single"}
+    assert row["splade"]["values"]["AP"]["mean"] == pytest.approx(1.0)
+    assert [*find_faults()] == []
+
+
+def test_a_run_makes_the_row_of_its_own_name_and_the_last_one_takes_it_along(
+    board: APIClient,
+) -> None:
+    single = Run.objects.get(tag="single")
+    study = {"slug": "study", "name": "Study", "runs": [str(single.pk)]}
+    experiment = board.post("/api/v1/experiments/", study, format="json")
+    assert experiment.status_code == 201, experiment.data
+
+    answer = adopt(board, single.pk, "single")
+    assert (answer.status_code, answer.data["tag"]) == (200, "single-r1")
+    row = Run.objects.get(tag="single")
+    assert (answer.data["replicate_of"], row.has_replicates) == (row.pk, True)
+    evaluate()
+    assert rows(board, filter="experiment:study")["single"]["replicates"]["runs"] == 1
+
+    # From one row to another, which leaves the first one empty.
+    assert adopt(board, single.pk, "other").status_code == 200
+    evaluate()
+    assert set(rows(board, filter="experiment:study")) == {"other"}
+    answer = board.post(f"/api/v1/runs/{row.pk}/restore/")
+    assert (answer.status_code, "no replicates any more" in answer.data["detail"]) == (409, True)
+
+    assert adopt(board, single.pk, None).data["tag"] == "single-r1"
+    evaluate()
+    assert set(rows(board, filter="experiment:study")) == {"single-r1"}
+    assert adopt(board, single.pk, "other").status_code == 200
+    evaluate()
+    assert set(rows(board)) == {"other"}
+
+
+def test_runs_that_stay_single(board: APIClient, alice: User, bob: User, client: Client) -> None:
+    single, row = Run.objects.get(tag="single"), send(board, GOOD)["replicate_of"]
+    label = "/api/v1/collections/small/labels/main/"
+
+    def refused(run: Any, name: str | None, status: int, code: str, words: str) -> None:
+        answer = adopt(board, run, name)
+        assert (answer.status_code, answer.data["errors"][0]["code"]) == (status, code)
+        assert words in str(answer.data)
+
+    refused(single.pk, "a b", 400, "invalid", "the name of replicates")
+    refused(row, "other", 409, "conflict", "has replicates of its own")
+    send(board, POOR, "other", tag="taken")
+    refused(single.pk, "taken", 409, "tag_taken", "is the tag of a single run")
+
+    assert board.put(label, {"run": str(single.pk)}, format="json").status_code in (200, 201)
+    refused(single.pk, "splade", 409, "run_is_labelled", "leaderboards would no longer show it")
+    assert board.put(label, {"run": str(row)}, format="json").status_code == 200
+    last = Run.objects.get(tag="splade-r1")
+    refused(last.pk, None, 409, "run_is_labelled", "it would go with its last replicate")
+    assert Run.objects.get(pk=last.pk).replicate_of_id == row
+
+    add = {"add": [str(single.pk)]}
+    board.post("/api/v1/systems/", {"slug": "bm25"}, format="json")
+    system = "/api/v1/systems/alice/bm25/"
+    assert board.patch(system, add, format="json").status_code == 200
+    refused(single.pk, "splade", 409, "conflict", "take it out of the system first")
+    answer = board.patch(system, {"add": [str(last.pk)]}, format="json")
+    assert (answer.status_code, "has no version" in answer.data["detail"]) == (409, True)
+    assert board.patch(system, {"remove": add["add"]}, format="json").status_code == 200
+
+    assert adopt(client_of(bob), single.pk, "splade").status_code == 403
+
+    # The same on the page.
+    client.force_login(alice)
+    page = f"/runs/{single.pk}/change/"
+    answer = client.post(page, {"action": "replicate", "replicate": "taken"})
+    assert (answer.status_code, "single run of team" in answer.content.decode()) == (409, True)
+    for name, words in (("splade", "is a replicate of splade now"), ("", "is a single run now")):
+        assert client.post(page, {"action": "replicate", "replicate": name}).status_code == 303
+        assert words in client.get(page).content.decode()

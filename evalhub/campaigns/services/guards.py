@@ -58,12 +58,7 @@ def check_outside(run: Run) -> None:
 
 def check_not_entered(run: Run) -> None:
     """Raise Conflict for a run that is entered in a phase, or was disqualified there."""
-    entries = (
-        Entry.objects.filter(run=run)
-        .exclude(state=Entry.State.WITHDRAWN)
-        .select_related("phase__campaign")
-    )
-    entry = entries.order_by("-state").first()
+    entry = _entry_of(run)
     if entry:
         entered = entry.state == _ENTERED
         do = (
@@ -74,6 +69,27 @@ def check_not_entered(run: Run) -> None:
         raise Conflict(
             f"run {run.tag} is entry {entry.number} of {entry.phase}; {do}", code="entered_in_phase"
         )
+
+
+def check_stays_single(run: Run) -> None:
+    """Raise Conflict for an entered or disqualified run that is to be a replicate.
+
+    Results of its phase name the run, also when the phase is over.
+    """
+    entry = _entry_of(run)
+    if entry:
+        raise Conflict(
+            f"run {run.tag} is entry {entry.number} of {entry.phase}, and a phase takes single runs; "
+            "leave it, and submit its file again with replicate",
+            code="replicates_not_entered",
+            pointer="/replicate",
+        )
+
+
+def _entry_of(run: Run) -> Entry | None:
+    """Return an entry of a run that was not withdrawn, one that counts before others."""
+    entries = Entry.objects.filter(run=run).exclude(state=Entry.State.WITHDRAWN)
+    return entries.select_related("phase__campaign").order_by("-state").first()
 
 
 def check_removable(run: Run) -> None:

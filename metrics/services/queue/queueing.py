@@ -170,18 +170,20 @@ def restore_evaluations(submission: Run | SessionSet) -> None:
 
 
 def _queue_replicated_of(submission: Run | SessionSet) -> None:
-    """Evaluate the run of a replicate anew: it has other replicates now.
+    """Evaluate the run of a replicate anew: it has other replicates now."""
+    if isinstance(submission, Run) and submission.replicate_of:
+        queue_replicated(submission.replicate_of)
+
+
+def queue_replicated(replicated: Run) -> None:
+    """Evaluate a run anew that has other replicates now, unless it was withdrawn with the last one.
 
     The old evaluations are deleted, so that nothing that was computed from them is shown again.
     Those under other judgements are not made again: a new replicate has none.
     """
-    if not isinstance(submission, Run) or submission.replicate_of_id is None:
-        return
-
-    replicated = Run.objects.filter(pk=submission.replicate_of_id)
-    Evaluation.objects.filter(run__in=replicated).delete()
-    raise_revision(submission.collection_id)
-    _queue(unqueued(replicated))
+    Evaluation.objects.filter(run=replicated.pk).delete()
+    raise_revision(replicated.collection_id)
+    _queue(unqueued(Run.objects.filter(pk=replicated.pk)))
 
 
 def queue_replicated_by(evaluations: Iterable[int]) -> None:

@@ -20,6 +20,7 @@ from rest_framework.views import APIView
 from metrics.services.queue.queueing import (
     cancel_evaluations,
     queue_evaluation,
+    queue_replicated,
     queue_submitted,
     restore_evaluations,
     try_damaged_again,
@@ -38,7 +39,8 @@ from runs.api.submissions.session_serializers import SessionSetSerializer, Sessi
 from runs.api.submissions.states import set_retry_after
 from runs.errors import InvalidInput
 from runs.models import Collection, Run, Scope, SessionSet, Team, User
-from runs.services.submissions.replicates import check_has_file
+from runs.services.audit.trail import Origin
+from runs.services.submissions.replicates import change_replicate, check_has_file
 from runs.services.submissions.runs import RunUpload, number_of
 from runs.services.submissions.session_sets import SessionSetUpload, change_session_set
 from runs.services.submissions.submissions import Upload, remove, restore, submit, withdraw
@@ -148,8 +150,8 @@ class SessionSetList(_SubmissionList):
 class RunDetail(APIView):
     """One run with its status and, while it waits, its place in the queue.
 
-    PATCH changes its description and merges metadata and costs into its own (RFC 7396), DELETE
-    withdraws it. With a `reason`, organisers take a run of any team out of their collection.
+    PATCH changes its description, merges metadata and costs into its own (RFC 7396), and makes it a
+    replicate or a single run; DELETE withdraws it. With a `reason`, organisers take a run of any team out of their collection.
     """
 
     scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
@@ -165,7 +167,7 @@ class RunDetail(APIView):
 
     @_describe_change(RunSerializer, _RUN)
     def patch(self, request: Request, run: UUID) -> Response:
-        return _change(request, Run, run, RunSerializer, change_run)
+        return _change(request, Run, run, RunSerializer, _change_run)
 
     @extend_schema(
         responses={204: None},
@@ -312,8 +314,11 @@ def _respond(
 
 def tag_of(submission: Run | SessionSet) -> str:
     """Return the ETag of a submission."""
-    serializer = RunSerializer if isinstance(submission, Run) else SessionSetSerializer
-    return conditions.tag_of(submission, serializer.Meta.fields)
+    if isinstance(submission, Run):
+        return conditions.tag_of(
+            submission, ("description", "metadata", "costs", "replicate_of_id")
+        )
+    return conditions.tag_of(submission, SessionSetSerializer.Meta.fields)
 
 
 def _submit(
@@ -398,6 +403,18 @@ def _change(
         change(submission=submission, changes=changes, enqueue=queue_evaluation, origin=origin)
 
     return respond_with_tag(request, visible_submission(request, model, pk))
+
+
+def _change_run(
+    *, submission: Run, changes: dict[str, Any], enqueue: Callable[..., object], origin: Origin
+) -> None:
+    """Change what describes a run, and then whose replicate it is."""
+    described = {name: value for name, value in changes.items() if name != "replicate"}
+    change_run(submission=submission, changes=described, enqueue=enqueue, origin=origin)
+    if "replicate" in changes:
+        change_replicate(
+            run=submission, name=changes["replicate"], renew=queue_replicated, origin=origin
+        )
 
 
 def _withdraw(

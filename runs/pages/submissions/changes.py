@@ -18,6 +18,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.services.queue.queueing import (
     cancel_evaluations,
     queue_evaluation,
+    queue_replicated,
     restore_evaluations,
 )
 from runs.api.serializers import RunSerializer
@@ -26,6 +27,7 @@ from runs.api.tracking.labels import LabelSerializer
 from runs.errors import Conflict, InvalidInput
 from runs.models import Label, Run, Scope, SessionSet, User
 from runs.models.tracking.labels import NAME_RULE, NAME_RULE_MESSAGE
+from runs.services.submissions.replicates import change_replicate
 from runs.services.submissions.session_sets import change_session_set
 from runs.services.submissions.submissions import restore, withdraw
 from runs.services.tracking.edits import change_run
@@ -102,7 +104,7 @@ class ChangePage(FormPage):
     def _page(
         self, request: Request, submission: Any, refusal: Refusal | None = None
     ) -> HttpResponse:
-        fields = fields_of(request, "description", "label", "note") if refusal else {}
+        fields = fields_of(request, "description", "label", "note", "replicate") if refusal else {}
         context = {
             "submission": submission,
             "address": self._address(submission),
@@ -121,10 +123,12 @@ class RunChangePage(ChangePage):
     """Change a run, too, by letting labels of its team name it, or by deleting labels."""
 
     model, serializer_class = Run, RunSerializer
-    fields = (*ChangePage.fields, "drop_labels", "label", "expected", "note")
+    fields = (*ChangePage.fields, "drop_labels", "label", "expected", "note", "replicate")
 
     def _change(self, request: Request, submission: Any) -> HttpResponse:
         action = request.data.get("action")
+        if action == "replicate" and not submission.deleted_at:
+            return self._change_replicate(request, submission)
         if action not in ("label", "delete-label") or submission.deleted_at:
             return super()._change(request, submission)
 
@@ -177,6 +181,20 @@ class RunChangePage(ChangePage):
 
         messages.success(request, done)
         return redirect_to(request, f"{request.path}#labels")
+
+    def _change_replicate(self, request: Request, run: Run) -> HttpResponse:
+        name = request.data.get("replicate") or None
+        serializer = self.serializer_class(run, {"replicate": name}, partial=True)
+        serializer.is_valid(raise_exception=True)
+        change_replicate(run=run, name=name, renew=queue_replicated, origin=origin_of(request))
+
+        done = (
+            f"{run.tag} is a replicate of {name} now."
+            if name
+            else f"{run.tag} is a single run now."
+        )
+        messages.success(request, done)
+        return redirect_to(request, request.path)
 
     def _labels_context(self, submission: Any) -> dict[str, Any]:
         rows = Label.objects.filter(collection=submission.collection, team=submission.team)

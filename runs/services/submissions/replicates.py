@@ -7,13 +7,20 @@ over its replicates for each topic (metrics/services/values/replicates.py).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
+from runs import hooks
 from runs.errors import Conflict, InvalidInput, NotFound
-from runs.models import AuditEvent, Run
+from runs.models import AuditEvent, Collection, Label, Run
 from runs.models.submissions.runs import SYSTEM_RULE
-from runs.services.audit.trail import Origin, record
+from runs.services.audit.trail import SYSTEM, Origin, record
+from runs.services.submissions.submissions import withdraw
+from runs.services.tracking.experiments import replace_run
 from runs.services.tracking.parameters import store_parameters
 
 # Of one run. Every mean reads the values of all of them.
@@ -55,18 +62,19 @@ def next_number(run: Run, name: str) -> int:
 def find_replicated(run: Run, name: str) -> Run | None:
     """Return the run of the team's replicates of this name in the collection of `run`.
 
-    Raise InvalidInput for a bad name, and Conflict if the name is the tag of a run with a file.
+    Raise InvalidInput for a bad name, and Conflict if the name is the tag of another run with a file.
     """
     if not re.fullmatch(SYSTEM_RULE, name):
         raise InvalidInput(REPLICATE_RULE_MESSAGE, code="invalid", pointer="/replicate")
 
-    replicated: Run | None = Run.objects.filter(
+    others = Run.objects.exclude(pk=run.pk)
+    replicated: Run | None = others.filter(
         collection=run.collection_id, team=run.team_id, tag=name, deleted_at=None
     ).first()
     if replicated and not replicated.has_replicates:
         raise Conflict(
-            f"{name!r} is the tag of a single run of team {run.team}; choose another name for "
-            "replicates, or withdraw it first",
+            f"{name!r} is the tag of a single run of team {run.team}; make it a replicate of this "
+            f"name (PATCH runs/{replicated.pk}/ with replicate), or choose another name",
             code="tag_taken",
             pointer="/replicate",
         )
@@ -132,7 +140,7 @@ def _store_replicated(run: Run, name: str, origin: Origin) -> Run:
         topics=0,
         tied_documents=0,
         grouped=True,
-        created_at=run.created_at,
+        created_at=timezone.now(),
     )
     replicated.save(force_insert=True)
     store_parameters(run.collection, [replicated])
@@ -158,3 +166,87 @@ def keep_common_metadata(replicate: Run) -> None:
         replicated.metadata = common
         Run.objects.filter(pk=replicated.pk).update(metadata=common)
         store_parameters(replicate.collection, [replicated])
+
+
+def change_replicate(
+    *, run: Run, name: str | None, renew: Callable[[Run], object], origin: Origin = SYSTEM
+) -> None:
+    """Make a stored run a replicate of this name, or without a name a single run again.
+
+    The caller has locked its row. If the name is its own tag, it is called after the replicates. In
+    experiments its row takes its place. A row that loses its last replicate is withdrawn, and the
+    run takes its place there.
+    `renew` is called in the same transaction for each row with other replicates than before.
+
+    Raise the errors of `join_replicates`, and Conflict for a run that has replicates, is a version
+    of a system, is labelled or is entered in a phase, and for a labelled row that would go.
+    """
+    previous = run.replicate_of
+    if (previous.tag if previous else None) == name:
+        return
+
+    before = _place_of(run)
+    with transaction.atomic():
+        # As whoever withdraws the last replicate does, and then as a submission does.
+        if previous:
+            rows = Run.objects.select_for_update(no_key=True).filter(pk=previous.pk)
+            rows.values_list("pk").first()
+        collections = Collection.objects.select_for_update().filter(pk=run.collection_id)
+        collections.values_list("pk").first()
+
+        run.replicate_of = None
+        if name:
+            _check_may_join(run)
+            if run.tag == name:
+                # Before the row takes it.
+                run.tag = tag_of(name, next_number(run, name))
+                Run.objects.filter(pk=run.pk).update(tag=run.tag)
+            join_replicates(run, name, keep_tag=True, origin=origin)
+
+        Run.objects.filter(pk=run.pk).update(replicate_of=run.replicate_of)
+        after = _place_of(run)
+        action = AuditEvent.Action.RUN_CHANGED
+        record(origin, action, run, collection=run.collection, before=before, after=after)
+
+        if run.replicate_of:
+            keep_common_metadata(run)
+            replace_run(run=run, by=run.replicate_of, origin=origin)
+            renew(run.replicate_of)
+
+        if previous and live_replicates(previous).exists():
+            renew(previous)
+        elif previous:
+            _check_unlabelled(previous, f"it would go with its last replicate {run.tag}")
+            replace_run(run=previous, by=run.replicate_of or run, origin=origin)
+            withdraw(submission=previous, cancel=renew, origin=origin)
+
+
+def _check_may_join(run: Run) -> None:
+    """Raise Conflict for a stored run that cannot become a replicate."""
+    if run.has_replicates:
+        message = f"run {run.tag} has replicates of its own; name these, one by one"
+        raise Conflict(message, code="conflict", pointer="/replicate")
+    if run.system:
+        message = (
+            f"run {run.tag} is version {run.version} of system {run.system}, and a replicate has "
+            "no version; take it out of the system first"
+        )
+        raise Conflict(message, code="conflict", pointer="/replicate")
+
+    _check_unlabelled(run, "leaderboards would no longer show it")
+    hooks.before_joining.send(Run, run=run)
+
+
+def _check_unlabelled(run: Run, why: str) -> None:
+    names = Label.objects.filter(run=run).order_by("name").values_list("name", flat=True)
+    if names:
+        message = (
+            f"run {run.tag} is labelled {', '.join(names)}, and {why}; move the labels to another "
+            "run, or delete them, first"
+        )
+        raise Conflict(message, code="run_is_labelled", pointer="/replicate")
+
+
+def _place_of(run: Run) -> dict[str, Any]:
+    """Return the tag and the name of the replicates of a run, for the audit trail."""
+    return {"tag": run.tag, "replicate": run.replicate_of.tag if run.replicate_of else None}

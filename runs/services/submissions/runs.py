@@ -279,7 +279,8 @@ class RunUpload(Upload[Run]):
         if self.replicate and (replicated is None or replicated.tag != self.replicate):
             raise Conflict(
                 f"run {run.tag!r} of team {self.team} has this file and is not a replicate of "
-                f"{self.replicate!r}; withdraw it first, or choose another tag for the replicate",
+                f"{self.replicate!r}; make it one (PATCH runs/{existing.pk}/ with replicate), or "
+                "choose another tag for the replicate",
                 code="tag_taken",
                 pointer="/replicate",
             )

@@ -255,7 +255,7 @@ def _withdrawn_with(run: Run) -> list[Run]:
         return [run]
 
     # Of two replicates that are withdrawn at the same time, the later one finds itself the last.
-    Run.objects.select_for_update().filter(pk=replicated.pk).values_list("pk").first()
+    Run.objects.select_for_update(no_key=True).filter(pk=replicated.pk).values_list("pk").first()
     replicates = Run.objects.filter(replicate_of=replicated, deleted_at=None)
     live = list(replicates.select_related("collection", "team").order_by("created_at", "pk"))
     if run.has_replicates:
@@ -266,11 +266,18 @@ def _withdrawn_with(run: Run) -> list[Run]:
 def _restored_with(run: Run) -> list[Run]:
     """Return what is restored with a withdrawn run: its run, or the replicates that went with it.
 
-    Raise Conflict if the organisers took its run out of the collection.
+    Raise Conflict if the organisers took its run out of the collection, and for a run without
+    replicates: the last one is a single run, or of another name, since.
     """
     if run.has_replicates:
-        replicates = Run.objects.filter(replicate_of=run, deleted_at=run.deleted_at)
-        return [run, *replicates.select_related("collection", "team").order_by("created_at", "pk")]
+        rows = Run.objects.filter(replicate_of=run, deleted_at=run.deleted_at)
+        replicates = list(rows.select_related("collection", "team").order_by("created_at", "pk"))
+        if not replicates and not run.replicates.filter(deleted_at=None).exists():
+            raise Conflict(
+                f"{run} has no replicates any more; make runs replicates of {run.tag} instead",
+                code="conflict",
+            )
+        return [run, *replicates]
 
     replicated = run.replicate_of
     if replicated is None or replicated.deleted_at is None:

@@ -192,6 +192,28 @@ def add_submitted(*, experiment: Experiment, run: Run, user: User, origin: Origi
             )
 
 
+def replace_run(*, run: Run, by: Run, origin: Origin = SYSTEM) -> None:
+    """Put a run of the same team in the place of another one in every experiment that has it."""
+    with transaction.atomic():
+        for experiment in Experiment.objects.filter(runs=run).select_related("team").order_by("pk"):
+            pair = experiment.pairs.get(run=run)
+            if experiment.pairs.filter(run=by).exists():
+                pair.delete()
+            else:
+                experiment.pairs.filter(pk=pair.pk).update(run=by)
+
+            if experiment.baseline_id == run.pk:
+                Experiment.objects.filter(pk=experiment.pk).update(baseline=by)
+
+            record(
+                origin,
+                _Action.EXPERIMENT_CHANGED,
+                experiment,
+                before={"removed": [str(run.pk)]},
+                after={"added": [str(by.pk)]},
+            )
+
+
 def may_change(experiment: Experiment, user: Any) -> bool:
     """Return whether `check_may_change` lets the user pass."""
     try:

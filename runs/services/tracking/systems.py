@@ -112,6 +112,13 @@ def add_versions(*, system: System, runs: Iterable[Run], origin: Origin = SYSTEM
     """
     with transaction.atomic():
         for run in _locked(runs):
+            if run.replicate_of_id:
+                raise Conflict(
+                    f"run {run.tag} is a replicate, which has no version; add its run "
+                    f"{run.replicate_of}, or make it a single run first",
+                    code="conflict",
+                    pointer="/add",
+                )
             if run.system_id is None:
                 _make_version(run, system, origin)
             elif run.system_id != system.pk:
