@@ -288,9 +288,34 @@ def test_names_of_replicates(board: APIClient) -> None:
 def test_the_run_has_what_the_metadata_have_alike(board: APIClient) -> None:
     send(board, GOOD, metadata='{"model": "splade", "seed": 1}')
     send(board, POOR, metadata='{"model": "splade", "seed": 2}')
-    assert Run.objects.get(tag="splade").metadata == {"model": "splade"}
+    row = Run.objects.get(tag="splade")
+    assert row.metadata == {"model": "splade"}
     evaluate()
     assert set(rows(board, filter="param:model=splade")) == {"splade"}
+
+    # It is changed as that of any run, and what was set there stays.
+    address = f"/api/v1/runs/{row.pk}/"
+    changes = {
+        "description": "Three seeds",
+        "metadata": {"tuned": True, "seed": [1, 2, 3]},
+        "costs": {"latency_ms": 12.5},
+    }
+    answer = board.patch(address, changes, format="json")
+    assert (answer.status_code, answer.data["description"]) == (200, "Three seeds")
+    table = "team,tag,index\nalice,splade,flat\n"
+    assert upload(board, "collections/small/parameters/csv/", table).status_code == 200
+    assert board.post(f"{address}notes/", {"text": "x"}, format="json").status_code == 201
+    link = [{"kind": "code", "url": "https://example.org/splade"}]
+    assert board.put(f"{address}links/", {"links": link}, format="json").status_code == 200
+    assert set(rows(board, filter="param:tuned=true cost:latency_ms>12")) == {"splade"}
+
+    third = send(board, FAIR, metadata='{"model": "other", "seed": 3}')
+    row.refresh_from_db()
+    assert row.metadata == {"tuned": True, "seed": [1, 2, 3], "index": "flat"}
+    assert (row.description, row.costs) == ("Three seeds", {"latency_ms": 12.5})
+    assert Run.objects.get(pk=third["id"]).metadata == {"model": "other", "seed": 3}
+    whole = board.put(f"{address}metadata/", {"metadata": {"model": "v2"}}, format="json")
+    assert (whole.status_code, Run.objects.get(pk=row.pk).metadata) == (200, {"model": "v2"})
 
 
 def test_changed_measures_and_judgements(board: APIClient) -> None:

@@ -152,15 +152,25 @@ def _store_replicated(run: Run, name: str, origin: Origin) -> Run:
 
 
 def keep_common_metadata(replicate: Run) -> None:
-    """Leave to the run of a new replicate what the metadata of both have alike."""
+    """Take out of the metadata of its run what a new replicate has not as the others have it.
+
+    Values of the run that the others do not share were set on the run itself, and stay.
+    """
     replicated = replicate.replicate_of
     if replicated is None:
         return
 
+    live = live_replicates(replicated).exclude(pk=replicate.pk)
+    others = list(live.values_list("metadata", flat=True))
+
+    def is_of_others(name: str, value: Any) -> bool:
+        return bool(others) and all(name in other and other[name] == value for other in others)
+
     common = {
         name: value
         for name, value in replicated.metadata.items()
-        if name in replicate.metadata and replicate.metadata[name] == value
+        if not is_of_others(name, value)
+        or (name in replicate.metadata and replicate.metadata[name] == value)
     }
     if common != replicated.metadata:
         replicated.metadata = common
