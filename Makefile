@@ -77,6 +77,7 @@ damage: $(VENV)/.test  ## every kind of damage, and 2,000 flipped bits: what is 
 
 fuzz: $(VENV)/.test  ## made-up files and requests, a quarter of an hour: 54,000 texts to the readers, 10,000 requests from the API's description
 	EVALHUB_TEST_READER_EXAMPLES=3000 $(BIN)/python -m pytest -m reader tests/runs tests/engine/test_measures.py
+	EVALHUB_TEST_READER_EXAMPLES=3000 $(BIN)/python -m pytest tests/test_expressions.py
 	EVALHUB_TEST_API_CASES=10000 EVALHUB_TEST_API_SEED=$(SEED) $(BIN)/python -m pytest -s tests/web/test_fuzz.py tests/web/test_hostile_requests.py
 
 check: $(VENV)/.check  ## format, lint, types, migrations, whether the installed packages fit each other
