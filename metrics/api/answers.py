@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, NamedTuple, TypedDict
+from typing import Annotated, NamedTuple, NotRequired, TypedDict
 from uuid import UUID
 
 from rest_framework.utils.urls import replace_query_param
@@ -17,6 +17,7 @@ from metrics.engine.cautions import Caution as EngineCaution
 from metrics.engine.measures.definition import Aggregate as EngineAggregate
 from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation
+from metrics.services.boards.topic_selection import TopicSelection
 from runs.models import Run
 from runs.web.shapes import OneOf
 
@@ -65,6 +66,13 @@ class ReadFrom(TypedDict):
     coverage: Coverage
 
 
+class Selected(TypedDict):
+    """The topics of an answer that is not of all."""
+
+    topics_filter: NotRequired[Annotated[str, "the topics that are selected, if not all"]]
+    topics_selected: NotRequired[Annotated[int, "how many these are"]]
+
+
 def number(value: float | None) -> float | None:
     """Return a number for JSON: null for NaN and infinity, which JSON does not have."""
     return value if value is not None and math.isfinite(value) else None
@@ -80,6 +88,12 @@ def cautions_of(cautions: Iterable[EngineCaution]) -> list[Caution]:
 
 def run_name(run: Run) -> RunName:
     return RunName(id=run.pk, team=run.team.slug, tag=run.tag, created_at=run.created_at)
+
+
+def selected(selection: TopicSelection | None) -> Selected:
+    if selection is None:
+        return Selected()
+    return Selected(topics_filter=selection.text, topics_selected=selection.topics)
 
 
 def coverage(evaluation: Evaluation) -> Coverage:

@@ -98,7 +98,10 @@ def _id_in(fields: Mapping[str, Any], name: str) -> UUID:
 def _run_query(text: str, collection: Collection) -> str:
     """Return the measures that a query string of a run names, as one."""
     try:
-        parameters = _parse(text, ["measures"])
+        parameters = _parse(text, ["measures", "topics"])
+        if parameters.get("topics"):
+            raise InvalidInput(_OF_TOPICS)
+
         measures = measures_in(parameters, "measures", [], collection)
     except EvalHubError as error:
         raise InvalidInput(error.message, code=error.code, pointer="/query") from error

@@ -198,6 +198,40 @@ def test_values_of_all_runs_are_of_the_selected_topics(
 
 
 @pytest.mark.django_db
+def test_values_of_a_run_are_of_the_selected_topics(
+    runs: list[str], anonymous: APIClient, values: Any
+) -> None:
+    run, chosen = runs[0], values[0, :9]
+    query = {"topics": "language:de"}
+    body = anonymous.get(f"/api/v1/runs/{run}/values/", query).json()
+    assert body["means"]["AP"]["mean"] == pytest.approx(chosen.mean())
+    assert body["means"]["AP"]["topics"] == body["topics_selected"] == 9
+    assert [topic["values"]["AP"] for topic in body["topics"]] == chosen.tolist()
+    assert body["topics_filter"] == "language:de"
+    assert [caution["code"] for caution in body["cautions"]] == ["few_topics"]
+
+    everything = anonymous.get(f"/api/v1/runs/{run}/values/", {"topics": "topic:*"}).json()
+    assert everything["means"] == anonymous.get(f"/api/v1/runs/{run}/values/").json()["means"]
+
+    csv, lines = (
+        anonymous.get(f"/api/v1/runs/{run}/values/export/{kind}/", query).content.decode()
+        for kind in ("csv", "trec_eval")
+    )
+    assert [line.split(",")[0] for line in csv.splitlines()[1:]] == [str(n) for n in range(1, 10)]
+    assert lines.splitlines()[-1].split() == ["AP", "all", f"{chosen.mean():.4f}"]
+
+    # Attributes may be replaced: a kept answer depends on them.
+    TopicAttributes.objects.filter(topic_id="3").delete()
+    body = anonymous.get(f"/api/v1/runs/{run}/values/", query).json()
+    assert body["topics_selected"] == 8
+
+    refused = anonymous.get(f"/api/v1/runs/{run}/values/", {"topics": "kind:a"})
+    assert refused.json()["errors"][0]["code"] == "bad_filter"
+    refused = anonymous.get(f"/api/v1/runs/{run}/values/", {"topics": "topic:99"})
+    assert refused.json()["errors"][0]["code"] == "too_few_topics"
+
+
+@pytest.mark.django_db
 def test_a_chart_of_topics_has_the_selected_ones(
     runs: list[str], anonymous: APIClient, values: Any
 ) -> None:
@@ -386,10 +420,12 @@ def test_what_is_limited_to_topics_is_not_shared(runs: list[str], api: APIClient
         {"kind": "leaderboard", "query": "topics=type:navigational"},
         {"kind": "leaderboard", "query": "%74opics=language:de"},
         {"kind": "leaderboard", "query": "by=type"},
+        {"kind": "run", "run": runs[0], "query": "topics=language:de"},
         {"kind": "comparison", "query": f"runs={runs[0]},{runs[1]}&by=type"},
         {"kind": "comparison", "query": f"runs={runs[0]},{runs[1]}&topics=language:de"},
     ):
-        answer = api.post("/api/v1/shares/", {**fields, "collection": "grouped"}, format="json")
+        named = {} if "run" in fields else {"collection": "grouped"}
+        answer = api.post("/api/v1/shares/", {**fields, **named}, format="json")
         assert answer.status_code == 400, answer.content
         assert "readers of a link do not see attributes" in answer.content.decode()
 

@@ -10,14 +10,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import Aggregate, ReadFrom, numbers, read_from
+from metrics.api.answers import Aggregate, ReadFrom, Selected, numbers, read_from, selected
 from metrics.engine.curve import precision_recall
 from metrics.engine.curve.intervals import Band
 from metrics.engine.judgement.steps import Matrix
 from metrics.models import Evaluation
 from metrics.questions.answer_cache import cached, everybody, of_scored_run
-from metrics.questions.declared import declared
+from metrics.questions.declared import TOPICS, declared
 from metrics.questions.parameters import query_of
+from metrics.services.boards.topic_selection import SelectionQuery, TopicSelection, flags_of
 from metrics.services.values.curves import (
     CurveQuery,
     MeasureCurve,
@@ -86,7 +87,7 @@ class Curve(MeanCurve):
     readings: NotRequired[Readings]
 
 
-class RunCurves(ReadFrom):
+class RunCurves(ReadFrom, Selected):
     """Measures at ranks 1..depth: averaged over topics, with the ideal, and by topic if
     requested."""
 
@@ -104,7 +105,7 @@ class LevelCurve(MeanCurve):
     ]
 
 
-class PrecisionRecall(ReadFrom):
+class PrecisionRecall(ReadFrom, Selected):
     """Interpolated precision at points of recall, one curve for each lowest or single relevant
     level or gain map."""
 
@@ -121,27 +122,31 @@ class RunCurveView(APIView):
 
     @extend_schema(
         responses=shape(RunCurves),
-        parameters=[*declared(CurveQuery), *declared(EvaluationQuery)],
+        parameters=[*declared(CurveQuery), *declared(EvaluationQuery), TOPICS],
     )
     @cached(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
         text = query_of(request)
         query = CurveQuery.read(text)
+        selection_query = SelectionQuery.read(text)
         evaluation = find_evaluation(run=submitted_run, query=EvaluationQuery.read(text))
+        selection = selection_query.select(evaluation)
+        topic_ids = _topic_ids(evaluation, selection)
         if query.per_topic:
-            check_size(evaluation.qrels.topics * query.points * len(query.measures))
+            check_size(len(topic_ids) * query.points * len(query.measures))
 
         curves = []
-        for curve in read_curves(evaluation=evaluation, query=query):
+        for curve in read_curves(evaluation=evaluation, query=query, selected=flags_of(selection)):
             entry = curve_answer(curve, query)
             if query.per_topic:
-                entry["topics"] = _topics(evaluation, curve.curve.topics[:, query.places])
+                entry["topics"] = _topics(topic_ids, curve.curve.topics[:, query.places])
 
             curves.append(entry)
 
         answer = RunCurves(
             **read_from(evaluation),
+            **selected(selection),
             depth=query.depth,
             ranks=(query.places + 1).tolist(),
             confidence=query.confidence,
@@ -156,28 +161,34 @@ class PrecisionRecallView(APIView):
 
     @extend_schema(
         responses=shape(PrecisionRecall),
-        parameters=[*declared(RecallQuery), *declared(EvaluationQuery)],
+        parameters=[*declared(RecallQuery), *declared(EvaluationQuery), TOPICS],
     )
     @cached(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
         text = query_of(request)
         query = RecallQuery.read(text)
+        selection_query = SelectionQuery.read(text)
         evaluation = find_evaluation(run=submitted_run, query=EvaluationQuery.read(text))
-        level_curves = read_precision_recall(evaluation=evaluation, query=query)
+        selection = selection_query.select(evaluation)
+        topic_ids = _topic_ids(evaluation, selection)
+        level_curves = read_precision_recall(
+            evaluation=evaluation, query=query, selected=flags_of(selection)
+        )
         if query.per_topic:
-            check_size(evaluation.qrels.topics * query.points * len(level_curves))
+            check_size(len(topic_ids) * query.points * len(level_curves))
 
         curves = []
         for curve in level_curves:
             entry = level_answer(curve, query)
             if query.per_topic:
-                entry["topics"] = _topics(evaluation, curve.topics)
+                entry["topics"] = _topics(topic_ids, curve.topics)
 
             curves.append(entry)
 
         answer = PrecisionRecall(
             **read_from(evaluation),
+            **selected(selection),
             interp=query.interp,
             rounding=query.rounding_of_recall,
             confidence=query.confidence,
@@ -248,7 +259,12 @@ def _ends(
     return band[0][places].tolist(), band[1][places].tolist()
 
 
-def _topics(evaluation: Evaluation, curves: Matrix) -> list[CurvePoints]:
+def _topic_ids(evaluation: Evaluation, selection: TopicSelection | None) -> list[str]:
+    topic_ids: list[str] = evaluation.qrels.topic_ids
+    return selection.among(topic_ids) if selection else topic_ids
+
+
+def _topics(topic_ids: list[str], curves: Matrix) -> list[CurvePoints]:
     """Return the curve of every topic, in the order of the judgements."""
-    rows = zip(evaluation.qrels.topic_ids, curves.tolist(), strict=True)
+    rows = zip(topic_ids, curves.tolist(), strict=True)
     return [CurvePoints(topic_id=topic_id, values=values) for topic_id, values in rows]

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import Coverage, RunName, coverage, run_name
+from metrics.api.answers import Coverage, RunName, Selected, coverage, run_name, selected
 from metrics.api.values.curves import (
     Curve,
     LevelCurve,
@@ -21,9 +21,10 @@ from metrics.api.values.curves import (
 from metrics.engine.curve.precision_recall import recall_points
 from metrics.engine.curve.readings import Readings, against_best
 from metrics.questions.answer_cache import cached, everybody, of_collection
-from metrics.questions.declared import CHOSEN_RUNS, CURVES, RECALL
+from metrics.questions.declared import CHOSEN_RUNS, CURVES, RECALL, TOPICS
 from metrics.questions.parameters import query_of
 from metrics.services.boards.curves_together import MAX_RUNS, TogetherQuery, choose_together
+from metrics.services.boards.topic_selection import SelectionQuery, flags_of
 from metrics.services.values.curves import (
     CurveQuery,
     RecallQuery,
@@ -52,7 +53,7 @@ class BestOfCurve(TypedDict):
     ]
 
 
-class CollectionCurves(TypedDict):
+class CollectionCurves(Selected):
     """Measures of several runs at every rank, or at the named ones, each with the ideal."""
 
     collection: str
@@ -70,7 +71,7 @@ class RunOfLevels(RunName):
     curves: list[LevelCurve]
 
 
-class CollectionPrecisionRecall(TypedDict):
+class CollectionPrecisionRecall(Selected):
     """Interpolated precision of several runs at points of recall, a curve for each level."""
 
     collection: str
@@ -90,22 +91,25 @@ class CollectionCurvesView(APIView):
     run's at every rank.
     """
 
-    @extend_schema(responses=shape(CollectionCurves), parameters=[*CURVES, *CHOSEN_RUNS])
+    @extend_schema(responses=shape(CollectionCurves), parameters=[*CURVES, *CHOSEN_RUNS, TOPICS])
     @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         text = query_of(request, test_collection)
-        query = CurveQuery.read(text)
+        query, selection_query = CurveQuery.read(text), SelectionQuery.read(text)
         evaluations = choose_together(
             collection=test_collection,
             query=TogetherQuery.read(text, test_collection, request.user),
             most=MAX_RUNS,
         )
+        selection = selection_query.select(evaluations[0])
         figures = _FIGURES + (_READ_FIGURES if query.with_readings else 0)
         check_size(len(evaluations) * len(query.measures) * query.points * figures, "measures")
 
         curves, readings = {}, {}
-        for pk, run_curves in read_curves_of(evaluations=evaluations, query=query):
+        for pk, run_curves in read_curves_of(
+            evaluations=evaluations, query=query, selected=flags_of(selection)
+        ):
             curves[pk] = [curve_answer(curve, query) for curve in run_curves]
             readings[pk] = [curve.readings for curve in run_curves if curve.readings]
 
@@ -126,6 +130,9 @@ class CollectionCurvesView(APIView):
             ],
         )
 
+        if selection:
+            answer["topics_filter"] = selection.text
+            answer["topics_selected"] = selection.topics
         if query.with_readings:
             in_order = [readings[evaluation.pk] for evaluation in evaluations]
             answer["best"] = _add_best(answer["runs"], in_order, query)
@@ -137,19 +144,27 @@ class CollectionPrecisionRecallView(APIView):
     """Interpolated precision of several runs at even points of recall: one curve each, or one for
     every level."""
 
-    @extend_schema(responses=shape(CollectionPrecisionRecall), parameters=[*RECALL, *CHOSEN_RUNS])
+    @extend_schema(
+        responses=shape(CollectionPrecisionRecall), parameters=[*RECALL, *CHOSEN_RUNS, TOPICS]
+    )
     @cached(of_collection, shared_by=everybody)
     def get(self, request: Request, collection: str) -> Response:
         test_collection = scored_collection(request, collection)
         text = query_of(request, test_collection)
-        query = RecallQuery.read(text)
+        query, selection_query = RecallQuery.read(text), SelectionQuery.read(text)
         evaluations = choose_together(
             collection=test_collection,
             query=TogetherQuery.read(text, test_collection, request.user),
             most=MAX_RUNS,
         )
-        level_curves = dict(read_precision_recall_of(evaluations=evaluations, query=query))
+        selection = selection_query.select(evaluations[0])
+        level_curves = dict(
+            read_precision_recall_of(
+                evaluations=evaluations, query=query, selected=flags_of(selection)
+            )
+        )
         answer = CollectionPrecisionRecall(
+            **selected(selection),
             collection=test_collection.slug,
             qrels=evaluations[0].qrels.version,
             scores=evaluations[0].scores,

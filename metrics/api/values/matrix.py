@@ -17,9 +17,10 @@ from metrics.exports.formats import FORMATS
 from metrics.exports.values.matrix import MATRIX_EXPORTS, columns_of
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 from metrics.questions.answer_cache import cached, everybody, of_collection
-from metrics.questions.declared import declared
+from metrics.questions.declared import TOPICS, declared
 from metrics.questions.parameters import query_of
 from metrics.services.boards.matrix import MatrixFileQuery, MatrixQuery, read_matrix
+from metrics.services.boards.topic_selection import SelectionQuery, flags_of
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.values import RunValuesQuery, find_evaluation, read_values
 from runs.web.access import scored_collection, scored_run
@@ -105,13 +106,17 @@ class RunValuesExport(APIView):
     `trec_eval -q`."""
 
     @extend_schema(
-        responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*declared(RunValuesQuery)]
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+        parameters=[*declared(RunValuesQuery), TOPICS],
     )
     def get(self, request: Request, run: UUID, kind: str) -> HttpResponse:
         submitted_run = scored_run(request, run)
-        query = RunValuesQuery.read(query_of(request), submitted_run.collection)
+        parameters = query_of(request)
+        query = RunValuesQuery.read(parameters, submitted_run.collection)
+        selection_query = SelectionQuery.read(parameters)
         evaluation = find_evaluation(run=submitted_run, query=query.evaluation)
-        values = read_values(evaluation=evaluation, measures=query.measures)
+        selected = flags_of(selection_query.select(evaluation))
+        values = read_values(evaluation=evaluation, measures=query.measures, selected=selected)
         text = "".join(RUN_VALUE_EXPORTS[kind](submitted_run, values))
 
         return HttpResponse(text, headers=FORMATS[kind].headers(f"{submitted_run.pk}-values"))

@@ -15,15 +15,18 @@ from metrics.api.answers import (
     Mean,
     MeasureCautions,
     ReadFrom,
+    Selected,
     aggregates_of,
     cautions_of,
     numbers,
     read_from,
+    selected,
 )
 from metrics.engine.measures.undefined import REASONS
 from metrics.questions.answer_cache import cached, everybody, of_scored_run
-from metrics.questions.declared import declared
+from metrics.questions.declared import TOPICS, declared
 from metrics.questions.parameters import query_of
+from metrics.services.boards.topic_selection import SelectionQuery, flags_of
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.values import (
     RunValuesQuery,
@@ -52,7 +55,7 @@ class TopicValues(TypedDict):
     sampling_errors: Annotated[dict[str, float], "of estimates from sampled judgements"]
 
 
-class RunValues(ReadFrom):
+class RunValues(ReadFrom, Selected):
     """A run's values."""
 
     cautions: MeasureCautions
@@ -66,13 +69,18 @@ class RunValuesView(APIView):
     Values that are not stored are computed from the judged view.
     """
 
-    @extend_schema(responses=shape(RunValues), parameters=[*declared(RunValuesQuery)])
+    @extend_schema(responses=shape(RunValues), parameters=[*declared(RunValuesQuery), TOPICS])
     @cached(of_scored_run, shared_by=everybody)
     def get(self, request: Request, run: UUID) -> Response:
         submitted_run = scored_run(request, run)
-        query = RunValuesQuery.read(query_of(request), submitted_run.collection)
+        text = query_of(request)
+        query = RunValuesQuery.read(text, submitted_run.collection)
+        selection_query = SelectionQuery.read(text)
         evaluation = find_evaluation(run=submitted_run, query=query.evaluation)
-        values = read_values(evaluation=evaluation, measures=query.measures)
+        selection = selection_query.select(evaluation)
+        values = read_values(
+            evaluation=evaluation, measures=query.measures, selected=flags_of(selection)
+        )
 
         columns = {name: numbers(vector.tolist()) for name, vector in values.vectors.items()}
         errors = {name: error.values.tolist() for name, error in values.errors.items()}
@@ -81,7 +89,13 @@ class RunValuesView(APIView):
 
         answer = RunValues(
             **read_from(evaluation),
-            cautions=cautions_of(qrels_cautions(query.measures, evaluation.qrels)),
+            **selected(selection),
+            cautions=cautions_of(
+                [
+                    *(selection.cautions if selection else []),
+                    *qrels_cautions(query.measures, evaluation.qrels),
+                ]
+            ),
             means={
                 name: RunMean(
                     mean=mean,

@@ -263,8 +263,9 @@ COLLECTION_CHART_READS: Reads = {
         parameter("measure", "the same as measures, of which one is given"),
         DEPTH,
         *CHOSEN_RUNS,
+        TOPICS,
     ),
-    "precision-recall": (*RECALL, *CHOSEN_RUNS),
+    "precision-recall": (*RECALL, *CHOSEN_RUNS, TOPICS),
     "topic-scatter": (
         *COMPARISON,
         parameter("comparison", "the stored comparison to which the points lead"),

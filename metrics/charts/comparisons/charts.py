@@ -27,6 +27,7 @@ from metrics.services.boards.curves_together import (
     read_recall_together,
 )
 from metrics.services.boards.difference import DifferenceQuery, read_difference
+from metrics.services.boards.topic_selection import SelectionQuery
 from metrics.services.comparisons.comparison import (
     Compared,
     ComparisonQuery,
@@ -123,18 +124,24 @@ def _curves(collection: Collection, query: Query, reader: Any) -> Figure:
     chosen = choose_together(
         collection=collection, query=TogetherQuery.read(query, collection, reader)
     )
-    return curves_together_figure(
-        read_curves_together(evaluations=chosen, query=CurveQuery.read(query))
+    together = read_curves_together(
+        evaluations=chosen,
+        query=CurveQuery.read(query),
+        selection=SelectionQuery.read(query).select(chosen[0]),
     )
+    return curves_together_figure(together)
 
 
 def _precision_recall(collection: Collection, query: Query, reader: Any) -> Figure:
     chosen = choose_together(
         collection=collection, query=TogetherQuery.read(query, collection, reader)
     )
-    return recall_together_figure(
-        read_recall_together(evaluations=chosen, query=RecallQuery.read(query))
+    together = read_recall_together(
+        evaluations=chosen,
+        query=RecallQuery.read(query),
+        selection=SelectionQuery.read(query).select(chosen[0]),
     )
+    return recall_together_figure(together)
 
 
 def _rankings(collection: Collection, query: Query) -> Figure:

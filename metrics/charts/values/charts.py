@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from uuid import UUID
 
 from django.urls import reverse
@@ -21,13 +22,14 @@ from metrics.questions.declared import (
     CONFIDENCE,
     DEPTH,
     RECALL,
+    TOPICS,
     Reads,
     declared,
     parameter,
 )
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.difference import DifferenceQuery, read_difference
-from metrics.services.boards.topic_selection import SelectionQuery, select_topics
+from metrics.services.boards.topic_selection import SelectionQuery, TopicSelection, flags_of
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import stored_selection
 from metrics.services.question import measure_in, run_id_in
@@ -56,6 +58,11 @@ class RunChartRequest:
     query: Mapping[str, str]
     titled: bool = True
 
+    @cached_property
+    def selection(self) -> TopicSelection | None:
+        """The topics that the chart is drawn from, None for all."""
+        return SelectionQuery.read(self.query).select(self.evaluation)
+
     def source_of(self, figure: Figure, measure: str = "") -> Figure:
         """Return the chart with its source."""
         return figure.drawn_from(self.run.collection, self.evaluation.qrels, measure=measure)
@@ -70,30 +77,41 @@ def _curve(request: RunChartRequest) -> Figure:
             pointer="measure",
         )
 
-    evaluated = read_curves(evaluation=request.evaluation, query=query)[0]
+    selection = request.selection
+    evaluated = read_curves(
+        evaluation=request.evaluation, query=query, selected=flags_of(selection)
+    )[0]
     figure = curve_figure(
         evaluated.curve, measure=evaluated.measure, run=request.run.tag, confidence=query.confidence
     )
 
-    return request.source_of(figure, evaluated.measure.name)
+    return request.source_of(figure.of_topics(selection), evaluated.measure.name)
 
 
 def _precision_recall(request: RunChartRequest) -> Figure:
     query = RecallQuery.read(request.query)
-    curves = read_precision_recall(evaluation=request.evaluation, query=query)
+    selection = request.selection
+    curves = read_precision_recall(
+        evaluation=request.evaluation, query=query, selected=flags_of(selection)
+    )
     if not curves:
         raise InvalidInput("no level above 0 occurs in the judgements", pointer="rel")
-    return request.source_of(precision_recall_figure(curves, run=request.run.tag, query=query))
+
+    figure = precision_recall_figure(curves, run=request.run.tag, query=query)
+    return request.source_of(figure.of_topics(selection))
 
 
 def _distribution(request: RunChartRequest) -> Figure:
     collection = request.run.collection
     measure = measure_in(request.query, "measure", collection.measures[0], collection)
-    values = read_values(evaluation=request.evaluation, measures=[measure])
+    selection = request.selection
+    values = read_values(
+        evaluation=request.evaluation, measures=[measure], selected=flags_of(selection)
+    )
     figure = distribution_figure(
         values.vectors[measure.name], measure=measure.name, run=request.run.tag
     )
-    return request.source_of(figure, measure.name)
+    return request.source_of(figure.of_topics(selection), measure.name)
 
 
 def _topics(request: RunChartRequest) -> Figure:
@@ -106,13 +124,12 @@ def _topics(request: RunChartRequest) -> Figure:
         ranking = (
             f"{reverse('ranking-page', args=[run.pk])}?qrels={evaluation.qrels.version}&topic="
         )
-        values = read_values(evaluation=evaluation, measures=[measure])
-        topics = list(zip(values.topic_ids, values.vectors[measure.name].tolist(), strict=True))
-        selection = select_topics(
-            evaluation.qrels, SelectionQuery.read(request.query).topics, evaluation.scores
+        selection = request.selection
+        values = read_values(
+            evaluation=evaluation, measures=[measure], selected=flags_of(selection)
         )
         figure = topics_figure(
-            selection.among(topics) if selection else topics,
+            list(zip(values.topic_ids, values.vectors[measure.name].tolist(), strict=True)),
             measure=measure.name,
             run=run.tag,
             ranking=ranking,
@@ -169,9 +186,14 @@ _OF_A_PAIR = ("measures", "measure", "runs", "scores")
 
 # The parameters of each chart, in addition to those of all; those of another chart are refused.
 RUN_CHART_READS: Reads = {
-    "curve": (parameter("measure", "a measure that has a curve, default: nDCG"), DEPTH, CONFIDENCE),
-    "precision-recall": RECALL,
-    "distribution": (_MEASURE,),
+    "curve": (
+        parameter("measure", "a measure that has a curve, default: nDCG"),
+        DEPTH,
+        CONFIDENCE,
+        TOPICS,
+    ),
+    "precision-recall": (*RECALL, TOPICS),
+    "distribution": (_MEASURE, TOPICS),
     "topics": (
         _MEASURE,
         parameter("other", "another run, whose values are subtracted from this one's"),

@@ -65,7 +65,7 @@ def curves_together_figure(together: CurvesTogether, runs: int | None = None) ->
         height=with_legend(list(vectors)),
     )
 
-    return figure.drawn_from(
+    return figure.of_topics(together.selection).drawn_from(
         *source_together(together.evaluations),
         measure=measure,
         runs=(len(lines), runs or len(lines)),

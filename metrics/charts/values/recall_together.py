@@ -61,6 +61,6 @@ def recall_together_figure(together: RecallTogether, runs: int | None = None) ->
     figure = Figure(
         "precision-recall", caption, ["Recall", *lines], rows, draw, with_legend(list(lines))
     )
-    return figure.drawn_from(
+    return figure.of_topics(together.selection).drawn_from(
         *source_together(together.evaluations), runs=(len(tags), runs or len(tags))
     )

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from metrics.engine.arrays import Floats
+from metrics.engine.arrays import Flags, Floats
 from metrics.engine.curve.intervals import Band, mean_band, ratio_band
 from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.gains import GainMap
@@ -88,6 +88,21 @@ class Curve:
         low, high = mean_band(self.actual, confidence)
 
         return self._times_worth(low), self._times_worth(high)
+
+    def of_topics(self, selected: Flags) -> Curve:
+        """Return the curve of the topics with a flag; shape of `selected` (topics,)."""
+        pooled = self.pooled
+        if pooled:
+            above, below = pooled
+            pooled = above.of_topics(selected), below.of_topics(selected)
+
+        return replace(
+            self,
+            actual=self.actual.of_topics(selected),
+            best=self.best.of_topics(selected),
+            pooled=pooled,
+            averages=None,
+        )
 
     def _times_worth(self, values: Floats) -> Floats:
         return values if self.worth is None else values * self.worth

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metrics.engine.arrays import Floats
+from metrics.engine.arrays import Flags, Floats
 from metrics.engine.curve.intervals import Band, column_band
 from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.gains import GainMap
@@ -38,6 +38,10 @@ class PrecisionRecall:
         """Return the mean over topics at every point; shape (points,)."""
         mean: Floats = self.topics.mean(axis=0)
         return mean
+
+    def of_topics(self, selected: Flags) -> PrecisionRecall:
+        """Return the curve of the topics with a flag; shape of `selected` (topics,)."""
+        return replace(self, topics=self.topics[selected])
 
     def band(self, confidence: float) -> Band | None:
         """Return the interval of the mean at every point; None with fewer than two topics."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.arrays import Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.curve.curves import curve
 from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures.grammar import Measure
@@ -53,15 +53,20 @@ class AgainstBest:
     missed: Floats
 
 
-def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
+def readings(
+    run: JudgedRun, measure: Measure, depth: int, selected: Flags | None = None
+) -> Readings:
     """Return both readings of the measure's curve; raise MeasureError if it has none.
 
     A curve that never falls is followed to the last document: what the run has not gained there it
-    never gains.
+    never gains. `selected` is a flag for each topic that counts, None for all.
     """
     full_curve = curve(run, measure, depth)
     if full_curve.cumulates:
         full_curve = curve(run, measure, max(depth, _length(run)))
+    if selected is not None:
+        full_curve = full_curve.of_topics(selected)
+
     actual, ideal = full_curve.mean, full_curve.ideal_mean[:depth]
     missed, percent = missed_of(actual[:depth], ideal)
     if not full_curve.cumulates:

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.arrays import Floats, Ints
+from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.compiled.running import before, running_sum
 from metrics.engine.judgement.judged import RankedGains
 
@@ -60,6 +60,18 @@ class Steps:
     def with_value(self, value: Floats) -> Self:
         """Return the same rows with other values."""
         return replace(self, value=value)
+
+    def of_topics(self, selected: Flags) -> Self:
+        """Return the steps of the topics with a flag, which are then the only ones."""
+        rows = selected[self.topic]
+        place = np.cumsum(selected) - 1
+        return replace(
+            self,
+            topic=place[self.topic[rows]],
+            rank=self.rank[rows],
+            value=self.value[rows],
+            n_topics=int(selected.sum()),
+        )
 
     def matrix(self) -> Matrix:
         """Return every topic's value at every rank; shape (topics, depth)."""

@@ -139,6 +139,15 @@ class ShownComparison:
         """
         return not self.stale and self.link is None
 
+    @property
+    def has_curves(self) -> bool:
+        """Return whether the page has curves, beyond what `in_detail` says.
+
+        Attributes may have changed since a stored comparison selected its topics, and charts of
+        curves select them anew.
+        """
+        return self.in_detail and not (self.answer.stored and self.answer.entrants.selection)
+
     @cached_property
     def parameters(self) -> dict[str, str]:
         """Return the query as parameters, without weights, which files and charts do not have."""
@@ -311,7 +320,8 @@ def curves_part(comparison: ShownComparison) -> dict[str, Any]:
     }
     query = replace(CurveQuery.read(curve_text), with_readings=True)
     evaluations = comparison.evaluations_with_curves
-    together = read_curves_together(evaluations=evaluations, query=query)
+    selection = comparison.answer.entrants.selection
+    together = read_curves_together(evaluations=evaluations, query=query, selection=selection)
     parameters = {
         "measure": together.measure.name,
         "depth": str(query.depth),
@@ -359,7 +369,9 @@ def recall_part(comparison: ShownComparison) -> dict[str, Any]:
     choices = recall_choices(comparison.text, comparison.answer.entrants.qrels)
     evaluations = comparison.evaluations_with_curves
     together = read_recall_together(
-        evaluations=evaluations, query=RecallQuery.read(choices["parameters"])
+        evaluations=evaluations,
+        query=RecallQuery.read(choices["parameters"]),
+        selection=comparison.answer.entrants.selection,
     )
     parameters = {**choices["parameters"], **_together(comparison)}
     arguments = {"collection": comparison.collection.slug}
@@ -380,8 +392,12 @@ def recall_part(comparison: ShownComparison) -> dict[str, Any]:
 
 
 def _together(comparison: ShownComparison) -> dict[str, str]:
-    """Return the runs with curves as parameters of their charts."""
+    """Return the runs with curves, and the topics, as parameters of their charts."""
     runs = ",".join(str(evaluation.run_id) for evaluation in comparison.evaluations_with_curves)
-    parameters = {"runs": runs}
-    scores = comparison.answer.query.scores
-    return parameters | ({"scores": scores} if scores else {})
+    selection = comparison.answer.entrants.selection
+    parameters = {
+        "runs": runs,
+        "scores": comparison.answer.query.scores or "",
+        "topics": selection.text if selection else "",
+    }
+    return {name: value for name, value in parameters.items() if value}

@@ -91,8 +91,7 @@ def many_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
         ),
     )
 
-    # Curves have all topics.
-    if comparison.in_detail and answer.entrants.selection is None:
+    if comparison.has_curves:
         status = max(status, fill_curves(context, comparison))
 
     return context, status

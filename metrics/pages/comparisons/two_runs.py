@@ -114,9 +114,7 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
     if context["ranked"]:
         rankings = fill(context, "rankings", _rankings, comparison, pair, topics)
         status = max(status, rankings)
-
-        # Curves are means of all topics.
-        if comparison.answer.entrants.selection is None:
+        if comparison.has_curves:
             status = max(status, fill_curves(context, comparison))
 
     return context, status

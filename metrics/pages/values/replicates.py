@@ -11,6 +11,7 @@ from django.urls import reverse
 from metrics.engine.measures.grammar import Measure
 from metrics.exports.table import Cell, Column, Row, Table
 from metrics.models import Evaluation
+from metrics.services.boards.topic_selection import TopicSelection
 from metrics.services.queue.status import statuses
 from metrics.services.values.judged_views import means_of
 from metrics.services.values.replicates import replicates_of
@@ -28,7 +29,11 @@ class ReplicatesPart:
 
 
 def replicates_part(
-    run: Run, evaluation: Evaluation | None, measure: Measure | None, reader: Any
+    run: Run,
+    evaluation: Evaluation | None,
+    measure: Measure | None,
+    reader: Any,
+    selection: TopicSelection | None = None,
 ) -> ReplicatesPart:
     """Return the section; without an evaluation or a measure there are no values."""
     runs = list(live_replicates(run).select_related("collection", "team"))
@@ -41,7 +46,11 @@ def replicates_part(
     means: dict[Any, float | None] = {}
     if evaluation and measure:
         keys = [replicate.evaluation for replicate in evaluations.values() if replicate.evaluation]
-        values = means_of(keys, [measure], evaluation.qrels_id)
+        if selection:
+            values = selection.means_of(keys, [measure], evaluation.qrels, frozenset())
+        else:
+            values = means_of(keys, [measure], evaluation.qrels_id)
+
         means = {
             pk: values[replicate.evaluation, measure.name][0]
             for pk, replicate in evaluations.items()

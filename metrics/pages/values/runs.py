@@ -16,6 +16,7 @@ from django.urls import reverse
 from metrics.charts.values.charts import RUN_CHARTS, RunChartRequest
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.rankings import ranking_figure
+from metrics.engine.cautions import Caution
 from metrics.engine.curve.curves import CURVES, MAX_DEPTH
 from metrics.engine.errors import MeasureError
 from metrics.engine.measures.grammar import Measure, parse_measure
@@ -53,6 +54,7 @@ from metrics.questions.run_ids import shown_without_tags
 from metrics.questions.topics import topic_address
 from metrics.services.boards.curves_together import read_curves_together
 from metrics.services.boards.mean_intervals import intervals_of, within_range
+from metrics.services.boards.topic_selection import SelectionQuery, TopicSelection, flags_of
 from metrics.services.question import measures_in
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
@@ -83,6 +85,7 @@ from runs.pages.tracking.notes import shown_notes
 from runs.pages.tracking.parameters import shown_edits
 from runs.parameters import MAX_OFFSET, choice_in, integer_in
 from runs.services.collections.documents import read_titles
+from runs.services.collections.topic_attributes import attribute_keys
 from runs.services.storage.reports import grouped
 from runs.services.submissions.runs import contradicted_ranks
 from runs.services.tracking.labels import labels_of
@@ -107,7 +110,7 @@ _PARTS = {
 }
 _OF_VALUES = ("run-topics-page", "run-curves-page")
 # The parameters that all of them keep: the first of the measures is drawn, and ranks the run.
-_OF_ALL_PARTS = ("measures", "other", "baseline", "qrels", "scores")
+_OF_ALL_PARTS = ("measures", "other", "baseline", "topics", "qrels", "scores")
 _OF_TOPICS = ("sort", "order", "offset")
 _OF_CURVES = ("depth", "ranks", *RECALL_PARAMETERS)
 # Addresses from before a run had several pages have these as well.
@@ -167,23 +170,24 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         .exists(),
     }
 
+    selection = context.get("selection")
     if evaluation := context.get("evaluation"):
-        parameters = _chart_query(query, qrels=evaluation.qrels.version)
+        parameters = _chart_query(query, **_of_evaluation(evaluation, query))
         status = max(
             status,
-            fill(context, "values", run_means, run, evaluation, query),
+            fill(context, "values", run_means, run, evaluation, query, selection),
             fill(context, "bars", _bars, run, evaluation, {**query, "other": ""}),
         )
         if run.has_ranking:
             status = max(
                 status,
                 fill(context, "alike", runs_ranked_alike, evaluation, request.user),
-                fill(context, "summary", read_summary, run, evaluation, parameters),
+                fill(context, "summary", read_summary, run, evaluation, parameters, selection),
             )
 
     if run.has_replicates:
         measure = context.get("measure")
-        context["replicates"] = replicates_part(run, evaluation, measure, request.user)
+        context["replicates"] = replicates_part(run, evaluation, measure, request.user, selection)
 
     return render(request, "metrics/run.html", context, status=status)
 
@@ -209,7 +213,7 @@ def run_topics_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             status,
             fill(context, "bars", _bars, run, evaluation, query),
             fill(context, "distribution", _distribution, run, evaluation, query),
-            fill(context, "values", run_values, run, evaluation, query),
+            fill(context, "values", run_values, run, evaluation, query, context.get("selection")),
         )
 
     return render(request, "metrics/run_topics.html", context, status=status)
@@ -228,7 +232,7 @@ def run_curves_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         query = context["query"]
         status = max(
             status,
-            fill(context, "curve", _curve, run, evaluation, query),
+            fill(context, "curve", _curve, run, evaluation, query, context.get("selection")),
             fill(context, "recall", _recall, run, evaluation, query),
         )
 
@@ -321,23 +325,22 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
         fill(context, "measure", first_measure, run, query),
     )
     if evaluation := context.get("evaluation"):
+        shared = {name: query.get(name, "") for name in ("measures", "topics")}
         context |= {
             "stale": evaluation.is_stale,
             "names": [
                 f"{team}/{tag}" for _, tag, team in comparable_runs(evaluation, _OTHERS_NAMED, "")
             ],
             "exports": _value_exports(run, query),
-            "share": share_address(
-                "run",
-                run=str(run.pk),
-                query=query_string({"measures": query.get("measures", "")})[1:],
-            ),
+            "share": share_address("run", run=str(run.pk), query=query_string(shared)[1:]),
+            "topic_keys": attribute_keys(run.collection),
         }
+        status = max(status, fill(context, "selection", _selection, evaluation, query))
         if not evaluation.is_stale:
             status = max(status, fill(context, "standing", read_standing, run, request.user, query))
 
-    shared = {name: query[name] for name in _OF_ALL_PARTS if query.get(name)}
-    parameters = query_string(shared) if shared else ""
+    kept = {name: query[name] for name in _OF_ALL_PARTS if query.get(name)}
+    parameters = query_string(kept) if kept else ""
     context["parts"] = [
         (title, reverse(name, args=[run.pk]) + parameters, name == part)
         for name, title in _PARTS.items()
@@ -370,7 +373,7 @@ def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
 def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
     """Return title and address of each other format of the values by topic."""
     parameters = query_string(
-        {name: query.get(name, "") for name in ("measures", "qrels", "scores")}
+        {name: query.get(name, "") for name in ("measures", "topics", "qrels", "scores")}
     )
     files = [
         (FORMATS[kind].title, reverse("run-values-export", args=[run.pk, kind]) + parameters)
@@ -432,16 +435,22 @@ def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
     return find_evaluation(run=run, query=EvaluationQuery.read(query))
 
 
-def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+def _selection(evaluation: Evaluation, query: Query) -> TopicSelection | None:
+    return SelectionQuery.read(query).select(evaluation)
+
+
+def run_values(
+    run: Run, evaluation: Evaluation, query: Query, selection: TopicSelection | None = None
+) -> dict[str, Any]:
     """Return a page of a run's values by topic."""
     measures = measures_in(query, "measures", run.collection.measures, run.collection)
     sort = run.collection.measure(query["sort"]) if query.get("sort") else None
     descending = choice_in(query, "order", ("desc", "asc")) != "asc"
-    paging = Paging(
-        integer_in(query, "offset", 0, 0, MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics
-    )
     needed = list(dict.fromkeys([*measures, *([sort] if sort else [])]))
-    values = replace(read_values(evaluation=evaluation, measures=needed), measures=measures)
+    values = read_values(evaluation=evaluation, measures=needed, selected=flags_of(selection))
+    values = replace(values, measures=measures)
+    offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
+    paging = Paging(offset, _TOPICS_OF_A_PAGE, len(values.topic_ids))
     lines = topic_lines(
         values, sort, descending, slice(paging.offset, paging.offset + paging.limit)
     )
@@ -451,7 +460,7 @@ def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]
 
     return {
         "columns": columns_of(measures, sort, descending),
-        "cautions": [caution.message for caution in qrels_cautions(measures, evaluation.qrels)],
+        "cautions": [caution.message for caution in _cautions(measures, evaluation, selection)],
         "lines": [
             replace(
                 line, title=titles.get(line.topic_id, ""), page=topic_address(base, line.topic_id)
@@ -460,6 +469,13 @@ def run_values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]
         ],
         "paging": paging,
     }
+
+
+def _cautions(
+    measures: list[Measure], evaluation: Evaluation, selection: TopicSelection | None
+) -> list[Caution]:
+    selected = selection.cautions if selection else []
+    return [*selected, *qrels_cautions(measures, evaluation.qrels)]
 
 
 @dataclass(frozen=True)
@@ -472,12 +488,17 @@ class MeanLine:
     address: str
 
 
-def run_means(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+def run_means(
+    run: Run, evaluation: Evaluation, query: Query, selection: TopicSelection | None = None
+) -> dict[str, Any]:
     """Return the means of a run with their intervals over topics."""
     measures = measures_in(query, "measures", run.collection.measures, run.collection)
-    values = read_values(evaluation=evaluation, measures=measures)
+    selected = flags_of(selection)
+    values = read_values(evaluation=evaluation, measures=measures, selected=selected)
     judged = len(values.topic_ids)
-    intervals = intervals_of([evaluation.pk], measures, _CONFIDENCE, judged)
+    intervals = intervals_of(
+        [evaluation.pk], measures, _CONFIDENCE, evaluation.qrels.topics, selected
+    )
 
     lines = []
     for measure in measures:
@@ -506,7 +527,7 @@ def run_means(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
             )
         )
 
-    cautions = [caution.message for caution in qrels_cautions(measures, evaluation.qrels)]
+    cautions = [caution.message for caution in _cautions(measures, evaluation, selection)]
     return {"means": lines, "cautions": cautions, "confidence": f"{100 * _CONFIDENCE:g}%"}
 
 
@@ -516,6 +537,10 @@ def _chart_query(query: Query, **parameters: Any) -> dict[str, str]:
         "scores": query.get("scores", ""),
         **{name: str(value) for name, value in parameters.items() if value},
     }
+
+
+def _of_evaluation(evaluation: Evaluation, query: Query) -> dict[str, Any]:
+    return {"topics": query.get("topics", ""), "qrels": evaluation.qrels.version}
 
 
 def _chart(
@@ -529,14 +554,14 @@ def _chart(
 def _distribution(run: Run, evaluation: Evaluation, query: Query) -> PageFigure:
     """Return the chart of the values of the first measure."""
     measure = first_measure(run, query)
-    parameters = _chart_query(query, measure=measure.name, qrels=evaluation.qrels.version)
+    parameters = _chart_query(query, measure=measure.name, **_of_evaluation(evaluation, query))
     return _chart("distribution", run, evaluation, parameters)
 
 
 def _bars(run: Run, evaluation: Evaluation, query: Query) -> PageFigure:
     """Return the chart with a bar for each topic, alone or against another run."""
     measure = first_measure(run, query)
-    parameters = _chart_query(query, measure=measure.name, qrels=evaluation.qrels.version)
+    parameters = _chart_query(query, measure=measure.name, **_of_evaluation(evaluation, query))
     return _chart("topics", run, evaluation, {**parameters, "other": query.get("other", "")})
 
 
@@ -549,7 +574,9 @@ def measure_with_curve(measures: list[Measure]) -> Measure | None:
     return next((measure for measure in measures if measure.definition.name in CURVES), None)
 
 
-def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+def _curve(
+    run: Run, evaluation: Evaluation, query: Query, selection: TopicSelection | None
+) -> dict[str, Any]:
     """Return the curve of the first measure that has one, with its readings at the requested
     ranks."""
     collection = run.collection
@@ -560,15 +587,17 @@ def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
         parameters_of_curve["measure"] = drawn.name
 
     question = replace(CurveQuery.read(parameters_of_curve), with_readings=True)
-    together = read_curves_together(evaluations=[evaluation], query=question)
+    together = read_curves_together(evaluations=[evaluation], query=question, selection=selection)
     measure = together.measure
     parameters = _chart_query(
-        query, measure=measure.name, depth=question.depth, qrels=evaluation.qrels.version
+        query, measure=measure.name, depth=question.depth, **_of_evaluation(evaluation, query)
     )
     chart = curve_figure(
         together.curves[0], measure=measure, run=run.tag, confidence=question.confidence
     )
-    chart = RunChartRequest(run, evaluation, parameters).source_of(chart, measure.name)
+    chart = RunChartRequest(run, evaluation, parameters).source_of(
+        chart.of_topics(selection), measure.name
+    )
     others = [other.name for other in measures if other != drawn]
 
     return {
@@ -600,7 +629,7 @@ def _listed(curve: str, depth: int) -> str:
 def _recall(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """Return the curve of a level and all above it, or of a single `level`."""
     choices = recall_choices(query, evaluation.qrels)
-    parameters = _chart_query(query, **choices["parameters"], qrels=evaluation.qrels.version)
+    parameters = _chart_query(query, **choices["parameters"], **_of_evaluation(evaluation, query))
     return choices | {"chart": _chart("precision-recall", run, evaluation, parameters)}
 
 

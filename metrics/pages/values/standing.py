@@ -64,7 +64,7 @@ def read_standing(run: Run, reader: Any, query: Query) -> RunStanding | None:
     Return None for a run that the leaderboard leaves out, such as one that is not evaluated against
     the active judgements. Raise InvalidInput for a baseline that is not an id.
     """
-    parameters = {name: query.get(name, "") for name in ("measures", "scores")}
+    parameters = {name: query.get(name, "") for name in ("measures", "scores", "topics")}
     question = BoardQuery.read(parameters, run.collection, reader)
     question = replace(question, measures=[question.sort], limit=1, pinned=run.pk)
     board = read_leaderboard(collection=run.collection, query=question)
@@ -98,7 +98,8 @@ def _baseline(run: Run, reader: Any, query: Query) -> Run | None:
 def _ranked(board: Leaderboard, row: Row, baseline: Run | None) -> RunStanding:
     standings, against = _statistics(board, row, baseline)
     mean = row.values[board.sort.name]
-    cell = mean_cell(board.sort, mean, row.evaluation.qrels.topics)
+    judged = board.selection.topics if board.selection else row.evaluation.qrels.topics
+    cell = mean_cell(board.sort, mean, judged)
 
     interval = ""
     ends = within_range(standings.intervals, board.sort).get(row.evaluation.pk)

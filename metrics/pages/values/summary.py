@@ -10,6 +10,7 @@ from metrics.engine.measures.grammar import parse_measure
 from metrics.engine.trec_eval.requests import read_requests
 from metrics.models import Evaluation
 from metrics.pages.parts import query_string
+from metrics.services.boards.topic_selection import TopicSelection, flags_of
 from metrics.services.values.values import read_values
 from metrics.tables import figure
 from runs.models import Run
@@ -64,9 +65,16 @@ class Summary:
     file: str
 
 
-def read_summary(run: Run, evaluation: Evaluation, selection: dict[str, str]) -> Summary:
-    """Return the figures of one evaluation; `selection` are the parameters that select it."""
-    means = read_values(evaluation=evaluation, measures=[*OFFICIAL.values()]).means
+def read_summary(
+    run: Run,
+    evaluation: Evaluation,
+    parameters: dict[str, str],
+    selection: TopicSelection | None = None,
+) -> Summary:
+    """Return the figures of one evaluation; `parameters` select it, and its topics."""
+    means = read_values(
+        evaluation=evaluation, measures=[*OFFICIAL.values()], selected=flags_of(selection)
+    ).means
     parts = []
     for title, words in _PARTS.items():
         lines = []
@@ -77,4 +85,4 @@ def read_summary(run: Run, evaluation: Evaluation, selection: dict[str, str]) ->
         parts.append((title, lines))
 
     address = reverse("run-values-export", args=[run.pk, "trec_eval"])
-    return Summary(parts, address + query_string({**selection, "measures": ",".join(OFFICIAL)}))
+    return Summary(parts, address + query_string({**parameters, "measures": ",".join(OFFICIAL)}))

@@ -14,6 +14,7 @@ from metrics.models import Evaluation
 from metrics.services.boards.board_question import BoardQuery, active_qrels
 from metrics.services.boards.leaderboard import runs_shown
 from metrics.services.boards.selection import select_evaluations
+from metrics.services.boards.topic_selection import TopicSelection, flags_of
 from metrics.services.question import SCORES, Context, Parameter, Question, RunIds, parameter
 from metrics.services.values.curves import (
     CurveQuery,
@@ -70,6 +71,7 @@ class CurvesTogether:
     evaluations: list[Evaluation]
     curves: list[Curve]
     readings: list[Readings] = field(default_factory=list)
+    selection: TopicSelection | None = None
 
     @cached_property
     def against_best(self) -> AgainstBest | None:
@@ -84,6 +86,7 @@ class RecallTogether:
     query: RecallQuery
     evaluations: list[Evaluation]
     curves: list[list[PrecisionRecall]]
+    selection: TopicSelection | None = None
 
 
 def choose_together(
@@ -126,8 +129,10 @@ def chosen_evaluations(
     )
 
 
-def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) -> CurvesTogether:
-    """Return the curves of a measure.
+def read_curves_together(
+    *, evaluations: list[Evaluation], query: CurveQuery, selection: TopicSelection | None = None
+) -> CurvesTogether:
+    """Return the curves of a measure on the selected topics, None for all.
 
     Raise MeasureError for several measures, or one without a curve.
     """
@@ -140,20 +145,29 @@ def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) ->
 
     (measure,) = query.measures
     curves_of = {
-        pk: curves for pk, (curves,) in read_curves_of(evaluations=evaluations, query=query)
+        pk: curves
+        for pk, (curves,) in read_curves_of(
+            evaluations=evaluations, query=query, selected=flags_of(selection)
+        )
     }
     curves = [curves_of[evaluation.pk] for evaluation in evaluations]
     readings = [drawn.readings for drawn in curves if drawn.readings]
 
-    return CurvesTogether(measure, evaluations, [drawn.curve for drawn in curves], readings)
+    return CurvesTogether(
+        measure, evaluations, [drawn.curve for drawn in curves], readings, selection
+    )
 
 
-def read_recall_together(*, evaluations: list[Evaluation], query: RecallQuery) -> RecallTogether:
-    """Return the curves of every run and level.
+def read_recall_together(
+    *, evaluations: list[Evaluation], query: RecallQuery, selection: TopicSelection | None = None
+) -> RecallTogether:
+    """Return the curves of every run and level on the selected topics, None for all.
 
     Raise MeasureError for more than MAX_TOGETHER of them, or none.
     """
-    curves_of = dict(read_precision_recall_of(evaluations=evaluations, query=query))
+    curves_of = dict(
+        read_precision_recall_of(evaluations=evaluations, query=query, selected=flags_of(selection))
+    )
     curves = [curves_of[evaluation.pk] for evaluation in evaluations]
     lines = sum(map(len, curves))
     if lines > MAX_TOGETHER:
@@ -169,4 +183,4 @@ def read_recall_together(*, evaluations: list[Evaluation], query: RecallQuery) -
         raise MeasureError(
             "no level above 0 occurs in the judgements", code="nothing_to_draw", pointer="rel"
         )
-    return RecallTogether(query, evaluations, curves)
+    return RecallTogether(query, evaluations, curves, selection)

@@ -14,6 +14,7 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.pairs import Caution
 from metrics.services.boards.leaderboard import Leaderboard
+from metrics.services.boards.topic_selection import flags_of
 from metrics.services.values.effort import MAX_VALUES
 from metrics.services.values.judged_views import vectors_of
 
@@ -31,8 +32,7 @@ def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str
     """
     ids = [row.evaluation.pk for row in board.rows if row.current]
     measures = [measure for measure in board.measures if measure.name not in board.computing]
-    selected = board.selection.selected if board.selection else None
-    return intervals_of(ids, measures, confidence, board.qrels.topics, selected)
+    return intervals_of(ids, measures, confidence, board.qrels.topics, flags_of(board.selection))
 
 
 def intervals_of(

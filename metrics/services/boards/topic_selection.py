@@ -100,6 +100,13 @@ class SelectionQuery(Question):
 
     topics: TopicFilter | None = parameter(Topics())
 
+    def select(self, evaluation: Evaluation) -> TopicSelection | None:
+        """Return the selected topics of the judgements of an evaluation, None for all.
+
+        Raise what `select_topics` does.
+        """
+        return select_topics(evaluation.qrels, self.topics, evaluation.scores)
+
 
 @dataclass(frozen=True)
 class TopicKey(Parameter):
@@ -199,6 +206,11 @@ def select_topics(qrels: Qrels, topics: TopicFilter | None, scores: str) -> Topi
         raise StatisticsError(message, code="too_few_topics", pointer="topics")
 
     return TopicSelection(topics.text, selected)
+
+
+def flags_of(selection: TopicSelection | None) -> Flags | None:
+    """Return a flag for each topic of the judgements, None for all."""
+    return selection.selected if selection else None
 
 
 def group_topics(

@@ -11,7 +11,7 @@ import numpy as np
 from django.db import transaction
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.arrays import Ints
+from metrics.engine.arrays import Flags, Ints
 from metrics.engine.curve.curves import (
     CHANGE_AT_EVERY_RANK,
     CURVES,
@@ -247,20 +247,25 @@ class MeasureCurve:
     readings: Readings | None
 
 
-def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[MeasureCurve]:
+def read_curves(
+    *, evaluation: Evaluation, query: CurveQuery, selected: Flags | None = None
+) -> list[MeasureCurve]:
     """Return the curves in the order of the request, from the store where it has them.
 
+    `selected` is a flag for each topic of the judgements that counts, None for all: here and below.
     Raise MeasureError for a measure without a curve, StatisticsError for too much work.
     """
     _begin_curves([evaluation], query)
-    sets = _stored_sets([evaluation], query).get(evaluation.pk, [])
+    # Readings are stored for all topics.
+    stored = selected is None or not query.with_readings
+    sets = _stored_sets([evaluation], query).get(evaluation.pk, []) if stored else []
     if _serve(sets, query):
-        return _stored_curves(sets, query)
-    return _compute_curves(load_view(evaluation), query)
+        return _stored_curves(sets, query, selected)
+    return _compute_curves(load_view(evaluation), query, selected)
 
 
 def read_curves_of(
-    *, evaluations: list[Evaluation], query: CurveQuery
+    *, evaluations: list[Evaluation], query: CurveQuery, selected: Flags | None = None
 ) -> Iterator[tuple[int, list[MeasureCurve]]]:
     """Yield the keys of evaluations under one version of the judgements, and their curves.
 
@@ -273,12 +278,12 @@ def read_curves_of(
     complete = {pk: sets for pk, sets in stored_sets.items() if _serve(sets, query)}
     for pk, sets in complete.items():
         keep_going()
-        yield pk, _stored_curves(sets, query)
+        yield pk, _stored_curves(sets, query, selected)
 
     for pk, _, view in views_of(
         evaluation.pk for evaluation in evaluations if evaluation.pk not in complete
     ):
-        yield pk, _compute_curves(view, query)
+        yield pk, _compute_curves(view, query, selected)
 
 
 def _stored_sets(evaluations: list[Evaluation], query: CurveQuery) -> dict[int, list[GainCurves]]:
@@ -332,12 +337,18 @@ def _serve(sets: list[GainCurves], query: CurveQuery) -> bool:
     )
 
 
-def _stored_curves(sets: list[GainCurves], query: CurveQuery) -> list[MeasureCurve]:
+def _stored_curves(
+    sets: list[GainCurves], query: CurveQuery, selected: Flags | None
+) -> list[MeasureCurve]:
     curves = []
     for measure in query.measures:
         stored = next(candidate for candidate in sets if candidate.serves(measure, query.depth))
+        drawn = stored.curve(measure, query.depth)
+        if selected is not None:
+            drawn = drawn.of_topics(selected)
+
         curve_readings = stored.readings(measure, query.depth) if query.with_readings else None
-        curves.append(MeasureCurve(measure, stored.curve(measure, query.depth), curve_readings))
+        curves.append(MeasureCurve(measure, drawn, curve_readings))
 
     return curves
 
@@ -363,33 +374,44 @@ def _begin_curves(evaluations: list[Evaluation], query: CurveQuery) -> None:
     )
 
 
-def _compute_curves(view: JudgedRun, query: CurveQuery) -> list[MeasureCurve]:
+def _compute_curves(
+    view: JudgedRun, query: CurveQuery, selected: Flags | None
+) -> list[MeasureCurve]:
     curves = []
     for measure in query.measures:
         keep_going()
-        curve_readings = readings(view, measure, query.depth) if query.with_readings else None
-        curves.append(MeasureCurve(measure, curve(view, measure, query.depth), curve_readings))
+        drawn = curve(view, measure, query.depth)
+        if selected is not None:
+            drawn = drawn.of_topics(selected)
+
+        curve_readings = None
+        if query.with_readings:
+            curve_readings = readings(view, measure, query.depth, selected)
+
+        curves.append(MeasureCurve(measure, drawn, curve_readings))
 
     return curves
 
 
-def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list[PrecisionRecall]:
+def read_precision_recall(
+    *, evaluation: Evaluation, query: RecallQuery, selected: Flags | None = None
+) -> list[PrecisionRecall]:
     """Return one curve for each level of relevance.
 
     Raise MeasureError for more than MAX_LEVELS levels.
     """
     _begin_precision_recall([evaluation], query)
-    return _precision_recall(load_view(evaluation), query)
+    return _precision_recall(load_view(evaluation), query, selected)
 
 
 def read_precision_recall_of(
-    *, evaluations: list[Evaluation], query: RecallQuery
+    *, evaluations: list[Evaluation], query: RecallQuery, selected: Flags | None = None
 ) -> Iterator[tuple[int, list[PrecisionRecall]]]:
     """Yield the curves of several runs, as `read_curves_of` does."""
     _begin_precision_recall(evaluations, query)
     for pk, _, view in views_of(evaluation.pk for evaluation in evaluations):
         keep_going()
-        yield pk, _precision_recall(view, query)
+        yield pk, _precision_recall(view, query, selected)
 
 
 def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -> None:
@@ -408,7 +430,9 @@ def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -
     begin_curves([evaluation.pk for evaluation in evaluations], curves, points)
 
 
-def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionRecall]:
+def _precision_recall(
+    view: JudgedRun, query: RecallQuery, selected: Flags | None
+) -> list[PrecisionRecall]:
     levels_alone = [
         (level, alone)
         for levels, alone in ((query.levels, False), (query.alone, True))
@@ -438,4 +462,5 @@ def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionReca
     ]
     by_gain = [graded_precision_recall(view, gains, points=query.points) for gains in query.gains]
 
-    return by_level + by_gain
+    curves = by_level + by_gain
+    return curves if selected is None else [drawn.of_topics(selected) for drawn in curves]

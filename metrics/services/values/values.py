@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 from uuid import UUID
 
 import numpy as np
 
-from metrics.engine.arrays import Floats
+from metrics.engine.arrays import Flags, Floats
 from metrics.engine.measures.grammar import Measure
 from metrics.models import Evaluation, EvaluationQuerySet
 from metrics.services.question import (
@@ -25,6 +26,8 @@ from metrics.services.values.replicates import of_replicates
 from metrics.services.values.sampled import check_suits
 from runs.errors import NotFound
 from runs.models import Run
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class RunValues:
 
     Values are in the order of the topics, NaN where there is none. `errors` has the standard errors
     of estimates from sampled judgements, which are those of the sampling alone, by measure.
+    `selected` is a flag for each topic of the judgements that counts, None for all.
     """
 
     evaluation: Evaluation
@@ -66,11 +70,17 @@ class RunValues:
     vectors: dict[str, Floats]
     means: dict[str, Mean]
     errors: dict[str, StandardErrors] = field(default_factory=dict)
+    selected: Flags | None = None
 
     @property
     def topic_ids(self) -> list[str]:
-        topic_ids: list[str] = self.evaluation.qrels.topic_ids
-        return topic_ids
+        return self.among(self.evaluation.qrels.topic_ids)
+
+    def among(self, items: list[_Item]) -> list[_Item]:
+        """Return the items of the topics that count, of one for each topic of the judgements."""
+        if self.selected is None:
+            return items
+        return [items[place] for place in np.flatnonzero(self.selected).tolist()]
 
 
 def find_evaluation(*, run: Run, query: EvaluationQuery = EvaluationQuery()) -> Evaluation:
@@ -98,7 +108,14 @@ def find_evaluation(*, run: Run, query: EvaluationQuery = EvaluationQuery()) -> 
     return newest
 
 
-def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues:
+def read_values(
+    *, evaluation: Evaluation, measures: list[Measure], selected: Flags | None = None
+) -> RunValues:
+    """Return the values of a run, and their means over the topics that count.
+
+    `selected` is a flag for each topic of the judgements, None for all. A ratio of averaged
+    vectors, which has no values of topics, has no mean on some of them.
+    """
     check_suits(measures, evaluation.qrels)
     # That of a mean over replicates is not known: all are judged by the same sample.
     errors = {
@@ -106,18 +123,28 @@ def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues
         for measure in measures
         if measure.error and not evaluation.run.has_replicates
     }
-    vectors = vectors_of([evaluation.pk], list(dict.fromkeys([*measures, *errors.values()])))
-    rows = [vectors[evaluation.pk, measure.name] for measure in measures]
-    values = {row.measure: row.values for row in rows}
-    rows_of_errors = {
-        name: vectors[evaluation.pk, measure.name] for name, measure in errors.items()
-    }
+    needed = list(dict.fromkeys([*measures, *errors.values()]))
+    rows = vectors_of([evaluation.pk], needed)
+    vectors = {measure.name: rows[evaluation.pk, measure.name].values for measure in needed}
+    means: dict[str, Mean] = {row.measure: (row.mean, row.topics) for row in rows.values()}
+
+    if selected is not None:
+        vectors = {name: vector[selected] for name, vector in vectors.items()}
+        means = {
+            measure.name: (None, 0) if measure.pools else measure.aggregate(vectors[measure.name])
+            for measure in needed
+        }
+
     return RunValues(
         evaluation=evaluation,
         measures=measures,
-        vectors=values,
-        means={row.measure: (row.mean, row.topics) for row in rows},
-        errors={name: StandardErrors(row.values, row.mean) for name, row in rows_of_errors.items()},
+        vectors={measure.name: vectors[measure.name] for measure in measures},
+        means={measure.name: means[measure.name] for measure in measures},
+        errors={
+            name: StandardErrors(vectors[error.name], means[error.name][0])
+            for name, error in errors.items()
+        },
+        selected=selected,
     )
 
 
@@ -135,21 +162,33 @@ def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
     keys = of_replicates([values.evaluation.pk]).get(values.evaluation.pk)
     if keys is None:
         view = load_view(values.evaluation)
-        return {
-            measure.name: measure.why_undefined(view, values.vectors[measure.name])
+        reasons: dict[str, list[str | None]] = {
+            measure.name: measure.why_undefined(view, _of_all_topics(values, measure))
             for measure in lacking
         }
+        return {name: values.among(why) for name, why in reasons.items()}
 
     # A mean over replicates lacks what one of them lacks, for the reason of the first such one.
     vectors = vectors_of(keys, lacking)
-    reasons: dict[str, list[str | None]] = {}
+    reasons = {}
     for pk, _, view in views_of(keys):
         for measure in lacking:
             why = measure.why_undefined(view, vectors[pk, measure.name].values)
             first = reasons.get(measure.name, [None] * len(why))
             reasons[measure.name] = [old or new for old, new in zip(first, why, strict=True)]
 
-    return reasons
+    return {name: values.among(why) for name, why in reasons.items()}
+
+
+def _of_all_topics(values: RunValues, measure: Measure) -> Floats:
+    """Return a value for each topic of the judgements, 0 for those that do not count."""
+    vector = values.vectors[measure.name]
+    if values.selected is None:
+        return vector
+
+    spread = np.zeros(len(values.selected))
+    spread[values.selected] = vector
+    return spread
 
 
 def comparable_runs(
