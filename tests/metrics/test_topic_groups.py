@@ -232,6 +232,53 @@ def test_values_of_a_run_are_of_the_selected_topics(
 
 
 @pytest.mark.django_db
+def test_orders_are_of_the_selected_topics(alice: User, anonymous: APIClient, values: Any) -> None:
+    both = np.stack([values, simulated(4, TOPICS, seed=8)])
+    make_scored("ordered", Team.objects.get(personal_of=alice), both, ["AP", "P@10"])
+    base = "/api/v1/collections/ordered/orders/"
+    chosen = [2, 5, 7, 8, 11, 12]
+    query = {"topics": "topic:" + ",".join(map(str, chosen)), "resamples": "100"}
+    body = anonymous.get(base, query).json()
+    assert (body["topics"], body["topics_selected"]) == (6, 6)
+    means = both[:, :, np.array(chosen) - 1].mean(axis=2)
+    assert [order["means"] for order in body["orders"]] == pytest.approx(means)
+    tau = stats.kendalltau(*means).statistic
+    assert body["pairs"][0]["tau"]["value"] == pytest.approx(tau)
+    assert "few_topics" in {caution["code"] for caution in body["cautions"]}
+    # The other topics are not left out for lack of a value.
+    assert "topics_left_out" not in {caution["code"] for caution in body["cautions"]}
+
+    everything = anonymous.get(base, {"topics": "topic:*", "resamples": "100"}).json()
+    del everything["topics_filter"], everything["topics_selected"]
+    assert everything == anonymous.get(base, {"resamples": "100"}).json()
+
+    page = anonymous.get("/collections/ordered/orders/", query).content.decode()
+    assert text_of(page).count(f"On 6 of 30 topics: {query['topics']}.") == 2
+
+
+@pytest.mark.django_db
+def test_a_design_is_of_the_selected_topics(
+    runs: list[str], anonymous: APIClient, values: Any
+) -> None:
+    query = {"topics": "-language:de", "trials": "2"}
+    body = anonymous.get(f"{BASE}design/", query).json()
+    (measure,) = body["measures"]
+    chosen = values[:, 9:]
+    p_values = [
+        stats.ttest_rel(chosen[a], chosen[b]).pvalue for a in range(4) for b in range(a + 1, 4)
+    ]
+    assert (measure["topics"], body["topics_selected"]) == (21, 21)
+    share = np.mean(np.array(p_values) < 0.05)
+    assert measure["discriminative_power"]["share"] == pytest.approx(share)
+    assert sorted(measure["discriminative_power"]["curve"]["p_value"]) == pytest.approx(
+        sorted(p_values)
+    )
+    page = anonymous.get("/collections/grouped/design/", query).content.decode()
+    assert text_of(page).count("On 21 of 30 topics: -language:de.") == 2
+    assert 'name="topics"' in page
+
+
+@pytest.mark.django_db
 def test_a_chart_of_topics_has_the_selected_ones(
     runs: list[str], anonymous: APIClient, values: Any
 ) -> None:

@@ -10,7 +10,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import Caution, RunName, cautions_of, number, numbers, run_name
+from metrics.api.answers import (
+    Caution,
+    RunName,
+    Selected,
+    cautions_of,
+    number,
+    numbers,
+    run_name,
+    selected,
+)
 from metrics.engine.design import discriminative_power, swap_rates
 from metrics.engine.significance import TESTS
 from metrics.questions.answer_cache import cached, everybody, of_collection
@@ -104,7 +113,7 @@ class MeasureDesign(TypedDict):
     swap_rates: SwapRates
 
 
-class Design(TypedDict):
+class Design(Selected):
     """The differences that the collection can detect, by measure."""
 
     collection: str
@@ -137,6 +146,7 @@ class DesignView(APIView):
 def _design(collection: Collection, answer: design.Design) -> Design:
     query = answer.query
     return Design(
+        **selected(answer.selection),
         collection=collection.slug,
         qrels=answer.qrels.version,
         scores=answer.scores,

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import Caution, RunName, cautions_of, number, run_name
+from metrics.api.answers import Caution, RunName, Selected, cautions_of, number, run_name, selected
 from metrics.engine.agreement import intervals
 from metrics.questions.answer_cache import cached, everybody, of_collection
 from metrics.questions.declared import ORDERS
@@ -47,7 +47,7 @@ class OrderPair(TypedDict):
     changes: Annotated[list[int], "of the runs: rank in b minus rank in a"]
 
 
-class Orders(TypedDict):
+class Orders(Selected):
     """Orders of the same runs, and every two of them that differ in the measure or in the qrels,
     but not in both."""
 
@@ -83,6 +83,7 @@ class OrdersView(APIView):
 
 def _orders(collection: Collection, answer: orders.Orders) -> Orders:
     return Orders(
+        **selected(answer.selection),
         collection=collection.slug,
         scores=answer.scores,
         topics=answer.topics,

@@ -55,7 +55,7 @@ def power_figure(design: Design) -> Figure:
         height=with_legend(names),
     )
 
-    return figure.drawn_from(
+    return figure.of_topics(design.selection).drawn_from(
         design.qrels.collection,
         design.qrels,
         measure=names[0] if len(names) == 1 else "",

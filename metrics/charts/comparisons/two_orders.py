@@ -55,7 +55,9 @@ def two_orders_figure(collection: Collection, answer: Orders, pair: OrderPair) -
         drawing=lambda look: _draw(rows, titles, look),
     )
 
-    return figure.drawn_from(collection, a.qrels, b.qrels, measure=measures, runs=(runs, runs))
+    return figure.of_topics(answer.selection).drawn_from(
+        collection, a.qrels, b.qrels, measure=measures, runs=(runs, runs)
+    )
 
 
 def title_of(order: Order, other: Order) -> str:

@@ -22,7 +22,8 @@ from metrics.services.comparisons.design import (
     read_design,
 )
 from metrics.tables import NOTHING
-from runs.models import Collection
+from runs.models import Collection, can_see_scores
+from runs.services.collections.topic_attributes import attribute_keys
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
@@ -42,6 +43,9 @@ def design_page(request: HttpRequest, slug: str) -> HttpResponse:
         "measures": query.get("measures") or ", ".join(effectiveness_measures(collection)),
         "differences": query.get("differences") or "0.05, 0.1",
     }
+    if can_see_scores(request.user, collection):
+        context["topic_keys"] = attribute_keys(collection)
+
     status = fill(context, "answer", _answer, request, collection, query)
 
     return render(request, "metrics/design.html", context, status=status)

@@ -18,6 +18,7 @@ from metrics.services.boards.selection import tested_measures
 from metrics.services.comparisons.orders import Orders, OrdersQuery, compare_orders
 from metrics.tables import NOTHING, with_minus
 from runs.models import Collection, can_see_scores
+from runs.services.collections.topic_attributes import attribute_keys
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
@@ -44,6 +45,7 @@ def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
 
     if can_see_scores(request.user, collection):
         context["versions"] = collection.qrels.count()
+        context["topic_keys"] = attribute_keys(collection)
 
     status = fill(context, "answer", _answer, request, collection, {**query, "measures": measures})
     return render(request, "metrics/orders.html", context, status=status)

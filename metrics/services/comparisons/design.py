@@ -30,6 +30,13 @@ from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import Caution, Options, all_pairs
 from metrics.services.boards.board_question import active_qrels
 from metrics.services.boards.selection import effectiveness_measures, select_evaluations
+from metrics.services.boards.topic_selection import (
+    TopicFilter,
+    Topics,
+    TopicSelection,
+    flags_of,
+    select_topics,
+)
 from metrics.services.question import (
     RESAMPLES,
     SCORES,
@@ -113,6 +120,7 @@ class DesignQuery(Question):
     )
     seed: int = parameter(SEED)
     scores: str | None = parameter(SCORES)
+    topics: TopicFilter | None = parameter(Topics())
 
 
 @dataclass(frozen=True)
@@ -185,10 +193,13 @@ class Design:
     scores: str
     runs: list[Run]
     measures: list[MeasureDesign]
+    selection: TopicSelection | None = None
 
 
 def read_design(*, collection: Collection, query: DesignQuery) -> Design:
     """Return discriminative power, topic set sizes and swap rates of some measures.
+
+    They are of the selected topics, or of all.
 
     Stale runs are left out.
 
@@ -205,6 +216,7 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
         raise StatisticsError(message, code="bad_parameter", pointer="power")
 
     qrels, scores = active_qrels(collection), query.scores or collection.scores
+    selection = select_topics(qrels, query.topics, scores)
 
     evaluations = select_evaluations(
         collection=collection,
@@ -218,16 +230,17 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
         message = f"a design needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
 
-    _check_work(query, len(evaluations), qrels.topics)
+    _check_work(query, len(evaluations), selection.topics if selection else qrels.topics)
     values = read_common_values(
-        [evaluation.pk for evaluation in evaluations], query.measures, qrels
+        [evaluation.pk for evaluation in evaluations], query.measures, qrels, flags_of(selection)
     )
     designs = [
-        _design(measure, common, query, qrels)
+        _design(measure, common, query, qrels, selection)
         for measure, common in zip(query.measures, values, strict=True)
     ]
 
-    return Design(query, qrels, scores, [evaluation.run for evaluation in evaluations], designs)
+    runs = [evaluation.run for evaluation in evaluations]
+    return Design(query, qrels, scores, runs, designs, selection)
 
 
 def _check_work(query: DesignQuery, runs: int, topics: int) -> None:
@@ -246,8 +259,13 @@ def _check_work(query: DesignQuery, runs: int, topics: int) -> None:
 
 
 def _design(
-    measure: Measure, common: CommonValues, query: DesignQuery, qrels: Qrels
+    measure: Measure,
+    common: CommonValues,
+    query: DesignQuery,
+    qrels: Qrels,
+    selection: TopicSelection | None,
 ) -> MeasureDesign:
+    selected = selection.cautions if selection else []
     cautions = [*qrels_cautions([measure], qrels), *cautions_of([measure], common.left_out)]
     options = Options(resamples=query.resamples, seed=query.seed)
     half = common.topics // 2
@@ -259,7 +277,7 @@ def _design(
         discriminative_power(common.values, query.test, query.alpha, options),
         _topic_sets(common, query),
         swap_rates(common.values, sizes, trials=query.trials, seed=query.seed, width=query.width),
-        [*cautions, *few_topics(common.topics)],
+        [*cautions, *(selected or few_topics(common.topics))],
     )
 
 

@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from metrics.engine.agreement.intervals import Agreements, order_agreements
 from metrics.engine.agreement.standings import has_ties, standings
+from metrics.engine.arrays import Flags
 from metrics.engine.errors import StatisticsError
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.cautions import few_topics
@@ -18,6 +19,13 @@ from metrics.models import Evaluation
 from metrics.services.boards.board_question import active_qrels, collection_entries
 from metrics.services.boards.entries import OFFICIAL
 from metrics.services.boards.selection import tested_measures, too_many_runs
+from metrics.services.boards.topic_selection import (
+    TopicFilter,
+    Topics,
+    TopicSelection,
+    flags_of,
+    select_topics,
+)
 from metrics.services.question import (
     MAX_VERSION,
     RANK_RESAMPLES,
@@ -75,6 +83,7 @@ class OrdersQuery(Question):
     )
     seed: int = parameter(SEED)
     scores: str | None = parameter(SCORES)
+    topics: TopicFilter | None = parameter(Topics())
 
 
 @dataclass(frozen=True)
@@ -115,12 +124,14 @@ class Orders:
     orders: list[Order]
     pairs: list[OrderPair]
     cautions: list[Caution]
+    selection: TopicSelection | None = None
 
 
 def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     """Return the orders of the runs by their means on common topics.
 
-    These are the topics that all versions judge and on which all runs have a value.
+    These are the topics that all versions judge, that are selected, and on which all runs have a
+    value.
 
     Stale evaluations are left out: each version has its own. Raise StatisticsError for fewer than
     two orders, runs or topics, an unknown version or run, and requests that would take too long.
@@ -128,6 +139,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     refuse_pooled(query.measures)
     scores = query.scores or collection.scores
     versions = _versions(collection, query)
+    selection = _select_topics(versions, query.topics, scores)
     conditions = [(measure, qrels) for qrels in versions for measure in query.measures]
     _check_orders(len(conditions))
     runs, ids = evaluated_runs(collection, versions, scores, query)
@@ -138,13 +150,13 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
         for a, b in combinations(range(len(conditions)), 2)
         if (conditions[a][0] == conditions[b][0]) != (conditions[a][1] == conditions[b][1])
     ]
-    topics = max(qrels.topics for qrels in versions)
+    topics = selection.topics if selection else max(qrels.topics for qrels in versions)
     check_values(len(runs), topics, len(conditions))
     seconds = seconds_of_orders(len(conditions), len(pairs), len(runs), topics, query.resamples)
     subject = f"{len(pairs)} pairs of orders of {len(runs)} runs, B = {query.resamples:,},"
     begin(seconds, subject, "use fewer measures, runs (runs=) or resamples", "measures")
 
-    values, common = values_of_orders(versions, ids, query.measures)
+    values, common = values_of_orders(versions, ids, query.measures, flags_of(selection))
     lower = np.array([measure.definition.lower_is_better for measure, _ in conditions])
     means = np.array([order_values.mean(axis=1) for order_values in values])
     ranks = standings(means, lower)
@@ -158,6 +170,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
         )
     ]
 
+    selected = selection.cautions if selection else []
     unsuited = [
         caution for measure, qrels in conditions for caution in qrels_cautions([measure], qrels)
     ]
@@ -174,9 +187,28 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
         cautions=[
             *dict.fromkeys(unsuited),
             *cautions_of(query.measures, common.left_out),
-            *few_topics(common.topics),
+            *(selected or few_topics(common.topics)),
         ],
+        selection=selection,
     )
+
+
+def _select_topics(
+    versions: list[Qrels], topics: TopicFilter | None, scores: str
+) -> TopicSelection | None:
+    """Return the topics of the first version that are selected under every version, None for all."""
+    if topics is None:
+        return None
+
+    # How many relevant documents a topic has depends on the version.
+    by_version = [
+        selection.among(qrels.topic_ids)
+        for qrels in versions
+        if (selection := select_topics(qrels, topics, scores))
+    ]
+    everywhere = set.intersection(*map(set, by_version))
+    first: list[str] = versions[0].topic_ids
+    return TopicSelection(topics.text, np.array([topic in everywhere for topic in first]))
 
 
 def _versions(collection: Collection, query: OrdersQuery) -> list[Qrels]:
@@ -273,11 +305,21 @@ def _check_runs(
 
 
 def values_of_orders(
-    versions: list[Qrels], ids: list[list[int]], measures: list[Measure]
+    versions: list[Qrels],
+    ids: list[list[int]],
+    measures: list[Measure],
+    selected: Flags | None = None,
 ) -> tuple[list[Matrix], CommonValues]:
-    """Return the values of each order, on the topics on which all runs always have a value."""
+    """Return the values of each order, on the topics on which all runs always have a value.
+
+    `selected` is a flag for each topic of the first version that counts, None for all.
+    """
     shared = set(versions[0].topic_ids).intersection(*(qrels.topic_ids for qrels in versions[1:]))
-    topics = [topic for topic in versions[0].topic_ids if topic in shared]
+    topics = [
+        topic
+        for place, topic in enumerate(versions[0].topic_ids)
+        if topic in shared and (selected is None or selected[place])
+    ]
     vectors = vectors_of([pk for evaluations in ids for pk in evaluations], measures)
 
     orders = []
@@ -290,7 +332,11 @@ def values_of_orders(
         ]
 
     stacked = common_values(np.vstack(orders))
-    everywhere = len({topic for qrels in versions for topic in qrels.topic_ids})
+    if selected is None:
+        everywhere = len({topic for qrels in versions for topic in qrels.topic_ids})
+    else:
+        everywhere = int(selected.sum())
+
     left_out = everywhere - stacked.topics
     return np.split(stacked.values, len(orders)), CommonValues(
         stacked.values, left_out, stacked.common
