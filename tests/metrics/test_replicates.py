@@ -25,6 +25,10 @@ RUNS = "collections/small/runs/"
 BOARD = "/api/v1/collections/small/leaderboard/"
 # Between the other two.
 FAIR = POOR.replace("1 Q0 b 1 3.0", "1 Q0 a 1 3.0")
+# Its last relevant document is at rank 12.
+DEEP = "".join(
+    f"1 Q0 {'c' if rank == 12 else f'x{rank}'} {rank} {20 - rank} deep\n" for rank in range(1, 13)
+)
 MEASURES = ["AP", "nDCG@10", "P@5"]
 
 
@@ -141,7 +145,92 @@ def test_pages(board: APIClient, client: Client, alice: User) -> None:
     assert two.status_code == 200
     assert "Rankings of one topic" not in two.content.decode()
     assert "fewer than two replicates" in two.content.decode()
-    assert board.get("/api/v1/collections/small/curves/").status_code == 200
+
+
+def curves_of(client: APIClient, run: Any, part: str, **query: Any) -> Any:
+    answer = client.get(f"/api/v1/runs/{run}/{part}/", query)
+    assert answer.status_code == 200, answer.data
+    return answer.data["curves"]
+
+
+def drawn(curve: Any) -> list[Floats]:
+    """Return the mean of a curve, its ends, and the curve of every topic."""
+    parts = [curve[name] for name in ("mean", "low", "high")]
+    return [*parts, np.array([topic["values"] for topic in curve["topics"]])]
+
+
+def check_mean_curves(
+    board: APIClient, row: Any, members: list[str], selected: dict[str, str]
+) -> None:
+    # Some are stored, the others are computed.
+    measures = "nDCG,CG,P,R,F,nCG(norm='average'),IdealDCG"
+    query = {"measures": measures, "depth": 12, "per_topic": "true", "readings": "true", **selected}
+    single = [curves_of(board, run, "curve", **query) for run in members]
+    for number, mean in enumerate(curves_of(board, row, "curve", **query)):
+        theirs = [curves[number] for curves in single]
+        topics = np.mean([drawn(curve)[-1] for curve in theirs], axis=0)
+        mean_curve, low, high, values = drawn(mean)
+        assert values == pytest.approx(topics, abs=1e-12)
+        assert mean_curve == pytest.approx(np.mean([curve["mean"] for curve in theirs], axis=0))
+        assert mean["ideal"] == pytest.approx(theirs[0]["ideal"])
+        if "average" not in mean["measure"]:
+            assert mean_curve == pytest.approx(topics.mean(axis=0))
+            error = topics.std(axis=0, ddof=1) / np.sqrt(len(topics))
+            margin = stats.t.ppf(0.975, len(topics) - 1) * error
+            assert low == pytest.approx(np.array(mean_curve) - margin, abs=1e-9)
+            assert high == pytest.approx(np.array(mean_curve) + margin, abs=1e-9)
+
+        readings = mean["readings"]
+        assert readings["missed"] == pytest.approx(np.subtract(mean["ideal"], mean_curve))
+        if readings["needed"] is not None:
+            # The first rank at which the mean has what the ideal has: none is beyond rank 12.
+            reached = [
+                next((r for r, own in enumerate(mean_curve, 1) if own >= best - 1e-9), None)
+                for best in mean["ideal"]
+            ]
+            assert readings["needed"] == reached
+
+    query = {"rel": "all", "gains": "linear", "per_topic": "true", **selected}
+    single = [curves_of(board, run, "precision-recall", **query) for run in members]
+    for number, mean in enumerate(curves_of(board, row, "precision-recall", **query)):
+        topics = np.mean([drawn(curves[number])[-1] for curves in single], axis=0)
+        assert drawn(mean)[-1] == pytest.approx(topics)
+        assert mean["mean"] == pytest.approx(topics.mean(axis=0))
+
+
+def test_curves_are_means_over_replicates(board: APIClient, client: Client, alice: User) -> None:
+    first, second, third = send(board, GOOD), send(board, POOR), send(board, DEEP)
+    evaluate()
+    row = first["replicate_of"]
+    members = [answer["id"] for answer in (first, second, third)]
+
+    for selected in ({}, {"topics": "-topic:3"}):
+        check_mean_curves(board, row, members, selected)
+
+    # Together with others, as of all runs of the collection.
+    for part in ("curves", "precision-recall"):
+        answer = board.get(
+            f"/api/v1/collections/small/{part}/", {"depth": 12} if part == "curves" else {}
+        )
+        assert [run["tag"] for run in answer.data["runs"]] == ["single", "splade"]
+    single_run = str(Run.objects.get(tag="single").pk)
+    filtered = board.get("/api/v1/collections/small/curves/", {"filter": "tag:splade"})
+    assert [run["tag"] for run in filtered.data["runs"]] == ["splade"]
+
+    what_if = board.get("/api/v1/collections/small/what-if/")
+    assert {run["tag"] for run in what_if.data["runs"]} == {"single", "splade"}
+
+    client.force_login(alice)
+    page = client.get(f"/runs/{row}/curves/").content.decode()
+    assert "By rank cutoff" in page
+    assert "has_replicates" not in page
+    for chart in ("curve", "precision-recall"):
+        assert board.get(f"/api/v1/runs/{row}/charts/{chart}.svg").status_code == 200
+    two = client.get(
+        "/collections/small/comparison/", {"runs": f"{single_run},{row}", "curve": "nDCG"}
+    )
+    assert "/collections/small/charts/curves" in two.content.decode()
+    assert "/collections/small/charts/precision-recall" in two.content.decode()
 
 
 def test_a_late_replicate_changes_the_row(board: APIClient) -> None:
@@ -308,6 +397,8 @@ def test_the_run_has_what_the_metadata_have_alike(board: APIClient) -> None:
     link = [{"kind": "code", "url": "https://example.org/splade"}]
     assert board.put(f"{address}links/", {"links": link}, format="json").status_code == 200
     assert set(rows(board, filter="param:tuned=true cost:latency_ms>12")) == {"splade"}
+    frontier = board.get("/api/v1/collections/small/frontier/", {"x": "latency_ms"})
+    assert [row["run"]["tag"] for row in frontier.data["results"]] == ["splade"]
 
     third = send(board, FAIR, metadata='{"model": "other", "seed": 3}')
     row.refresh_from_db()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from metrics.engine.curve.intervals import Band, mean_band, ratio_band
 from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.gains import GainMap
 from metrics.engine.judgement.judged import JudgedRun
-from metrics.engine.judgement.steps import Matrix, SameRows, Steps, same_rows
+from metrics.engine.judgement.steps import Matrix, SameRows, Steps, mean_steps, same_rows
 from metrics.engine.measures.cumulated_gain import Discount, Ideal, Norm, best_gains, discount
 from metrics.engine.measures.external import FROM_TABLES, is_external
 from metrics.engine.measures.graded import largest_gain
@@ -114,6 +114,28 @@ def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
     run, parameters = measure.as_called(run)
     del parameters["cutoff"]
     return CURVES[measure.definition.name](run, depth, **parameters)
+
+
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """Return the mean of several runs' curves of one measure, under the same judgements to one
+    depth, for each topic.
+
+    The mean over topics is that of the means of the runs, also of a ratio of averages.
+    """
+    first = curves[0]
+    pooled = None
+    if all(curve.pooled for curve in curves):
+        above, below = zip(*(curve.pooled for curve in curves if curve.pooled), strict=True)
+        pooled = mean_steps(above), mean_steps(below)
+
+    return Curve(
+        mean_steps([curve.actual for curve in curves]),
+        mean_steps([curve.best for curve in curves]),
+        first.worth,
+        pooled,
+        first.cumulates,
+        np.mean([curve.mean for curve in curves], axis=0),
+    )
 
 
 def _check_curve(measure: Measure) -> None:

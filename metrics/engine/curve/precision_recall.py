@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,6 +80,11 @@ def precision_recall(
     )
 
     return PrecisionRecall(values, rel, alone)
+
+
+def mean_precision_recall(curves: Sequence[PrecisionRecall]) -> PrecisionRecall:
+    """Return the mean of several runs' curves of one level or one gain map, for each topic."""
+    return replace(curves[0], topics=np.mean([curve.topics for curve in curves], axis=0))
 
 
 def graded_precision_recall(run: JudgedRun, gains: GainMap, *, points: int = 11) -> PrecisionRecall:

@@ -7,12 +7,13 @@ RN-2002-2, sections 2.2, 3.4 and 3.5.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from metrics.engine.arrays import Flags, Floats, Ints
-from metrics.engine.curve.curves import curve
+from metrics.engine.curve.curves import Curve, curve
 from metrics.engine.judgement.judged import JudgedRun
 from metrics.engine.measures.grammar import Measure
 
@@ -74,6 +75,23 @@ def readings(
 
     horizontal_from = int(full_curve.best.rank.max(initial=0)) or None
     return Readings(ranks_needed(actual, ideal), missed, percent, horizontal_from, actual)
+
+
+def mean_readings(runs: Sequence[Readings], mean: Curve) -> Readings:
+    """Return the readings of the mean curve of several runs, of which `runs` are the readings.
+
+    A run that has ended keeps its value at later ranks.
+    """
+    missed, percent = missed_of(mean.mean, mean.ideal_mean)
+    reached = [reading.reached for reading in runs if reading.reached is not None]
+    if len(reached) < len(runs):
+        return Readings(None, missed, percent, None)
+
+    length = max(map(len, reached))
+    padded = [np.pad(values, (0, length - len(values)), mode="edge") for values in reached]
+    actual = np.mean(padded, axis=0)
+    horizontal_from = max(reading.horizontal_from or 0 for reading in runs) or None
+    return Readings(ranks_needed(actual, mean.ideal_mean), missed, percent, horizontal_from, actual)
 
 
 def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:

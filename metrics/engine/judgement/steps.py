@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -78,6 +79,11 @@ class Steps:
         dense = np.zeros((self.n_topics, self.depth))
         dense[self.topic, self.rank - 1] = self.change
         return np.cumsum(dense, axis=1, out=dense)
+
+
+def mean_steps(steps: Sequence[Steps]) -> Steps:
+    """Return the mean of step functions of the same topics and ranks, with a row for every rank."""
+    return Steps.of_every_rank(np.mean([each.matrix() for each in steps], axis=0))
 
 
 @dataclass(frozen=True)

@@ -114,8 +114,10 @@ def two_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
     if context["ranked"]:
         rankings = fill(context, "rankings", _rankings, comparison, pair, topics)
         status = max(status, rankings)
-        if comparison.has_curves:
-            status = max(status, fill_curves(context, comparison))
+
+    context["drawn"] = all(run.has_ranking or run.has_replicates for run in (pair.a, pair.b))
+    if context["drawn"] and comparison.has_curves:
+        status = max(status, fill_curves(context, comparison))
 
     return context, status
 

@@ -344,7 +344,8 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
     context["parts"] = [
         (title, reverse(name, args=[run.pk]) + parameters, name == part)
         for name, title in _PARTS.items()
-        if (evaluation or name not in _OF_VALUES) and (run.has_ranking or name != "run-curves-page")
+        if (evaluation or name not in _OF_VALUES)
+        and (run.has_ranking or run.has_replicates or name != "run-curves-page")
     ]
 
     return context, status

@@ -24,7 +24,7 @@ from metrics.services.values.curves import (
 )
 from runs.errors import InvalidInput
 from runs.models import Collection
-from runs.models.submissions.runs import WITHOUT_RANKING
+from runs.models.submissions.runs import NO_RANKING
 
 # As many lines as there are distinguishable colours, and the runs of one answer in JSON.
 MAX_TOGETHER, MAX_RUNS = 8, 100
@@ -118,7 +118,7 @@ def chosen_evaluations(
     if query.board:
         current = Evaluation.objects.current(qrels, scores).evaluated()
         shown = current.filter(run__in=runs_shown(collection=collection, query=query.board))
-        shown = shown.exclude(run__sha256__in=WITHOUT_RANKING)
+        shown = shown.exclude(run__sha256=NO_RANKING)
         keys = shown.order_by("run__created_at", "run").values_list("run_id", flat=True)
         runs = [str(run) for run in keys[: most + 1]]
 

@@ -11,7 +11,7 @@ from metrics.models import Evaluation
 from metrics.services.boards.board_question import ranked_evaluations
 from metrics.services.queue.damage import check_files
 from runs.models import Collection, Qrels, Team
-from runs.models.submissions.runs import WITHOUT_RANKING
+from runs.models.submissions.runs import NO_RANKING
 
 # What answers say of an evaluation and its run: of a thousand, every other column would take a
 # tenth of a second.
@@ -59,7 +59,7 @@ def select_evaluations(
         else ranked_evaluations(collection, qrels, scores).with_values_of(measures)
     )
     if ranked and not named:
-        current = current.exclude(run__sha256__in=WITHOUT_RANKING)
+        current = current.exclude(run__sha256=NO_RANKING)
 
     rows = (
         current.with_files().select_related("run").only(*_SHOWN).order_by("run__created_at", "run")

@@ -1,10 +1,14 @@
-"""The curves of one evaluated run, all computed from one reading of its judged view."""
+"""The curves of evaluated runs, all of a run computed from one reading of its judged view.
+
+Those of a run with replicates are the means of theirs for each topic.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,16 +23,18 @@ from metrics.engine.curve.curves import (
     Curve,
     curve,
     curve_measures,
+    mean_curve,
 )
 from metrics.engine.curve.gain_curves import FAMILY, GainCurves
 from metrics.engine.curve.precision_recall import (
     MAX_POINTS,
     PrecisionRecall,
     graded_precision_recall,
+    mean_precision_recall,
     precision_recall,
     relevance_levels,
 )
-from metrics.engine.curve.readings import Readings, readings
+from metrics.engine.curve.readings import Readings, mean_readings, readings
 from metrics.engine.errors import MeasureError
 from metrics.engine.judgement.gains import GainMap
 from metrics.engine.judgement.judged import JudgedRun
@@ -62,6 +68,7 @@ from metrics.services.values.evaluate import (
     unpack_curves,
 )
 from metrics.services.values.judged_views import load_view, views_of
+from metrics.services.values.replicates import of_replicates
 from metrics.services.values.sampled import check_suits
 from runs.attention import keep_going
 from runs.errors import InvalidInput
@@ -255,6 +262,10 @@ def read_curves(
     `selected` is a flag for each topic of the judgements that counts, None for all: here and below.
     Raise MeasureError for a measure without a curve, StatisticsError for too much work.
     """
+    if evaluation.run.has_replicates:
+        ((_, mean),) = read_curves_of(evaluations=[evaluation], query=query, selected=selected)
+        return mean
+
     _begin_curves([evaluation], query)
     # Readings are stored for all topics.
     stored = selected is None or not query.with_readings
@@ -272,7 +283,51 @@ def read_curves_of(
     Judged views are read one at a time, in any order. Readings against other runs need whole views.
     Raise StatisticsError for too much work before the first one.
     """
-    _begin_curves(evaluations, query)
+    single, replicates = _with_rankings(evaluations)
+    _begin_curves([*single, *chain(*replicates.values())], query, dense=bool(replicates))
+
+    yield from _curves_of(single, query, selected)
+    for pk, theirs in replicates.items():
+        yield pk, _mean_curves([curves for _, curves in _curves_of(theirs, query, selected)])
+
+
+def _with_rankings(
+    evaluations: list[Evaluation],
+) -> tuple[list[Evaluation], dict[int, list[Evaluation]]]:
+    """Return the evaluations of single runs, and those of replicates by that of their run.
+
+    Raise MeasureError for a run without a ranking, and the errors of `of_replicates`.
+    """
+    keys = of_replicates(
+        evaluation.pk for evaluation in evaluations if evaluation.run.has_replicates
+    )
+    rows = Evaluation.objects.filter(pk__in=set(chain(*keys.values())))
+    by_key = rows.select_related("qrels", "run__collection").in_bulk() if keys else {}
+
+    replicates = {pk: [by_key[key] for key in theirs] for pk, theirs in keys.items()}
+    single = [evaluation for evaluation in evaluations if evaluation.pk not in replicates]
+    _check_ranked([*single, *chain(*replicates.values())])
+    return single, replicates
+
+
+def _mean_curves(curves_of: list[list[MeasureCurve]]) -> list[MeasureCurve]:
+    """Return the mean of the curves of replicates, of each measure."""
+    means = []
+    for curves in zip(*curves_of, strict=True):
+        keep_going()
+        mean = mean_curve([drawn.curve for drawn in curves])
+        read = [drawn.readings for drawn in curves if drawn.readings]
+        means.append(
+            MeasureCurve(curves[0].measure, mean, mean_readings(read, mean) if read else None)
+        )
+
+    return means
+
+
+def _curves_of(
+    evaluations: list[Evaluation], query: CurveQuery, selected: Flags | None
+) -> Iterator[tuple[int, list[MeasureCurve]]]:
+    """Yield the curves of runs with rankings."""
     stored_sets = {} if query.with_readings else _stored_sets(evaluations, query)
 
     complete = {pk: sets for pk, sets in stored_sets.items() if _serve(sets, query)}
@@ -361,14 +416,17 @@ def _check_ranked(evaluations: list[Evaluation]) -> None:
             raise MeasureError(message, code="no_curve", pointer="runs")
 
 
-def _begin_curves(evaluations: list[Evaluation], query: CurveQuery) -> None:
+def _begin_curves(evaluations: list[Evaluation], query: CurveQuery, *, dense: bool = False) -> None:
+    """Begin computing curves; `dense` if they are kept with a value for every rank."""
     _check_ranked(evaluations)
     qrels = evaluations[0].qrels
     check_suits(query.measures, qrels)
     topics = qrels.topics
     points = query.points * (topics if query.per_topic else 1)
-    dense = sum(measure.definition.name in CHANGE_AT_EVERY_RANK for measure in query.measures)
-    keys, ranks = [evaluation.pk for evaluation in evaluations], dense * query.depth * topics
+    changing = sum(
+        dense or measure.definition.name in CHANGE_AT_EVERY_RANK for measure in query.measures
+    )
+    keys, ranks = [evaluation.pk for evaluation in evaluations], changing * query.depth * topics
     begin_curves(
         keys, len(query.measures), points, with_readings=query.with_readings, every_rank=ranks
     )
@@ -400,22 +458,34 @@ def read_precision_recall(
 
     Raise MeasureError for more than MAX_LEVELS levels.
     """
-    _begin_precision_recall([evaluation], query)
-    return _precision_recall(load_view(evaluation), query, selected)
+    ((_, curves),) = read_precision_recall_of(
+        evaluations=[evaluation], query=query, selected=selected
+    )
+    return curves
 
 
 def read_precision_recall_of(
     *, evaluations: list[Evaluation], query: RecallQuery, selected: Flags | None = None
 ) -> Iterator[tuple[int, list[PrecisionRecall]]]:
     """Yield the curves of several runs, as `read_curves_of` does."""
-    _begin_precision_recall(evaluations, query)
+    single, replicates = _with_rankings(evaluations)
+    _begin_precision_recall([*single, *chain(*replicates.values())], query)
+
+    yield from _precision_recall_of(single, query, selected)
+    for pk, theirs in replicates.items():
+        by_run = [curves for _, curves in _precision_recall_of(theirs, query, selected)]
+        yield pk, [mean_precision_recall(curves) for curves in zip(*by_run, strict=True)]
+
+
+def _precision_recall_of(
+    evaluations: list[Evaluation], query: RecallQuery, selected: Flags | None
+) -> Iterator[tuple[int, list[PrecisionRecall]]]:
     for pk, _, view in views_of(evaluation.pk for evaluation in evaluations):
         keep_going()
         yield pk, _precision_recall(view, query, selected)
 
 
 def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -> None:
-    _check_ranked(evaluations)
     if evaluations[0].qrels.design:
         message = (
             "the judgements are sampled, and precision-recall curves take documents outside the "
