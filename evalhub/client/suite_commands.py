@@ -76,7 +76,7 @@ def delete_suite(args: argparse.Namespace) -> int:
 
 
 def show_board(args: argparse.Namespace) -> int:
-    names = ("order", "resamples", "seed")
+    names = ("topics", "order", "resamples", "seed")
     parameters = {"version": args.suite_version} | {name: getattr(args, name) for name in names}
     parameters["systems"] = ",".join(args.system)
     with commands.hub_of(args) as hub:
@@ -91,7 +91,7 @@ def show_board(args: argparse.Namespace) -> int:
 def compare_systems(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         suite = hub.suite(args.suite)
-        comparison = suite.compare(args.first, args.second, args.suite_version)
+        comparison = suite.compare(args.first, args.second, args.suite_version, args.topics)
         show(args, comparison.rows(), hub)
     for sentence in [] if args.quiet else comparison.sentences:
         say(sentence)
@@ -158,6 +158,10 @@ def add_commands(add: Any, add_actions: Any) -> None:
                 help="intervals of Borda's counts from B draws",
             )
             action.add_argument("--seed", type=int, help="of the draws")
+        if name in ("board", "compare"):
+            action.add_argument(
+                "--topics", default="", metavar="WHICH", help="topics, such as type:navigational"
+            )
         if name == "compare":
             action.add_argument("first", metavar="TEAM/SYSTEM")
             action.add_argument("second", metavar="TEAM/SYSTEM")

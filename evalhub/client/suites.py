@@ -116,16 +116,20 @@ class Suite:
         self._hub.send(Call("DELETE", self.path))
 
     def board(self, **parameters: Any) -> SuiteBoard:
-        """Return the leaderboard; `parameters` are `version`, `systems`, `order`, and
+        """Return the leaderboard; `parameters` are `version`, `systems`, `topics`, `order`, and
         `resamples` and `seed` of the intervals of Borda's counts."""
         query = f"?{urlencode(parameters)}" if parameters else ""
         return SuiteBoard(self._hub.read(f"{self.path}leaderboard/{query}"))
 
-    def compare(self, first: str, second: str, version: int | None = None) -> SuiteComparison:
-        """Compare two systems, each named as team/system."""
+    def compare(
+        self, first: str, second: str, version: int | None = None, topics: str = ""
+    ) -> SuiteComparison:
+        """Compare two systems, each named as team/system, on all topics or on those selected."""
         query: dict[str, Any] = {"systems": f"{first},{second}"}
         if version:
             query["version"] = version
+        if topics:
+            query["topics"] = topics
         return SuiteComparison(self._hub.read(f"{self.path}comparison/?{urlencode(query)}"))
 
 

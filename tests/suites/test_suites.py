@@ -24,7 +24,7 @@ from evalhub.suites.models import Suite, SuiteVersion
 from evalhub.suites.services import values
 from evalhub.suites.services.board import Interval
 from evalhub.suites.services.comparison import SuiteComparison
-from runs.models import AuditEvent, Collection, Membership, Team, User
+from runs.models import AuditEvent, Collection, Membership, Team, TopicAttributes, User
 from runs.services.collections.collections import delete_collection
 from tests.conftest import client_of, evaluate_all, upload
 from tests.kept import recalled_answers
@@ -273,6 +273,67 @@ def test_intervals_of_borda_are_drawn_on_request(api: APIClient) -> None:
     assert float(rows[0]["borda_high"]) == board["systems"][0]["borda_high"]
     assert "Borda interval" in Client().get("/suites/three/", query).content.decode()
     assert api.get(BOARD, {"resamples": "10"}).status_code == 400
+
+
+def test_topics_are_selected_in_every_collection(api: APIClient, world: dict[str, Any]) -> None:
+    """Even topics are questions, but in `law`, where no topic has the attribute."""
+    for slug in ("news", "web"):
+        collection = Collection.objects.get(slug=slug)
+        TopicAttributes.objects.bulk_create(
+            TopicAttributes(collection=collection, topic_id=str(topic), attributes={"type": kind})
+            for topic in range(SIZES[slug])
+            for kind in [("question", "keyword")[topic % 2]]
+        )
+        Collection.objects.filter(pk=collection.pk).update(attribute_keys=["type"])
+
+    query = {"topics": "type:question"}
+    board = api.get(BOARD, query).json()
+    questions = {
+        (slug, name): values_of(api, world["runs"][slug, name])[::2]
+        for slug in ("news", "web")
+        for name in (*SYSTEMS, "gone")
+    }
+    assert board["topics"] == "type:question"
+    assert board["left_out"] == ["law"]
+    assert [row["topics_selected"] for row in board["columns"]] == [3, 5]
+    assert [row["weight"] for row in board["columns"]] == [1 / 3, 2 / 3]
+    # What lacks `law` alone has a rank now.
+    assert sorted(row["rank"] for row in board["systems"]) == [1, 2, 3, 4]
+    for row in board["systems"]:
+        name = row["system"].partition("/")[2]
+        means = [questions[slug, name].mean() for slug in ("news", "web")]
+        assert row["values"] == pytest.approx(means)
+        assert row["mean"] == pytest.approx(means[0] / 3 + means[1] * 2 / 3)
+
+    compared = api.get(
+        f"{SUITES}three/comparison/", {"systems": "alice/alpha,alice/beta", **query}
+    ).json()
+    differences = [questions[slug, "alpha"] - questions[slug, "beta"] for slug in ("news", "web")]
+    assert [row["difference"]["difference"] for row in compared["collections"]] == pytest.approx(
+        [difference.mean() for difference in differences]
+    )
+    assert [row["topics"] for row in compared["collections"]] == [3, 5]
+    assert compared["left_out"] == ["law"]
+
+    page = Client().get("/suites/three/", query).content.decode()
+    assert "8 of 15 topics count: type:question." in page
+    assert "Without law, where no topic is selected." in page
+    assert "topics=type%3Aquestion" in page
+    assert "only 3 topics selected" in " ".join(row["message"] for row in board["cautions"])
+
+
+@pytest.mark.parametrize(
+    ("topics", "status", "code"),
+    [
+        ("kind:question", 400, "bad_filter"),
+        ("topic:99", 400, "too_few_topics"),
+        ("type", 400, "bad_filter"),
+    ],
+)
+def test_topics_that_no_collection_has(api: APIClient, topics: str, status: int, code: str) -> None:
+    answer = api.get(BOARD, {"topics": topics})
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["code"], error["pointer"]) == (status, code, "topics")
 
 
 def test_groups_order_a_suite_that_has_some(api: APIClient) -> None:
@@ -594,7 +655,7 @@ def test_what_two_systems_are_said_to_differ_by() -> None:
 
     def sentences(topics: float, collections: float) -> list[str]:
         comparison = SimpleNamespace(
-            values=SimpleNamespace(short_names=["a", "b"]),
+            values=SimpleNamespace(short_names=["a", "b"], topics=None),
             other_topics=Interval(topics, topics - 0.1, topics + 0.1, 0.2),
             other_collections=Interval(collections, collections - 0.1, collections + 0.1, 0.01),
             effects=None,

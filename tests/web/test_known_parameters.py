@@ -204,7 +204,7 @@ def test_what_cannot_be_changed_is_not_passed_over(api: APIClient, submit: Any) 
     assert problem(answer) == (400, "read_only_field", "/tag")
     assert (
         answer.json()["detail"]
-        == "tag cannot be set here; what can is description, metadata, costs"
+        == "tag cannot be set here; what can is description, metadata, costs, replicate"
     )
     assert Run.objects.get(pk=run.pk).description == ""
     assert problem(api.patch("/api/v1/collections/small/", {"slug": "x"})) == (

@@ -100,6 +100,7 @@ class SuiteColumn(TypedDict):
     group: str
     qrels: int | None
     results_visible: bool
+    topics_selected: Annotated[int | None, "with `topics`; null without results"]
 
 
 class SuiteBoardAnswer(TypedDict):
@@ -108,7 +109,9 @@ class SuiteBoardAnswer(TypedDict):
     suite: str
     version: int
     order: str
+    topics: Annotated[str | None, "which topics count; null for all"]
     columns: list[SuiteColumn]
+    left_out: Annotated[list[str], "collections without a selected topic"]
     systems: list[SuiteSystem]
     critical_difference: Annotated[float | None, "of mean ranks (Nemenyi)"]
     friedman: Annotated[float | None, "chi squared"]
@@ -151,8 +154,10 @@ class SuiteComparisonAnswer(TypedDict):
     suite: str
     version: int
     systems: list[str]
+    topics: Annotated[str | None, "which topics count; null for all"]
     collections: list[SuiteDifference]
     missing: Annotated[list[str], "collections without results of both systems"]
+    left_out: Annotated[list[str], "collections without a selected topic"]
     other_topics: MeanDifference
     other_collections: MeanDifference
     random_effects: RandomEffectsAnswer | None
@@ -223,10 +228,12 @@ def board_answer(board: SuiteBoard) -> SuiteBoardAnswer:
         suite=values.version.suite.slug,
         version=values.version.number,
         order=board.order,
+        topics=values.topics.text if values.topics else None,
         columns=[
             _column(row, float(weight))
             for row, weight in zip(values.members, values.weights, strict=True)
         ],
+        left_out=[member.collection.slug for member in values.left_out],
         systems=[_system(row, values.members) for row in board.rows],
         critical_difference=number(ranking.critical_difference) if ranking else None,
         friedman=ranking.friedman if ranking else None,
@@ -245,6 +252,7 @@ def _column(row: MemberValues, weight: float) -> SuiteColumn:
         group=row.member.group,
         qrels=row.qrels.version if row.qrels else None,
         results_visible=not row.hidden,
+        topics_selected=row.selection.topics if row.selection else None,
     )
 
 
@@ -282,8 +290,10 @@ def comparison_answer(comparison: SuiteComparison) -> SuiteComparisonAnswer:
         suite=values.version.suite.slug,
         version=values.version.number,
         systems=values.systems,
+        topics=values.topics.text if values.topics else None,
         collections=[_line(line) for line in comparison.lines],
         missing=[row.member.collection.slug for row in comparison.missing],
+        left_out=[member.collection.slug for member in values.left_out],
         other_topics=_difference(comparison.other_topics),
         other_collections=_difference(comparison.other_collections),
         random_effects=_effects(effects) if effects else None,

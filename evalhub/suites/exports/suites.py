@@ -32,11 +32,15 @@ _ALPHA = 0.05
 _LEAST = 0.0001
 
 
-def pair_page(slug: str, first: str, second: str, version: int | None = None) -> str:
+def pair_page(
+    slug: str, first: str, second: str, version: int | None = None, topics: str = ""
+) -> str:
     """Return the address of the page of two systems."""
     query: dict[str, Any] = {"systems": f"{first},{second}"}
     if version:
         query["version"] = version
+    if topics:
+        query["topics"] = topics
     return f"{reverse('suite-comparison-page', args=[slug])}?{urlencode(query)}"
 
 
@@ -91,7 +95,8 @@ def board_table(board: SuiteBoard) -> Table:
         name = names[row.name]
         first = Cell(name)
         if leader and row.rank and row.name != leader:
-            address = pair_page(version.suite.slug, leader, row.name, version.number)
+            topics_text = values.topics.text if values.topics else ""
+            address = pair_page(version.suite.slug, leader, row.name, version.number, topics_text)
             first = Cell(name, address=address, spoken=f"{name} compared with {names[leader]}")
         cells = [
             row.rank,
@@ -177,6 +182,7 @@ def board_sentences(board: SuiteBoard) -> list[str]:
     sentences = [_absence(row) for row in values.without_results]
     if sentences:
         sentences.append("Without all collections no system has a mean or a rank.")
+    sentences += topics_sentences(values)
 
     ranked, ranking = board.ranked, board.ranking
     if ranking and len(ranked) > 1:
@@ -210,6 +216,26 @@ def board_sentences(board: SuiteBoard) -> list[str]:
         single = lacking == 1
         subject = "1 system lacks" if single else f"{lacking:,} systems lack"
         sentences.append(f"{subject} a collection and {'has' if single else 'have'} no rank.")
+    return sentences
+
+
+def topics_sentences(values: SuiteValues) -> list[str]:
+    """Return which topics count, and which collections have none of them."""
+    if values.topics is None:
+        return []
+
+    selections = [row.selection for row in values.members if row.selection]
+    selected, topics = (
+        sum(numbers)
+        for numbers in (
+            [selection.topics for selection in selections],
+            [len(selection.selected) for selection in selections],
+        )
+    )
+    sentences = [f"{selected:,} of {topics:,} topics count: {values.topics.text}."]
+    if values.left_out:
+        names = ", ".join(member.collection.slug for member in values.left_out)
+        sentences.append(f"Without {names}, where no topic is selected.")
     return sentences
 
 
@@ -303,6 +329,7 @@ def comparison_sentences(comparison: SuiteComparison) -> list[str]:
             "There is no summary by random effects: in a collection the difference is the same on "
             "every topic, or there is one topic."
         )
+    sentences += topics_sentences(comparison.values)
     if comparison.missing:
         names = ", ".join(row.member.collection.slug for row in comparison.missing)
         sentences.append(f"Without {names}: both systems need results that you see there.")

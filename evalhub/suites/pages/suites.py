@@ -38,6 +38,7 @@ from metrics.pages.parts import fill
 from metrics.questions.answer_cache import cached_page
 from metrics.services.snapshots import read_in_snapshot
 from runs.models import Team
+from runs.services.collections.topic_attributes import attribute_keys
 from runs.web.parameters import text_of
 from runs.web.views import page, reads
 
@@ -68,11 +69,13 @@ def suite_page(request: HttpRequest, suite: str) -> HttpResponse:
     version = visible_version(request, suite, SuiteQuery.read(text_of(request.GET)).version)
     visible = visible_results(request, version)
     members = list(version.members.select_related("collection", "qrels").order_by("position"))
+    keys = {key for member in members for key in attribute_keys(member.collection)}
     context: dict[str, Any] = {
         "suite": version.suite,
         "version": version,
         "versions": list(versions_of(request, suite)),
         "members": [(member, member.collection_id in visible) for member in members],
+        "topic_keys": sorted(keys),
         "grouped": bool(members[0].group),
         "manager": manages(request.user, version.suite),
         "kinds": {kind: FORMATS[kind].title for kind in KINDS},

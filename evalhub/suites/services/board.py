@@ -23,6 +23,7 @@ from metrics.engine.analysis.suites import (
 )
 from metrics.engine.arrays import Floats
 from metrics.engine.significance.pairs import Matrix
+from metrics.services.boards.topic_selection import TopicFilter, Topics
 from metrics.services.question import (
     MAX_VERSION,
     RANK_RESAMPLES,
@@ -59,6 +60,7 @@ class SuiteBoardQuery(SuiteQuery):
     """A version of a suite, its systems, and what ranks them."""
 
     systems: list[str] = parameter(SYSTEMS)
+    topics: TopicFilter | None = parameter(Topics())
     order: str = parameter(
         Choice(
             "what ranks the systems: the weighted mean, the mean of the means of groups, Borda's "
@@ -149,7 +151,7 @@ def read_board(version: SuiteVersion, scored: Set[int], query: SuiteBoardQuery) 
         message = f"order=groups: {version} has no groups; order by mean, borda or mean_rank"
         raise InvalidInput(message, pointer="order")
 
-    values = read_values(version, scored, query.systems or None)
+    values = read_values(version, scored, query.systems or None, query.topics)
     lacks = [
         [text for member in values.members if (text := member.lack(place))]
         for place in range(len(values.systems))

@@ -22,6 +22,7 @@ from metrics.engine.analysis.suites import (
     random_effects,
 )
 from metrics.engine.errors import StatisticsError
+from metrics.services.boards.topic_selection import TopicFilter, Topics
 from metrics.services.question import parameter
 from runs.errors import InvalidInput
 
@@ -33,6 +34,7 @@ class SuiteComparisonQuery(SuiteQuery):
     systems: list[str] = parameter(
         replace(SYSTEMS, text="names of two systems, as team/system,team/system")
     )
+    topics: TopicFilter | None = parameter(Topics())
 
     def __post_init__(self) -> None:
         if len(self.systems) != 2:
@@ -77,7 +79,7 @@ def compare_systems(
 
     Raise InvalidInput for an unknown system, StatisticsError if no collection has both.
     """
-    values = read_values(version, scored, query.systems)
+    values = read_values(version, scored, query.systems, query.topics)
     if len(values.systems) < 2:
         message = f"{values.systems[0]} is named twice; name two systems"
         raise InvalidInput(message, code="too_few_systems", pointer="systems")

@@ -17,11 +17,12 @@ from evalhub.suites.services.suites import averaged_measure
 from metrics.engine.analysis.suites import collection_means, collection_weights
 from metrics.engine.arrays import Flags, Floats, Ints
 from metrics.engine.cautions import Caution
-from metrics.engine.errors import MeasureError
+from metrics.engine.errors import MeasureError, StatisticsError
 from metrics.engine.measures.grammar import Measure
 from metrics.engine.significance.pairs import Matrix
 from metrics.models import Evaluation
 from metrics.services.boards.board_question import ranked_evaluations
+from metrics.services.boards.topic_selection import TopicFilter, TopicSelection, select_topics
 from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import matrix_of
@@ -53,9 +54,10 @@ class MemberValues:
     """A collection of a suite as a reader sees it.
 
     `runs` are those of the systems in it, by the names of these; `values` has a row for every
-    system of the suite, of NaN where it has no run. Without `qrels` there are no results; `absence`
-    says why: the reader does not see them (`hidden`), no judgements are active, the measure does
-    not suit sampled judgements, or one of value tables is not declared any more.
+    system of the suite, of NaN where it has no run, and a column for every topic, or for those of
+    the `selection`. Without `qrels` there are no results; `absence` says why: the reader does not
+    see them (`hidden`), no judgements are active, the measure does not suit sampled judgements, or
+    one of value tables is not declared any more.
     """
 
     member: SuiteMember
@@ -64,6 +66,7 @@ class MemberValues:
     qrels: Qrels | None
     runs: dict[str, SystemRun]
     values: Matrix
+    selection: TopicSelection | None = None
 
     @property
     def hidden(self) -> bool:
@@ -98,12 +101,15 @@ class MemberValues:
 class SuiteValues:
     """The values of a version of a suite: its collections in order, and the names of its systems.
 
-    A system is named by its team and the name of its system, `team/name`.
+    A system is named by its team and the name of its system, `team/name`. Collections that are
+    `left_out` have none of the selected topics.
     """
 
     version: SuiteVersion
     members: list[MemberValues]
     systems: list[str]
+    topics: TopicFilter | None = None
+    left_out: tuple[SuiteMember, ...] = ()
 
     @cached_property
     def means(self) -> Matrix:
@@ -140,23 +146,39 @@ class SuiteValues:
             Caution(caution.code, f"{row.member.collection.slug}: {caution.message}")
             for row in self.members
             if row.qrels and row.measure
-            for caution in qrels_cautions([row.measure], row.qrels)
+            for caution in [
+                *qrels_cautions([row.measure], row.qrels),
+                *(row.selection.cautions if row.selection else []),
+            ]
         ]
 
 
 def read_values(
-    version: SuiteVersion, scored: Set[int], systems: list[str] | None = None
+    version: SuiteVersion,
+    scored: Set[int],
+    systems: list[str] | None = None,
+    topics: TopicFilter | None = None,
 ) -> SuiteValues:
-    """Return the values of all systems, or of those that are named.
+    """Return the values of all systems, or of those that are named, on all topics or on those that
+    are selected.
 
     `scored` has the keys of the collections with results that the reader sees; of others nothing is
     read. A system with several runs in a collection counts by its latest version. Raise
-    InvalidInput for a name that no system has, and for too many systems, runs or values.
+    InvalidInput for a name that no system has, and for too many systems, runs or values; for a key
+    that no collection has, or StatisticsError if no topic of any is left, as `select_topics` does.
     """
-    members = [
-        _select(member, member.collection_id in scored)
-        for member in version.members.select_related("collection", "qrels").order_by("position")
-    ]
+    members, left_out = [], []
+    problem: Exception | None = None
+    for member in version.members.select_related("collection", "qrels").order_by("position"):
+        row = _select(member, member.collection_id in scored)
+        try:
+            members.append(_on_topics(row, topics))
+        except (InvalidInput, StatisticsError) as error:
+            left_out.append(member)
+            problem = error
+    if problem and not members:
+        raise problem
+
     names = sorted({name for row in members for name in row.runs})
     if systems is not None:
         names = list(dict.fromkeys(_full_name(name, names) for name in systems))
@@ -171,7 +193,8 @@ def read_values(
             "some with systems="
         )
         raise InvalidInput(message, code="too_many_values", pointer="systems")
-    return SuiteValues(version, [_read(row, names) for row in members], names)
+    members = [_read(row, names) for row in members]
+    return SuiteValues(version, members, names, topics, tuple(left_out))
 
 
 def _full_name(name: str, names: Sequence[str]) -> str:
@@ -204,6 +227,13 @@ def _select(member: SuiteMember, scored: bool) -> MemberValues:
 
     qrels.collection = collection
     return MemberValues(member, measure, "", qrels, _latest_runs(qrels, measure), none)
+
+
+def _on_topics(row: MemberValues, topics: TopicFilter | None) -> MemberValues:
+    """Return a collection with the selection of its topics, as it is without results."""
+    if row.qrels is None or topics is None:
+        return row
+    return replace(row, selection=select_topics(row.qrels, topics, row.qrels.collection.scores))
 
 
 def _latest_runs(qrels: Qrels, measure: Measure) -> dict[str, SystemRun]:
@@ -241,5 +271,7 @@ def _read(row: MemberValues, systems: Sequence[str]) -> MemberValues:
     if row.qrels and row.measure and present:
         keys = [row.runs[systems[place]].evaluation for place in present]
         values[present] = matrix_of(keys, row.measure, row.qrels)[0]
+    if row.selection:
+        values = values[:, row.selection.selected]
 
     return replace(row, values=values)
