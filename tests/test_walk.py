@@ -22,9 +22,9 @@ LIMITS = {
     "board (API)": (440, 54),
     # With the lines that install and use the client of this server, and whether runs have a ranking.
     "board (page)": (1125, 88),
-    # With a letter for each baseline, here and below.
-    "comparison (API)": (904, 77),
-    "comparison (page)": (1977, 101),
+    # With a letter for each baseline, and the look for groups of topics, here and below.
+    "comparison (API)": (905, 77),
+    "comparison (page)": (1978, 101),
     # With the titles of topics on the marks of its chart, the run with the same ranking, and the look
     # for selected topics.
     "run (page)": (2277, 93),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import numpy as np
@@ -349,6 +351,133 @@ def test_two_runs_in_groups_of_topics(runs: list[str], anonymous: APIClient, val
     ):
         refused = anonymous.get(f"{BASE}comparison/", {**query, **more})
         assert (refused.status_code, refused.json()["errors"][0]["code"]) == (400, code)
+
+
+def exported(anonymous: APIClient, kind: str, **query: str) -> str:
+    answer = anonymous.get(f"{BASE}comparison/export/{kind}/", query)
+    assert answer.status_code == 200, answer.content
+    return b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+
+
+@pytest.mark.django_db
+def test_files_of_two_runs_have_their_groups(
+    runs: list[str], anonymous: APIClient, values: Any
+) -> None:
+    query = {"runs": f"{runs[0]},{runs[1]}", "by": "type", "tests": "paired_t"}
+    body = anonymous.get(f"{BASE}comparison/", query).json()
+    groups = body["measures"][0]["topic_groups"]
+    (row,) = csv.DictReader(io.StringIO(exported(anonymous, "csv", **query)))
+    by_id = dict(zip(runs, values, strict=True))
+    for group in groups["groups"]:
+        places = [n - 1 for n in range(1, 30) if TYPES[n % 3] == group["group"]]
+        prefix = f"type:{group['group']}"
+        assert row[f"{prefix} topics"] == str(group["topics"])
+        for side in ("a", "b"):
+            mean = by_id[row[f"run_{side}"]][places].mean()
+            assert float(row[f"{prefix} mean_{side}"]) == pytest.approx(mean)
+        for name in ("difference", "low", "high", "p_value", "p_adjusted"):
+            assert float(row[f"{prefix} {name}"]) == pytest.approx(group[name])
+        assert row[f"{prefix} verdict"] == (group["verdict"] or "")
+        assert row[f"{prefix} withheld"] == (group["withheld"] or "")
+    p_value = float(row["type interaction p_value"])
+    assert p_value == pytest.approx(groups["interaction"]["p_value"])
+
+    table = exported(anonymous, "md", **query)
+    head, *rest = [line for line in table.splitlines() if line.startswith("|")]
+    assert [cell.strip() for cell in head.split("|")[3:-1]] == [f"type:{n}" for n in sorted(TYPES)]
+    of_two = next(line for line in rest if "\N{MINUS SIGN}" in line.split("|")[1])
+    figures = [cell.split("↑")[0].split("↓")[0].strip() for cell in of_two.split("|")[2:-1]]
+    sign = 1 if of_two.split("|")[1].strip().startswith(row["tag_a"]) else -1
+    pair = body["measures"][0]["pairs"][0]
+    expected = [pair["difference"], *(group["difference"] for group in groups["groups"])]
+    assert [float(figure) for figure in figures] == pytest.approx(
+        [sign * difference for difference in expected], abs=5e-5
+    )
+    assert "informational (10), navigational (9), transactional (10)." in table
+    assert groups["sentence"] in table
+    tex = exported(anonymous, "tex", **query)
+    assert tex.count("type:navigational") == 1
+    assert groups["sentence"] in tex
+
+
+@pytest.mark.django_db
+def test_files_of_many_runs_have_their_means_in_groups(
+    runs: list[str], anonymous: APIClient, values: Any
+) -> None:
+    by_id = dict(zip(runs, values, strict=True))
+    german = np.arange(9)
+    rows = list(csv.DictReader(io.StringIO(exported(anonymous, "csv", by="language"))))
+    assert len(rows) == 6
+    for row in rows:
+        a, b = (by_id[row[f"run_{side}"]][german].mean() for side in ("a", "b"))
+        assert float(row["language:de difference"]) == pytest.approx(a - b)
+        assert "language:de p_value" not in row
+
+    query = {"runs": ",".join(runs[:3]), "by": "type"}
+    for tests in ("paired_t", "paired_t,wilcoxon"):
+        table = exported(anonymous, "md", **query, tests=tests)
+        lines = [line.split("|") for line in table.splitlines() if line.startswith("|")]
+        cells = {line[1].strip(): line[3:-1] for line in lines}
+        for number, run in enumerate(runs[:3]):
+            means = [
+                by_id[run][[n - 1 for n in range(1, 30) if TYPES[n % 3] == name]].mean()
+                for name in sorted(TYPES)
+            ]
+            assert [float(cell) for cell in cells[f"r{number}"]] == pytest.approx(means, abs=5e-5)
+        assert "The groups" not in table
+
+    refused = anonymous.get(f"{BASE}comparison/export/md/", {**query, "by": "year"})
+    assert refused.json()["errors"][0]["code"] == "too_many_values"
+    refused = anonymous.get(f"{BASE}comparison/export/csv/", {**query, "by": "nothing"})
+    assert refused.json()["errors"][0]["code"] == "bad_filter"
+    # The page compares two runs in groups.
+    page = anonymous.get("/collections/grouped/comparison/", {"by": "type"})
+    assert "by=type needs two runs; found 4" in text_of(page.content.decode())
+
+
+@pytest.mark.django_db
+def test_files_of_two_measures_have_the_groups_of_both(
+    alice: User, anonymous: APIClient, values: Any
+) -> None:
+    other = 1 - values
+    other[:, :3] = np.nan
+    make_scored(
+        "twofold", Team.objects.get(personal_of=alice), np.stack([values, other]), ["AP", "P@10"]
+    )
+    collection = Collection.objects.get(slug="twofold")
+    Collection.objects.filter(pk=collection.pk).update(attribute_keys=["half"])
+    TopicAttributes.objects.bulk_create(
+        TopicAttributes(
+            collection=collection,
+            topic_id=str(n),
+            attributes={"half": "start" if n <= 3 else "first" if n < 15 else "second"},
+        )
+        for n in range(1, TOPICS + 1)
+    )
+    base = "/api/v1/collections/twofold/comparison/"
+    runs = [str(run) for run in collection.runs.order_by("pk").values_list("pk", flat=True)[:2]]
+    query = {"runs": ",".join(runs), "by": "half", "measures": "AP,P@10", "tests": "paired_t"}
+    answer = anonymous.get(f"{base}export/csv/", query)
+    rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    assert [row["half:start topics"] for row in rows] == ["3", "0"]
+    assert rows[1]["half:start difference"] == rows[1]["half:start p_value"] == ""
+    table = b"".join(anonymous.get(f"{base}export/md/", query).streaming_content).decode()  # type: ignore[attr-defined]
+    lines = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("|")]
+    assert [cell.strip() for cell in lines[0][3:]] == [
+        f"{measure} half:{name}"
+        for measure in ("AP", "P@10")
+        for name in ("first", "second", "start")
+    ]
+    # The second measure has the runs in the other order, and the same difference as the row says.
+    row = next(line for line in lines if "\N{MINUS SIGN}" in line[0])
+    figures = [cell.split("↑")[0].split("↓")[0].strip() for cell in row[1:]]
+    assert figures[-1] == "–"
+    sign = 1 if row[0].strip().startswith("r0") else -1
+    for place, part in ((3, values[:, 14:]), (6, other[:, 14:])):
+        expected = sign * (part[0] - part[1]).mean()
+        assert float(figures[place].replace("\N{MINUS SIGN}", "-")) == pytest.approx(
+            expected, abs=5e-5
+        )
 
 
 @pytest.mark.django_db

@@ -27,7 +27,11 @@ from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, PAIRS, parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.run_ids import without_labels
-from metrics.services.comparisons.comparison import ComparisonQuery, refuse_weights
+from metrics.services.comparisons.comparison import (
+    ComparisonQuery,
+    refuse_groups_of_many,
+    refuse_weights,
+)
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import (
     Answer,
@@ -80,6 +84,7 @@ class ComparisonView(APIView):
         test_collection = scored_collection(request, collection)
         parameters = query_of(request, test_collection)
         query = ComparisonQuery.read(parameters, test_collection)
+        refuse_groups_of_many(query)
         selection = PairSelection.of(parameters, query)
 
         answer = look_up_comparison(collection=test_collection, query=query)
@@ -113,6 +118,7 @@ class ComparisonView(APIView):
         query = ComparisonQuery.read(
             without_labels(parameters, test_collection, request.user), test_collection
         )
+        refuse_groups_of_many(query)
         refuse_weights(query)
 
         return _accepted(request, queue_comparison(collection=test_collection, query=query))

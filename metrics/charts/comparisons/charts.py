@@ -32,6 +32,7 @@ from metrics.services.comparisons.comparison import (
     Compared,
     ComparisonQuery,
     read_rank_intervals,
+    refuse_groups_of_many,
     refuse_weights,
 )
 from metrics.services.comparisons.design import DesignQuery, read_design
@@ -105,6 +106,7 @@ def _of_comparison(
 
     def figure(collection: Collection, query: Query) -> Figure:
         question = ComparisonQuery.read(query, collection)
+        refuse_groups_of_many(question)
         refuse_weights(question)
 
         answer = look_up_comparison(collection=collection, query=question)

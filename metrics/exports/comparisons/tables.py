@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.arrays import Ints
-from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TIERED_TOPICS, MIN_TOPICS, REASONS
 from metrics.exports.comparisons.coverage import coverage_of_results
+from metrics.exports.comparisons.group_columns import (
+    WAYS,
+    GroupColumns,
+    digits_of,
+    group_columns,
+    group_notes,
+    headings_of_groups,
+)
 from metrics.exports.comparisons.methods import method_words
 from metrics.exports.comparisons.words import (
     OMNIBUS_NAMES,
@@ -24,8 +31,6 @@ from metrics.exports.comparisons.words import (
     withheld_pairs,
 )
 from metrics.exports.table import (
-    BETTER,
-    WORSE,
     Cell,
     Column,
     Row,
@@ -42,6 +47,7 @@ from metrics.services.comparisons.shown_pairs import (
     Verdict,
     choose_pairs,
     names_of,
+    run_of,
     runs_by_row,
     shown_pairs,
 )
@@ -96,11 +102,13 @@ def _records(
         **({"topics_filter": selection.text} if selection else {}),
         "engine_version": answer.stored.engine_version if answer.stored else ENGINE_VERSION,
     }
+    groups = {part.compared.measure: part for part in group_columns(answer)}
     for compared, chosen in tables:
         families = {family.test: family for family in compared.families}
         places = {run: row for row, run in runs_by_row(answer, compared).items()}
         for pair in shown_pairs(answer, compared, chosen):
             coverage = _coverage(compared, places[pair.a], places[pair.b])
+            in_groups = groups[compared.measure].data(pair.a, pair.b) if groups else {}
             for place, verdict in enumerate(pair.verdicts):
                 family = families[verdict.test]
                 correction = {
@@ -110,6 +118,7 @@ def _records(
                 }
                 yield {
                     **_pair(compared, pair, verdict),
+                    **in_groups,
                     **coverage,
                     **_on_judged(pair, place),
                     **correction,
@@ -138,7 +147,7 @@ def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, An
         "p_adjusted": verdict.p_adjusted,
         "exact": verdict.exact,
         "significant": verdict.significant,
-        "verdict": {1: BETTER, -1: WORSE}.get(verdict.better, ""),
+        "verdict": WAYS.get(verdict.better, ""),
         "withheld": verdict.withheld,
         "relative_difference": pair.relative,
         "reading": pair.reading,
@@ -218,10 +227,12 @@ def _bounded(name: str, figure: Bounded) -> dict[str, float]:
 def paper_table(collection: Collection, answer: Answer, _: PairSelection) -> Table:
     """Build the table of runs with marks of one test, or of differences for two kinds of tests."""
     build = difference_table if two_kinds(answer.query) else means_table
-    return build(collection, answer)
+    return build(collection, answer, group_columns(answer))
 
 
-def means_table(collection: Collection, answer: Answer) -> Table:
+def means_table(
+    collection: Collection, answer: Answer, groups: Sequence[GroupColumns] = ()
+) -> Table:
     """Build the table with a row for each run, a column for each measure, and the marks of a test.
 
     Raise InvalidInput for several tests.
@@ -238,15 +249,45 @@ def means_table(collection: Collection, answer: Answer) -> Table:
     runs = list(runs_by_row(answer, answer.results[0]).values())
     names = names_of(runs)
     rows = [
-        Row([names[run], *(column[run] for column in cells)], baseline=str(run.pk) in baselines)
+        Row(
+            [
+                names[run],
+                *(column[run] for column in cells),
+                *(cell for part in groups for cell in part.of_run(run)),
+            ],
+            baseline=str(run.pk) in baselines,
+        )
         for run in runs
     ]
+    if any(part.tested for part in groups):
+        rows.append(_row_of_two(answer, groups, names))
+
     columns = [
         Column("run", "Run", head=True),
         *_measure_columns(answer, with_marks=len(baselines) == 1),
+        *headings_of_groups(groups),
     ]
 
-    return Table(collection.slug, columns, rows, _notes(collection, answer, names))
+    notes = [*_notes(collection, answer, names), *group_notes(groups)]
+    return Table(collection.slug, columns, rows, notes)
+
+
+def _row_of_two(answer: Answer, groups: Sequence[GroupColumns], names: dict[Run, str]) -> Row:
+    """Return the row of the difference of two runs, on all topics and in each group."""
+    best = answer.results[0]
+    first, second = (int(side[0]) for side in best.pairs.indices())
+    a, b = run_of(answer, best, first), run_of(answer, best, second)
+    pair = best.order[first], best.order[second]
+    cells = [_differences(compared)[pair] for compared in answer.results]
+
+    return Row(
+        [
+            f"{names[a]} \N{MINUS SIGN} {names[b]}",
+            *(cell.text for cell in cells),
+            *(cell for part in groups for cell in part.of_pair(a, b)),
+        ],
+        begins_part=True,
+    )
 
 
 def _measure_columns(answer: Answer, *, with_marks: bool = False) -> Iterator[Column]:
@@ -257,7 +298,7 @@ def _measure_columns(answer: Answer, *, with_marks: bool = False) -> Iterator[Co
 
 def _means_of_runs(answer: Answer, compared: Compared) -> dict[Run, Cell]:
     (family,) = compared.families
-    digits = _digits(compared)
+    digits = digits_of(compared)
     means = compared.values.mean(axis=1).tolist()
     marks = _against(compared, family) if compared.pairs.baselines else _letters(family)
 
@@ -288,11 +329,10 @@ def _against(compared: Compared, family: Family) -> dict[int, str]:
     baselines = compared.pairs.baselines
     rows, against = (side.tolist() for side in compared.pairs.indices())
     better = family.verdicts.better(compared.measure.definition.lower_is_better).tolist()
-    words = {1: BETTER, -1: WORSE}
 
     marks: dict[int, list[str]] = {row: [""] * len(baselines) for row in rows}
     for row, baseline, way in zip(rows, against, better, strict=True):
-        marks[row][baselines.index(baseline)] = words.get(way, "")
+        marks[row][baselines.index(baseline)] = WAYS.get(way, "")
 
     if len(baselines) > 1:
         return {row: marks_of_several(of_row) for row, of_row in marks.items()}
@@ -392,7 +432,9 @@ def two_kinds(query: ComparisonQuery) -> bool:
     return len(query.tests) == 2 and len({TESTS[test].ranks for test in query.tests}) == 2
 
 
-def difference_table(collection: Collection, answer: Answer) -> Table:
+def difference_table(
+    collection: Collection, answer: Answer, groups: Sequence[GroupColumns] = ()
+) -> Table:
     """Build the table of a comparison by `two_kinds` of tests.
 
     Its parts are runs with their means, pairs with their differences, and tests of all runs with p.
@@ -415,14 +457,24 @@ def difference_table(collection: Collection, answer: Answer) -> Table:
         )
         raise InvalidInput(message, code="too_many_rows", pointer="runs")
 
-    names = names_of(list(runs.values()))
+    names, of_groups = names_of(list(runs.values())), list(headings_of_groups(groups))
     means = [_means(compared) for compared in answer.results]
-    rows = [Row([names[run], *(column[place] for column in means)]) for place, run in runs.items()]
+    rows = [
+        Row(
+            [
+                names[run],
+                *(column[place] for column in means),
+                *(cell for part in groups for cell in part.of_run(run)),
+            ]
+        )
+        for place, run in runs.items()
+    ]
 
     differences = [_differences(compared) for compared in answer.results]
     for index, (a, b) in enumerate(pairs):
         pair = f"{names[runs[a]]} \N{MINUS SIGN} {names[runs[b]]}"
         cells = [column[a, b] for column in differences]
+        cells += [cell for part in groups for cell in part.of_pair(runs[a], runs[b])]
         rows.append(Row([pair, *cells], begins_part=index == 0))
 
     tests = [
@@ -432,36 +484,34 @@ def difference_table(collection: Collection, answer: Answer) -> Table:
     ]
     for index, name in enumerate(tests):
         p_values = [probability(compared.omnibus[name].p_value) for compared in answer.results]
-        rows.append(Row([f"{OMNIBUS_NAMES[name]}, p", *p_values], begins_part=index == 0))
+        empty = [""] * len(of_groups)
+        rows.append(Row([f"{OMNIBUS_NAMES[name]}, p", *p_values, *empty], begins_part=index == 0))
 
-    columns = [Column("run", "Run", head=True), *_measure_columns(answer)]
-    return Table(collection.slug, columns, rows, _difference_notes(collection, answer, names))
-
-
-def _digits(compared: Compared) -> int:
-    return 1 if compared.measure.definition.aggregate is Aggregate.SUM else 4
+    columns = [Column("run", "Run", head=True), *_measure_columns(answer), *of_groups]
+    notes = [*_difference_notes(collection, answer, names), *group_notes(groups)]
+    return Table(collection.slug, columns, rows, notes)
 
 
 def _means(compared: Compared) -> dict[int, str]:
     """Return the mean of each entrant by its place."""
-    digits, means = _digits(compared), compared.values.mean(axis=1).tolist()
+    digits, means = digits_of(compared), compared.values.mean(axis=1).tolist()
     return {place: f"{mean:.{digits}f}" for place, mean in zip(compared.order, means, strict=True)}
 
 
 def _differences(compared: Compared) -> dict[tuple[int, int], Cell]:
     """Return the difference of every two entrants by their places, in both directions."""
     # Marks of every pair: none, one or two.
-    marks = {}
+    marks: dict[bool, list[int]] = {}
     for family in compared.families:
         clear = family.adjusted < CLEARLY
         marks[TESTS[family.test].ranks] = np.where(family.significant, 1 + clear, 0).tolist()
 
-    digits, order = _digits(compared), compared.order
+    digits, order = digits_of(compared), compared.order
     differences = compared.families[0].result.difference.tolist()
     first, second = (side.tolist() for side in compared.pairs.indices())
     cells = {}
     for pair, difference in enumerate(differences):
-        by_ranks, by_means = marks[True][pair], marks[False][pair]
+        by_ranks, by_means = (marks[kind][pair] if kind in marks else 0 for kind in (True, False))
         aside = f"({'#' * by_means})" if by_means else ""
         a, b = order[first[pair]], order[second[pair]]
         for places, signed in (((a, b), difference), ((b, a), -difference)):

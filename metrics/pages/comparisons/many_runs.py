@@ -44,6 +44,7 @@ from metrics.services.comparisons.shown_pairs import (
     shown_pairs,
     visible_pairs,
 )
+from metrics.services.comparisons.topic_groups import compare_in_groups
 from metrics.tables import Paging, probability
 
 _PAIRS_OF_A_PAGE = 25
@@ -91,6 +92,9 @@ def many_runs_parts(comparison: ShownComparison) -> tuple[dict[str, Any], int]:
         ),
     )
 
+    # Groups of topics are compared of two runs.
+    if answer.query.by and comparison.link is None:
+        status = max(status, fill(context, "groups", compare_in_groups, answer, compared))
     if comparison.has_curves:
         status = max(status, fill_curves(context, comparison))
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from metrics.charts.comparisons.topic_groups import groups_figure
 from metrics.engine.significance.verdicts import REASONS
+from metrics.exports.comparisons.group_columns import tests_of_groups
 from metrics.exports.comparisons.words import WITHHELD
 from metrics.exports.table import Cell, Column, Row, Table
 from metrics.pages.comparisons.answers import ShownComparison
 from metrics.pages.parts import PageFigure
 from metrics.services.comparisons.shown_pairs import ShownPair
 from metrics.services.comparisons.topic_groups import TopicGroups, compare_in_groups
-from metrics.tables import NOTHING, probability, signed, statistic
+from metrics.tables import NOTHING, probability, signed
 
 _VERDICTS = {1: "better", -1: "worse"}
 
@@ -54,27 +55,8 @@ def groups_part(comparison: ShownComparison, pair: ShownPair) -> GroupsPart | No
         "half",
     )
 
-    return GroupsPart(f"{groups.sentence} {_tests(groups)}", figure, _table(groups, comparison))
-
-
-def _tests(groups: TopicGroups) -> str:
-    """Return the tests of the interaction as a sentence; empty without them."""
-    interaction = groups.differences.interaction
-    if np.isnan(interaction.p_value):
-        return ""
-
-    between, within = interaction.freedom
-    text = (
-        f"F({between}, {within}) = {statistic(interaction.statistic)}, p {_p(interaction.p_value)}"
-    )
-    if interaction.ranks:
-        text += f"; Kruskal and Wallis's test: p {_p(interaction.ranks.p_value)}"
-    return f"{text}."
-
-
-def _p(p_value: float) -> str:
-    text = probability(p_value)
-    return text if text.startswith("<") else f"= {text}"
+    sentence = f"{groups.sentence} {tests_of_groups(groups)}"
+    return GroupsPart(sentence, figure, _table(groups, comparison))
 
 
 def _table(groups: TopicGroups, comparison: ShownComparison) -> Table:

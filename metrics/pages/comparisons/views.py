@@ -25,7 +25,12 @@ from metrics.questions.answer_cache import Subject, all_who_signed_in, cached_pa
 from metrics.questions.comparisons import stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
 from metrics.questions.run_ids import shown_without_labels, shown_without_tags, without_labels
-from metrics.services.comparisons.comparison import ComparisonQuery, choose_entrants, refuse_weights
+from metrics.services.comparisons.comparison import (
+    ComparisonQuery,
+    choose_entrants,
+    refuse_groups_of_many,
+    refuse_weights,
+)
 from metrics.services.comparisons.stored import (
     Answer,
     Outlook,
@@ -104,6 +109,7 @@ def _controls(request: HttpRequest, collection: Collection, text: Text) -> Contr
 def _result(collection: Collection, text: Text, controls: Controls) -> dict[str, Any]:
     """Return the answer, a comparison that a worker computes, or the outlook of queueing one."""
     query = _query(collection, text, controls)
+    refuse_groups_of_many(query)
     answer = look_up_comparison(collection=collection, query=query)
     if isinstance(answer, Answer):
         return {"answer": answer}
@@ -180,6 +186,7 @@ class QueueComparison(FormPage):
             text_of(cast(QueryDict, request.data)), collection, request.user
         )
         query = ComparisonQuery.read(parameters, collection)
+        refuse_groups_of_many(query)
         refuse_weights(query)
         stored = queue_comparison(collection=collection, query=query)
         return redirect_to(request, reverse("stored-comparison-page", args=[stored.pk]))

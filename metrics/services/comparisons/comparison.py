@@ -198,7 +198,10 @@ class ComparisonQuery(Question):
     scores: str | None = parameter(SCORES)
     topics: TopicFilter | None = parameter(Topics())
     by: str | None = parameter(
-        TopicKey("of two runs: the key of an attribute of topics, whose groups are compared")
+        TopicKey(
+            "the key of an attribute of topics, in whose groups two runs are compared; files have "
+            "the means of more runs there"
+        )
     )
     weights: str | None = parameter(
         TopicKey("of two runs: the key of an attribute of topics by which means are weighted")
@@ -296,10 +299,6 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     without values of topics; NotFound without judgements.
     """
     refuse_pooled(query.measures)
-    if query.by and len(named_runs := {*query.runs, *query.baselines}) > 2:
-        message = f"by={query.by} needs two runs; found {len(named_runs):,}"
-        raise StatisticsError(message, code="too_many_runs", pointer="by")
-
     if query.weights and len({*query.runs, *query.baselines}) > 2:
         message = f"weights={query.weights} needs two runs: name them with runs="
         raise StatisticsError(message, code="too_many_runs", pointer="weights")
@@ -336,6 +335,17 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
         tuple(map(ids.index, query.baselines)),
         select_topics(qrels, query.topics, scores),
     )
+
+
+def refuse_groups_of_many(query: ComparisonQuery) -> None:
+    """Raise StatisticsError where more than two runs are not shown in groups of topics."""
+    runs = {*query.runs, *query.baselines}
+    if query.by and len(runs) > 2:
+        message = (
+            f"by={query.by} needs two runs; found {len(runs):,}: name two, or download a file of the "
+            "comparison, which has the means of all runs in each group"
+        )
+        raise StatisticsError(message, code="too_many_runs", pointer="by")
 
 
 def refuse_weights(query: ComparisonQuery) -> None:
