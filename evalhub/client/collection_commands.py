@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import commands, ir_datasets
-from .answers import Answer
+from .collection import Collection
 from .commands import metadata_in, say, say_teams, show
 from .errors import Blind, EvalHubError, NotFound
 from .runs import Run
@@ -182,7 +182,7 @@ def upload_topics(args: argparse.Namespace) -> int:
 
 def pull_topics(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        write_file(args.to, _topic_lines(hub.collection(args.collection).topics()))
+        write_file(args.to, _topic_lines(hub.collection(args.collection)))
     return DONE
 
 
@@ -309,7 +309,7 @@ def pull(args: argparse.Namespace) -> int:
             _write_run(run, f"runs/{run.team}/{run.tag}", write)
 
         if info["topics"]:
-            write("topics.jsonl", _topic_lines(collection.topics()))
+            write("topics.jsonl", _topic_lines(collection))
         if version := info["active_qrels"]:
             write(f"qrels-{version}.qrels", collection.qrels(version).file())
 
@@ -339,11 +339,18 @@ def _write_run(run: Run, name: str, write: Any) -> None:
             say(f"{run.team}/{run.tag}: {error}")
 
 
-def _topic_lines(topics: Answer) -> bytes:
-    """Return topics as lines of JSON, which can be uploaded again."""
-    lines = [
-        {"_id": row["topic_id"], "title": row["title"], **row["fields"]} for row in topics.rows()
-    ]
+def _topic_lines(collection: Collection) -> bytes:
+    """Return topics with their attributes as lines of JSON, which can be uploaded again."""
+    rows = collection.topic_attributes().rows()
+    attributes = {row["topic_id"]: row["attributes"] for row in rows}
+    lines = []
+    for row in collection.topics().rows():
+        line = {"_id": row["topic_id"], "title": row["title"], **row["fields"]}
+        if row["topic_id"] in attributes:
+            line["attributes"] = attributes[row["topic_id"]]
+
+        lines.append(line)
+
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines).encode()
 
 

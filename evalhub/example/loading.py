@@ -27,10 +27,11 @@ from metrics.services.queue.queueing import queue_judged, queue_submitted
 from runs.errors import Conflict
 from runs.models import Collection, Note, Run, Team, User
 from runs.services.audit.trail import SYSTEM, Origin
-from runs.services.collections.collections import create_collection, import_topics
+from runs.services.collections.collections import create_collection
 from runs.services.collections.documents import import_documents
 from runs.services.collections.qrels import import_qrels
 from runs.services.collections.topic_attributes import import_attributes
+from runs.services.collections.topics import import_topics
 from runs.services.submissions.runs import RunUpload
 from runs.services.submissions.session_sets import SessionSetUpload
 from runs.services.submissions.submissions import submit

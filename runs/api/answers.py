@@ -84,6 +84,11 @@ class DocumentsAnswer(TypedDict):
 class TopicsAnswer(TypedDict):
     format: str
     topics: int
+    attributes: Annotated[
+        dict[str, int] | None,
+        "of the topics: distinct values by key; null for a file without attributes, which leaves "
+        "those that there are",
+    ]
     warnings: FileReport
 
 

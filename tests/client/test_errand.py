@@ -202,6 +202,16 @@ def upload_attributes(evh: Any) -> None:
     ]  # fmt: skip
 
 
+def carry_topics(evh: Any, capsys: Any) -> None:
+    """Upload the topics that were pulled: they keep their attributes."""
+    capsys.readouterr()
+    attributes = evh("topics attributes", "topics", "attributes", "told")
+    assert cli.run(["topics", "attributes", "told", "--delete"]) == 0
+    assert cli.run(["topics", "upload", "told", "pulled/topics.jsonl"]) == 0
+    capsys.readouterr()
+    assert evh("topics attributes", "topics", "attributes", "told") == attributes != []
+
+
 def compare_runs(evh: Any) -> None:
     evh("compare", "compare", "told", "-m", "AP", "--test", "sign", "--test", "paired_t")
     pair = ("compare", "told", "bm25", "dense", "-m", "AP", "--topics", "topic:1,2,3")
@@ -450,8 +460,7 @@ def test_every_command_writes_what_its_schema_says(
     assert [run["tag"] for run in json.loads(Path("pulled/manifest.json").read_text())["runs"]] == [
         "bm25"
     ]
-    assert cli.run(["topics", "upload", "told", "pulled/topics.jsonl"]) == 0
-    capsys.readouterr()
+    carry_topics(evh, capsys)
     assert cli.run(["qrels", "pull", "told"]) == 0
     assert capsys.readouterr().out == QRELS
 

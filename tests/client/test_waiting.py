@@ -231,6 +231,11 @@ def test_everything_of_a_collection_is_written_into_a_folder(evh: Any, tmp_path:
         "collections/c/": {"slug": "c", "topics": 1, "active_qrels": 2},
         "collections/c/runs/": {"count": 1, "next": None, "results": [run]},
         "collections/c/topics/": {"count": 1, "next": None, "results": [topic]},
+        "collections/c/topic-attributes/": {
+            "count": 1,
+            "next": None,
+            "results": [{"topic_id": "1", "attributes": {"type": "short"}}],
+        },
         f"runs/{run['id']}/values/": {"means": {}, "topics": []},
         f"runs/{run['id']}/file/": body,
         f"runs/{run['id']}/known/": b"{}",
@@ -253,7 +258,8 @@ def test_everything_of_a_collection_is_written_into_a_folder(evh: Any, tmp_path:
         content = (folder / name).read_bytes()
         assert entry == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     lines = json.loads((folder / "topics.jsonl").read_text())
-    assert lines == {"_id": "1", "title": "cats", "description": "About cats"}
+    expected = {"_id": "1", "title": "cats", "description": "About cats"}
+    assert lines == {**expected, "attributes": {"type": "short"}}
     # A file that arrived damaged, and a name that leads out of the folder.
     answers[f"runs/{run['id']}/file/"] = body[:-3]
     assert evh(server, "pull", "c", "--to", str(folder))[0] == 1

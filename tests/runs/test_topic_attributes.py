@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from runs.errors import InvalidFile
 from runs.formats.topics.attributes import read_attributes
+from runs.formats.topics.reading import read_topics
 from runs.models import AuditEvent, Collection, TopicAttributes
 from runs.services.collections.topic_attributes import attribute_keys
 from tests.conftest import upload
@@ -134,3 +135,79 @@ def test_they_are_deleted_with_their_collection(api: APIClient, collection: str)
     upload(api, "collections/small/topic-attributes/", "topic\ta\n1\tx\n", "put")
     Collection.objects.get(slug=collection).delete()
     assert not TopicAttributes.objects.exists()
+
+
+# Attributes inside a file of topics
+
+
+def lines_of(*records: dict[str, Any]) -> str:
+    return "".join(f"{json.dumps(record)}\n" for record in records)
+
+
+def test_lines_of_topics_have_attributes() -> None:
+    content = lines_of(
+        {"_id": "1", "text": "cats", "attributes": {"Type": " short ", "year": 1999, "none": None}},
+        {"_id": "2", "text": "dogs", "attributes": {}},
+        {"_id": "3", "text": "birds"},
+        {"_id": "4", "text": "fish", "attributes": "a text, as before"},
+    )
+    _, topics, _ = read_topics(content.encode())
+    assert [(topic.title, topic.attributes) for topic in topics] == [
+        ("cats", {"type": "short", "year": "1999"}),
+        ("dogs", {}),
+        ("birds", None),
+        ("fish", None),
+    ]
+    assert [topic.fields for topic in topics] == [{}, {}, {}, {"attributes": "a text, as before"}]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "code"),
+    [
+        ({"words": "4"}, "reserved_key"),
+        ({"1st": "a"}, "bad_key"),
+        ({"type": ["a"]}, "bad_json"),
+        ({"type": "a", "TYPE": "b"}, "bad_json"),
+        ({"type": "x" * 101}, "text_too_long"),
+        ({"type": "a\u202eb"}, "bad_value"),
+        ({f"k{n}": "a" for n in range(51)}, "too_many_keys"),
+    ],
+)
+def test_attributes_of_topics_are_checked_as_in_a_file_of_their_own(
+    attributes: dict[str, Any], code: str
+) -> None:
+    content = lines_of({"_id": "1", "text": "a"}, {"_id": "2", "attributes": attributes})
+    with pytest.raises(InvalidFile) as refused:
+        read_topics(content.encode())
+    assert [(problem.line, problem.code) for problem in refused.value.report.problems] == [
+        (2, code)
+    ]
+
+
+@pytest.mark.django_db
+def test_a_file_of_topics_replaces_attributes_only_if_it_has_some(
+    api: APIClient, anonymous: APIClient, collection: str
+) -> None:
+    topics, first = "collections/small/topics/", {"_id": "1", "text": "cats"}
+    upload(api, "collections/small/topic-attributes/", "topic\told\n1\tx\n2\ty\n", "put")
+    answer = upload(api, topics, lines_of(first), "put")
+    assert (answer.status_code, answer.json()["attributes"]) == (200, None)
+    assert TopicAttributes.objects.count() == 2
+
+    content = lines_of({**first, "attributes": {"type": "short"}}, {"_id": "2", "text": "dogs"})
+    checked = upload(api, f"{topics}?dry_run=true", content, "put")
+    assert checked.json()["attributes"] == {"type": 1}
+    assert TopicAttributes.objects.count() == 2
+    answer = upload(api, topics, content, "put")
+    assert (answer.json()["topics"], answer.json()["attributes"]) == (2, {"type": 1})
+    assert anonymous.get(SMALL).json()["results"] == [
+        {"topic_id": "1", "attributes": {"type": "short"}}
+    ]
+    assert attribute_keys(Collection.objects.get(slug="small")) == ["type"]
+
+    # A file with a problem changes nothing.
+    bad = upload(api, topics, lines_of({**first, "attributes": {"topic": "1"}}), "put")
+    assert (bad.status_code, bad.json()["errors"][0]["code"]) == (422, "reserved_key")
+    assert Collection.objects.get(slug="small").topics.count() == 2
+    actions = AuditEvent.objects.order_by("pk").values_list("action", flat=True)
+    assert list(actions)[-2:] == ["topics.replaced", "topic_attributes.replaced"]

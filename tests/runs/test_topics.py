@@ -16,7 +16,7 @@ from runs.formats.topics import definition as topic_module
 from runs.formats.topics.definition import TopicText
 from runs.formats.topics.reading import FORMATS, read_topics
 from runs.models import Collection
-from runs.services.collections.collections import import_topics
+from runs.services.collections.topics import import_topics
 from tests.readers import of_a_reader
 from tests.shared_data import alice, api, collection, module_data
 
@@ -267,10 +267,8 @@ def test_many_topics_are_replaced_by_few_statements(
     (tmp_path / "topics.tsv").write_text("".join(f"t{n}\tquery {n}\tü {n}\n" for n in range(2_500)))
     for _ in range(2):
         with django_assert_max_num_queries(15):
-            assert import_topics(collection=stored, upload=tmp_path / "topics.tsv")[:2] == (
-                "tsv",
-                2_500,
-            )
+            summary = import_topics(collection=stored, upload=tmp_path / "topics.tsv")
+        assert (summary.format, len(summary.topics), summary.keys) == ("tsv", 2_500, None)
     rows = stored.topics.order_by("position").values_list("topic_id", "position", "title", "fields")
     assert list(rows) == [(f"t{n}", n, f"query {n}", {"column_3": f"ü {n}"}) for n in range(2_500)]
 
@@ -283,10 +281,8 @@ def test_a_dry_run_reads_topics_and_leaves_those_that_are_there(
     (tmp_path / "topics.tsv").write_text("1\tcats\n2\tdogs\n")
     import_topics(collection=stored, upload=tmp_path / "topics.tsv")
     (tmp_path / "topics.tsv").write_text("3\tbirds\n")
-    assert import_topics(collection=stored, upload=tmp_path / "topics.tsv", dry_run=True)[:2] == (
-        "tsv",
-        1,
-    )
+    summary = import_topics(collection=stored, upload=tmp_path / "topics.tsv", dry_run=True)
+    assert (summary.format, len(summary.topics)) == ("tsv", 1)
     assert list(stored.topics.values_list("topic_id", flat=True)) == ["1", "2"]
 
 

@@ -30,7 +30,7 @@ from metrics.services.boards.filter_grammar import Parser
 from metrics.services.question import Context, Parameter, Question, parameter
 from metrics.services.values.judged_views import Mean, matrices_of, matrix_of, vectors_of
 from runs.errors import InvalidInput
-from runs.formats.topics.attributes import COMPUTED_KEYS, TOPIC, WORDS
+from runs.formats.topics.attribute_list import COMPUTED_KEYS, TOPIC, WORDS
 from runs.models import Qrels
 from runs.services.collections.collections import read_topic_titles
 from runs.services.collections.topic_attributes import attribute_keys, attributes_of

@@ -43,7 +43,6 @@ from runs.services.collections.authorship import authorship_of
 from runs.services.collections.collections import (
     change_collection,
     create_collection,
-    import_topics,
     release_collection,
 )
 from runs.services.collections.documents import (
@@ -59,6 +58,7 @@ from runs.services.collections.qrels import (
     sampling_of,
 )
 from runs.services.collections.topic_attributes import delete_attributes, import_attributes
+from runs.services.collections.topics import import_topics
 from runs.services.storage.files import StoredFile
 from runs.services.storage.reports import report_as_json
 from runs.web import conditions, idempotency
@@ -227,7 +227,7 @@ class TopicList(AnswerList[Topic]):
     def put(self, request: Request, collection: str) -> Response:
         managed = managed_collection(request, collection)
         with upload_fields(request, TopicsUploadSerializer) as fields:
-            file_format, topics, report = import_topics(
+            summary = import_topics(
                 collection=managed,
                 upload=fields["file"].path,
                 format=fields["format"],
@@ -235,8 +235,13 @@ class TopicList(AnswerList[Topic]):
                 origin=origin_of(request),
             )
 
-        warnings = report_as_json(report)
-        return Response(answers.TopicsAnswer(format=file_format, topics=topics, warnings=warnings))
+        answer = answers.TopicsAnswer(
+            format=summary.format,
+            topics=len(summary.topics),
+            attributes=summary.keys,
+            warnings=report_as_json(summary.report),
+        )
+        return Response(answer)
 
 
 class TopicAttributeList(AnswerList[TopicAttributes]):

@@ -26,11 +26,15 @@ _ASCII_SPACE = " \t\n\r"
 
 @dataclass(frozen=True, slots=True)
 class TopicText:
-    """A topic: a title on one line and its other texts by name."""
+    """A topic: a title on one line, its other texts by name, and its attributes.
+
+    `attributes` is None where the file says nothing of them.
+    """
 
     topic_id: str
     title: str
     fields: dict[str, str]
+    attributes: dict[str, str] | None = None
 
 
 @dataclass(slots=True)
@@ -41,7 +45,13 @@ class TopicList:
     topics: list[TopicText] = field(default_factory=list)
     lines: dict[str, int] = field(default_factory=dict)
 
-    def add(self, line: int, topic_id: str, texts: Mapping[str, str]) -> None:
+    def add(
+        self,
+        line: int,
+        topic_id: str,
+        texts: Mapping[str, str],
+        attributes: dict[str, str] | None = None,
+    ) -> None:
         """Check and add a topic. Its title is the first non-empty text of title, query and text."""
         if len(self.topics) >= MAX_TOPICS:
             self.report.problem(
@@ -52,7 +62,9 @@ class TopicList:
         self._check_id(line, topic_id)
         fields = {name: text.strip() for name, text in texts.items() if text.strip()}
         title_name = next((name for name in TITLE_NAMES if name in fields), "")
-        topic = TopicText(topic_id, " ".join(fields.pop(title_name, "").split()), fields)
+        topic = TopicText(
+            topic_id, " ".join(fields.pop(title_name, "").split()), fields, attributes
+        )
         self._check_texts(line, topic)
         self.report.stop_when_full(line)
         self.topics.append(topic)

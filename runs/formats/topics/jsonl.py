@@ -1,4 +1,7 @@
-"""Topics as JSON, one object a line: BEIR's queries.jsonl and the queries of ir_datasets."""
+"""Topics as JSON, one object a line: BEIR's queries.jsonl and the queries of ir_datasets.
+
+An object under the key `attributes` has the attributes of the topic.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from runs.errors import FileReport
+from runs.formats.topics.attribute_list import AttributeList, attributes_in
 from runs.formats.topics.definition import ID_NAMES, TopicList, TopicText, gather_texts
 
 _MAX_DIGITS = 1000
@@ -27,19 +31,23 @@ _DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_refuse)
 
 def read(content: str, report: FileReport) -> list[TopicText]:
     """Return the topics: every key except the id is a text, and so is every key in `metadata`."""
-    topics = TopicList(report)
+    topics, attributes = TopicList(report), AttributeList(report)
     for line, text in enumerate(content.split("\n"), 1):
         if text.strip() and topics.takes(line, text):
-            _read_line(topics, line, text)
+            _read_line(topics, attributes, line, text)
 
     return topics.topics
 
 
-def _read_line(topics: TopicList, line: int, text: str) -> None:
+def _read_line(topics: TopicList, attributes: AttributeList, line: int, text: str) -> None:
+    values = None
     try:
         record = parse_object(text)
         id_name = next((name for name in ID_NAMES if record.get(name) is not None), "")
         topic_id = record.pop(id_name, "")
+        if isinstance(record.get("attributes"), dict):
+            values = attributes_in(record.pop("attributes"))
+
         texts = gather_texts(_texts(record))
     except RecursionError:
         topics.refuse(line, "bad_json", "the object is nested too deeply")
@@ -49,7 +57,12 @@ def _read_line(topics: TopicList, line: int, text: str) -> None:
         if isinstance(topic_id, bool) or not isinstance(topic_id, str | int):
             topics.refuse(line, "bad_topic_id", "the topic id must be a string or a whole number")
         else:
-            topics.add(line, str(topic_id), texts)
+            if values is not None:
+                attributes.check_keys(line, values)
+                attributes.add_values(line, str(topic_id), values)
+                values = attributes.topics[str(topic_id)]
+
+            topics.add(line, str(topic_id), texts, values)
 
 
 def parse_object(text: str) -> dict[str, Any]:

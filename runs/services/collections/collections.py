@@ -1,38 +1,21 @@
-"""Create, change, release and delete collections, and give them topics."""
+"""Create, change, release and delete collections, and read the titles of their topics."""
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from runs import hooks
-from runs.errors import Conflict, FileReport
-from runs.formats.compression import open_file
-from runs.formats.topics.definition import TopicText
-from runs.formats.topics.reading import read_topics
+from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Disclosure, Qrels
 from runs.services import clock
 from runs.services.audit.trail import SYSTEM, Origin, changed, record
-from runs.services.storage.files import upload_limits
 from runs.services.webhooks.events import collection_released
 from runs.services.webhooks.managing import disable_moved
 
-_BATCH = 1000
-_INSERT_TOPIC = """
-    INSERT INTO runs_topic (collection_id, topic_id, "position", title, fields)
-    VALUES (%s, %s, %s, %s, %s)
-"""
-# Topics are read into memory; a collection may have as many as a run.
-_MAX_BYTES = 64 * 1024 * 1024
-# The largest files take almost half a gigabyte: a process reads one at a time.
-_READING = threading.Lock()
 # Ids that are looked up at once: databases limit the parameters of a query.
 _IDS_AT_ONCE = 10_000
 
@@ -217,45 +200,6 @@ def _check_blind(collection: Collection, blind: bool) -> None:
         )
 
 
-def check_topics(
-    *, upload: Path, format: str | None = None
-) -> tuple[str, list[TopicText], FileReport]:
-    """Return the format of a file, its topics and the report.
-
-    Raise InvalidFile with every problem.
-    """
-    with _READING, open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
-        return read_topics(stream.read(), format)
-
-
-def import_topics(
-    *,
-    collection: Collection,
-    upload: Path,
-    format: str | None = None,
-    dry_run: bool = False,
-    origin: Origin = SYSTEM,
-) -> tuple[str, int, FileReport]:
-    """Replace the collection's topics by those of a file, or only check the file.
-
-    Return the recognised format, the number of topics and the report.
-    """
-    recognised, topics, report = check_topics(upload=upload, format=format)
-    if dry_run:
-        return recognised, len(topics), report
-
-    with transaction.atomic():
-        Collection.objects.select_for_update().get(pk=collection.pk)
-        before = {"topics": collection.topics.count()}
-        collection.topics.all().delete()
-        _insert_topics(collection, topics)
-        after = {"topics": len(topics), "format": recognised}
-        action = AuditEvent.Action.TOPICS_REPLACED
-        record(origin, action, collection, collection=collection, before=before, after=after)
-
-    return recognised, len(topics), report
-
-
 def read_topic_titles(collection: Collection, topic_ids: Iterable[str]) -> dict[str, str]:
     """Return the titles of topics by their ids; those that the collection does not list have none."""
     ids = list(topic_ids)
@@ -266,18 +210,3 @@ def read_topic_titles(collection: Collection, topic_ids: Iterable[str]) -> dict[
         titles.update(listed.values_list("topic_id", "title"))
 
     return titles
-
-
-def _insert_topics(collection: Collection, topics: list[TopicText]) -> None:
-    """Insert the topics without model objects.
-
-    With them it would take twice as long, and other connections cannot write to SQLite meanwhile.
-    """
-    with connection.cursor() as cursor:
-        for start in range(0, len(topics), _BATCH):
-            batch = enumerate(topics[start : start + _BATCH], start)
-            rows = [
-                (collection.pk, topic.topic_id, position, topic.title, json.dumps(topic.fields))
-                for position, topic in batch
-            ]
-            cursor.executemany(_INSERT_TOPIC, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from django.db import connection, transaction
 
 from runs.errors import FileReport
 from runs.formats.compression import open_file
-from runs.formats.topics.attributes import AttributeList, read_attributes
+from runs.formats.topics.attributes import read_attributes
 from runs.models import AuditEvent, Collection
 from runs.services.audit.trail import SYSTEM, Origin, record
 from runs.services.collections.collections import locked_collection
@@ -52,7 +53,7 @@ def import_attributes(
 
     keys = {key: len(values) for key, values in sorted(attributes.values.items())}
     if not dry_run:
-        _replace(collection, attributes, keys, origin)
+        replace_attributes(collection, attributes.topics, keys, origin)
 
     return AttributesSummary(len(attributes.topics), keys, report)
 
@@ -96,15 +97,21 @@ def attributes_of(
     }
 
 
-def _replace(
-    collection: Collection, attributes: AttributeList, keys: dict[str, int], origin: Origin
+def replace_attributes(
+    collection: Collection,
+    attributes: Mapping[str, Mapping[str, str]],
+    keys: Mapping[str, int],
+    origin: Origin,
 ) -> None:
+    """Replace the attributes of the collection's topics by these, by topic and key.
+
+    `keys` has the number of distinct values of each key.
+    """
     with transaction.atomic():
         locked = locked_collection(collection)
         before, _ = locked.topic_attributes.order_by().delete()
         rows = [
-            (locked.pk, topic_id, json.dumps(values))
-            for topic_id, values in attributes.topics.items()
+            (locked.pk, topic_id, json.dumps(values)) for topic_id, values in attributes.items()
         ]
         with connection.cursor() as cursor:
             for start in range(0, len(rows), _BATCH):

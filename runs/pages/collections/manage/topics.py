@@ -14,12 +14,12 @@ from runs.errors import FileReport
 from runs.formats.topics.reading import FORMATS
 from runs.models import Collection
 from runs.pages.collections.manage.sections import ChangingSection
-from runs.services.collections.collections import check_topics, import_topics
 from runs.services.collections.topic_attributes import (
     attributes_of,
     delete_attributes,
     import_attributes,
 )
+from runs.services.collections.topics import check_topics, import_topics
 from runs.services.storage.reports import report_as_json
 from runs.web.forms import FormInput
 from runs.web.origin import origin_of
@@ -70,11 +70,10 @@ class TopicsPage(ChangingSection):
             upload = {"upload": fields["file"].path, "format": fields["format"]}
             if action == "check":
                 return self.show(request, collection, checked=_check(collection, **upload))
-            _, number, report = import_topics(
-                collection=collection, origin=origin_of(request), **upload
-            )
+            summary = import_topics(collection=collection, origin=origin_of(request), **upload)
 
-        return f"{number:,} topics uploaded{_warned(report)}."
+        attributes = " with their attributes" if summary.keys is not None else ""
+        return f"{len(summary.topics):,} topics uploaded{attributes}{_warned(summary.report)}."
 
     def _change_attributes(
         self, request: Request, collection: Collection, action: str
@@ -105,14 +104,16 @@ def _warned(report: FileReport) -> str:
 
 def _check(collection: Collection, **upload: Any) -> dict[str, Any]:
     """Return the contents of a file, and what they would change."""
-    file_format, topics, report = check_topics(**upload)
+    summary = check_topics(**upload)
+    topics = summary.topics
     stored_ids = set(collection.topics.values_list("topic_id", flat=True))
     ids = {topic.topic_id for topic in topics}
     return {
-        "format": file_format,
+        "format": summary.format,
+        "keys": summary.keys,
         "topics": len(topics),
         "new": len(ids - stored_ids),
         "removed": len(stored_ids - ids),
         "first": topics[:_MAX_LISTED],
-        "warnings": report_as_json(report),
+        "warnings": report_as_json(summary.report),
     }
