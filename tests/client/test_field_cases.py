@@ -178,3 +178,47 @@ def test_seeds_of_two_models(evh: Evh) -> None:
     assert (pair["difference"], pair["test"]) == (27.0, "paired_t")
     assert pair["p_value"] == pytest.approx(7.24e-7, rel=1e-3)
     assert pair["methods_p_value"] > pair["p_value"]
+
+
+def test_topics_in_groups(evh: Evh, tmp_path: Path) -> None:
+    """Means and tests in each group stand beside those of all topics."""
+    case = CASES / "25-topic-groups"
+    Path("qrels.txt").write_text("t1 0 a 1\nt2 0 a 1\nt3 0 a 1\n")
+    for tag, ranks in (("old", (1, 2, 2)), ("new", (2, 1, 1))):
+        documents = (("b", "a") if rank == 2 else ("a", "b") for rank in ranks)
+        lines = [
+            f"t{topic} Q0 {document} {place} {3 - place} {tag}\n"
+            for topic, ranking in enumerate(documents, 1)
+            for place, document in enumerate(ranking, 1)
+        ]
+        Path(f"{tag}.run").write_text("".join(lines))
+
+    evh("collections", "create", "c25", "--qrels", "qrels.txt", "-m", "RR")
+    evh("submit", "c25", "old.run", "new.run", "--wait")
+    _, err = evh("topics", "attributes", "c25", case / "groups.tsv", status=5)
+    assert "groups.tsv:1: bad_header: the first line names the columns with tabs" in err
+
+    groups = (case / "groups.tsv").read_text()
+    Path("groups.tsv").write_text(f"topic\tgroup\n{groups}")
+    (row,), _ = evh("topics", "attributes", "c25", "groups.tsv")
+    assert (row["topics"], row["group"]) == (3, 2)
+
+    board, _ = evh("leaderboard", "c25", "-m", "RR", "--by", "group")
+    means = {
+        row["tag"]: [
+            pytest.approx(row[name]) for name in ("RR", "group:adr-lookup", "group:script-header")
+        ]
+        for row in board
+    }
+    assert means == {"new": [5 / 6, 1.0, 0.5], "old": [2 / 3, 0.5, 1.0]}
+
+    (total,), _ = evh("compare", "c25", "new", "old", "-m", "RR", "--test", "paired_t")
+    rows, err = evh(
+        "compare", "c25", "new", "old", "-m", "RR", "--test", "paired_t", "--by", "group"
+    )
+    sign = 1 if total["a"] == "new" else -1
+    differences = {row["group"]: (row["topics"], sign * row["difference"]) for row in rows}
+    assert sign * total["difference"] == pytest.approx(1 / 6)
+    assert differences == {"adr-lookup": (2, 0.5), "script-header": (1, -0.5)}
+    assert [row["verdict"] for row in rows] == [None, None]
+    assert "RR: Whether the groups differ cannot be tested: no group varies." in err
