@@ -60,7 +60,7 @@ _EXAMPLE_OF = {
     "submit": "evh submit robust04 bm25.run.gz dense.json --wait",
     "convert": "evh convert qrels test.tsv --to qrels.txt",
     "pool": "evh pool make robust04 --method depth -k 10 --dry-run",
-    "suite": "evh suite make mine --member 'scifact nDCG@10' --member 'fiqa nDCG@10'",
+    "suite": "evh suite make mine scifact 'fiqa nDCG@10'",
     "replicate": "evh replicate robust04 seed1 seed2 --of splade",
     "status": "evh status robust04",
     "wait": "evh wait robust04 bm25 dense",

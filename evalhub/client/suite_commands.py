@@ -35,9 +35,9 @@ def show_suite(args: argparse.Namespace) -> int:
 
 def make_suite(args: argparse.Namespace) -> int:
     """Make a suite, or a new version of it."""
-    if bool(args.member) == bool(args.file):
-        raise WrongOption("name the collections with --member, or in a file with --file")
-    lines = args.member or Path(args.file).read_text(encoding="utf-8").splitlines()
+    if bool(args.members) == bool(args.file):
+        raise WrongOption("name the collections, or a file of them with --file")
+    lines = args.members or Path(args.file).read_text(encoding="utf-8").splitlines()
     members = [_member(line) for line in lines if line.strip()]
     names = ("name", "team", "description", "note")
     fields = {name: getattr(args, name) for name in names if getattr(args, name)}
@@ -132,14 +132,14 @@ def add_commands(add: Any, add_actions: Any) -> None:
         action.add_argument("suite", metavar="SUITE")
         if name == "make":
             action.add_argument(
-                "--member",
-                action="append",
+                "members",
+                nargs="*",
                 default=[],
-                metavar="LINE",
-                help="a collection, a measure, a weight and a group, as in 'scifact nDCG@10 1 "
-                "science'; in this order",
+                metavar="COLLECTION",
+                help="its short name, or also a measure, a weight and a group, as in 'scifact "
+                "nDCG@10 1 science'",
             )
-            action.add_argument("--file", default="", help="with such lines")
+            action.add_argument("--file", default="", help="with a line for each collection")
             action.add_argument("--name", default="", help="of a new suite")
             action.add_argument("--team", default="", help="of a new suite; you own it")
             action.add_argument("--description", default="", help="of a new suite")

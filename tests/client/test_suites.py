@@ -91,7 +91,7 @@ def collections(api: APIClient) -> None:
 def test_a_folder_is_sent_to_the_collections_of_a_suite(
     collections: None, evh: Any, tmp_path: Path
 ) -> None:
-    lines = ("--member", "fiqa AP 2", "--member", "fiqa-dev AP")
+    lines = ("fiqa AP 2", "fiqa-dev AP")
     rows, text = evh("suite make", "two", *lines, "--name", "Two", "--note", "first")
     assert [(row["collection"], row["weight"]) for row in rows] == [("fiqa", 2), ("fiqa-dev", 1)]
     assert "Version 1: " in text
@@ -137,13 +137,13 @@ def test_a_folder_is_sent_to_the_collections_of_a_suite(
     ]  # fmt: skip
     assert "dense is ahead of sparse by" in text
 
-    rows, text = evh("suite make", "two", "--member", "fiqa@1")
+    rows, text = evh("suite make", "two", "fiqa@1")
     assert "Version 2: " in text
     assert rows[0]["qrels"] == 1
     assert len(evh("suite show", "two", "--suite-version", "1")[0]) == 2
     assert "digest" in evh("suite show", "two")[1]
-    assert "write a collection" in evh("suite make", "two", "--member", "fiqa AP x", status=2)[1]
-    assert "--member, or in a file" in evh("suite make", "two", status=2)[1]
+    assert "write a collection" in evh("suite make", "two", "fiqa AP x", status=2)[1]
+    assert "a file of them with --file" in evh("suite make", "two", status=2)[1]
     assert "deleted suite two" in evh("suite delete", "two")[1]
     assert evh("suite list") == ([], "")
 
@@ -169,7 +169,7 @@ def test_a_benchmark_is_a_suite_after_one_command(
     assert "Version 1: " in text
 
     # Members that are there keep their place, their weight and their judgements.
-    lines = ("--member", f"{name}-fiqa@v1 AP 2 mine", "--member", f"{name}-scifact AP 1 mine")
+    lines = (f"{name}-fiqa@v1 AP 2 mine", f"{name}-scifact AP 1 mine")
     evh("suite make", name, *lines)
     assert "Version 3: " in evh(f"suite {name}", "--only", "quora")[1]
     assert [
