@@ -336,6 +336,24 @@ def test_topics_that_no_collection_has(api: APIClient, topics: str, status: int,
     assert (answer.status_code, error["code"], error["pointer"]) == (status, code, "topics")
 
 
+def test_replicates_are_one_system_and_named(api: APIClient) -> None:
+    runs = [
+        submit(api, "news", f"delta-{seed}", f"delta {seed}", replicate="delta") for seed in "ab"
+    ]
+    # The end of the replicates' evaluation queues the row.
+    while evaluate_all():
+        pass
+    body = {"slug": "one", "name": "One", "members": [{"collection": "news", "measure": "AP"}]}
+    assert api.post(SUITES, body).status_code == 201
+    board = api.get(f"{SUITES}one/leaderboard/").json()
+    (row,) = [row for row in board["systems"] if "delta" in row["system"]]
+    values = [values_of(api, run) for run in runs]
+    assert row["values"] == [pytest.approx(np.mean(values, axis=0).mean())]
+    said = "Values of delta are means over replicates; no interval is for other replicates."
+    assert said in board["sentences"]
+    assert said in Client().get("/suites/one/").content.decode()
+
+
 def test_groups_order_a_suite_that_has_some(api: APIClient) -> None:
     body = {"slug": "plain", "name": "Plain", "members": [{"collection": "news"}]}
     assert api.post(SUITES, body).status_code == 201
@@ -655,7 +673,7 @@ def test_what_two_systems_are_said_to_differ_by() -> None:
 
     def sentences(topics: float, collections: float) -> list[str]:
         comparison = SimpleNamespace(
-            values=SimpleNamespace(short_names=["a", "b"], topics=None),
+            values=SimpleNamespace(short_names=["a", "b"], topics=None, with_replicates=[]),
             other_topics=Interval(topics, topics - 0.1, topics + 0.1, 0.2),
             other_collections=Interval(collections, collections - 0.1, collections + 0.1, 0.01),
             effects=None,

@@ -28,6 +28,8 @@ from metrics.tables import NOTHING, probability_words, signed, with_minus
 KINDS = ("csv", "md", "tex")
 TOPICS, COLLECTIONS = "Other topics", "Other collections"
 _ALPHA = 0.05
+# More systems are counted, not named.
+_NAMED = 5
 # The least difference that four decimals have.
 _LEAST = 0.0001
 
@@ -183,6 +185,7 @@ def board_sentences(board: SuiteBoard) -> list[str]:
     if sentences:
         sentences.append("Without all collections no system has a mean or a rank.")
     sentences += topics_sentences(values)
+    sentences += replicates_sentences(values)
 
     ranked, ranking = board.ranked, board.ranking
     if ranking and len(ranked) > 1:
@@ -237,6 +240,16 @@ def topics_sentences(values: SuiteValues) -> list[str]:
         names = ", ".join(member.collection.slug for member in values.left_out)
         sentences.append(f"Without {names}, where no topic is selected.")
     return sentences
+
+
+def replicates_sentences(values: SuiteValues) -> list[str]:
+    """Return which systems have means over replicates, whose error no interval has."""
+    names = [_short_names(values)[name] for name in values.with_replicates]
+    if not names:
+        return []
+
+    subject = ", ".join(names) if len(names) <= _NAMED else f"{len(names):,} systems"
+    return [f"Values of {subject} are means over replicates; no interval is for other replicates."]
 
 
 def comparison_table(comparison: SuiteComparison) -> Table:
@@ -330,6 +343,7 @@ def comparison_sentences(comparison: SuiteComparison) -> list[str]:
             "every topic, or there is one topic."
         )
     sentences += topics_sentences(comparison.values)
+    sentences += replicates_sentences(comparison.values)
     if comparison.missing:
         names = ", ".join(row.member.collection.slug for row in comparison.missing)
         sentences.append(f"Without {names}: both systems need results that you see there.")

@@ -43,10 +43,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class SystemRun(NamedTuple):
-    """The run by which a system counts, and the key of its evaluation."""
+    """The run by which a system counts, the key of its evaluation, and whether its values are means
+    over replicates."""
 
     run: UUID
     evaluation: int
+    has_replicates: bool
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,15 @@ class SuiteValues:
         """Return the names of the systems, without their team where all are of the same one."""
         teams = {name.partition("/")[0] for name in self.systems}
         return [name.partition("/")[2] if len(teams) == 1 else name for name in self.systems]
+
+    @property
+    def with_replicates(self) -> list[str]:
+        """Return the names of the systems whose values are means over replicates somewhere."""
+        return [
+            name
+            for name in self.systems
+            if any(name in row.runs and row.runs[name].has_replicates for row in self.members)
+        ]
 
     @property
     def without_results(self) -> list[MemberValues]:
@@ -240,7 +251,7 @@ def _latest_runs(qrels: Qrels, measure: Measure) -> dict[str, SystemRun]:
     """Return the latest run of each system that the leaderboard of a collection ranks."""
     collection = qrels.collection
     evaluations = ranked_evaluations(collection, qrels, collection.scores)
-    names = ("run__team__slug", "run__system__slug", "run__metadata", "run__tag")
+    names = ("run__team__slug", "run__system__slug", "run__metadata", "run__tag", "run__sha256")
     latest_last = (F("run__version").asc(nulls_first=True), "run__created_at", "run_id")
     rows = list(
         evaluations.with_values_of([measure])
@@ -254,8 +265,8 @@ def _latest_runs(qrels: Qrels, measure: Measure) -> dict[str, SystemRun]:
 
     check_files(Evaluation, (row[:2] for row in rows))
     runs = {}
-    for pk, _, run, team, system, metadata, tag in rows:
-        runs[f"{team}/{system or _named_in(metadata) or tag}"] = SystemRun(run, pk)
+    for pk, _, run, team, system, metadata, tag, sha256 in rows:
+        runs[f"{team}/{system or _named_in(metadata) or tag}"] = SystemRun(run, pk, not sha256)
     return runs
 
 
