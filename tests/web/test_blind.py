@@ -61,8 +61,8 @@ def test_deliveries_of_worlds_with_different_judgements_are_the_same(
     makers = (run_world_a, run_world_b, run_world_c)
     first, *others = [deliveries_of(people, make) for make in makers]
     assert others == [first, first]
-    for slug in ("guests", "others", "lab"):
-        assert [row[0] for row in first[slug]] == ["run.submitted"] * 3
+    for slug, number in (("guests", 5), ("others", 4), ("lab", 3)):
+        assert [row[0] for row in first[slug]] == ["run.submitted"] * number
     # The same of a collection's webhook differs, and a released collection's teams are told.
     make_webhook(collection=Collection.objects.get(slug="world-a"))
     guests = make_webhook(team=Team.objects.get(slug="guests"))
@@ -92,11 +92,11 @@ def test_organisers_see_everything_while_it_is_blind(people: People, blind: str)
     for role in ("owner", "staff", "reader"):
         client = people.api[role]
         board = client.get("/api/v1/collections/world-a/leaderboard/").json()
-        assert board["ranked"] == 9, role
+        assert board["ranked"] == 9 + 2, role
         assert client.get("/api/v1/collections/world-a/").json()["active_qrels"] == 1
         assert (
             len(client.get("/api/v1/collections/world-a/runs/?status=evaluated").json()["results"])
-            == 9
+            == 9 + 3 + 2
         )
         assert (
             b"".join(client.get("/api/v1/collections/world-a/qrels/1/file/").streaming_content)
@@ -106,7 +106,14 @@ def test_organisers_see_everything_while_it_is_blind(people: People, blind: str)
 
 def test_a_submitter_sees_a_run_as_received_and_nobody_elses(people: People, blind: str) -> None:
     listed = people.api["participant"].get("/api/v1/collections/world-a/runs/").json()["results"]
-    assert [run["tag"] for run in listed] == ["run-2", "run-1", "run-0"]
+    assert [run["tag"] for run in listed] == [
+        "seeds-r2",
+        "seeds",
+        "seeds-r1",
+        "run-2",
+        "run-1",
+        "run-0",
+    ]
     assert {run["team"] for run in listed} == {"guests"}
     for run in listed:
         assert run["status"] == {
@@ -117,15 +124,15 @@ def test_a_submitter_sees_a_run_as_received_and_nobody_elses(people: People, bli
             "reason": "",
             "queue": None,
         }
-    assert listed[0]["warnings"]["counts"] == {"topic_outside": 1, "tag_differs": 1}
-    for kind, number in (("runs", 3), ("sessions", 0)):
+    assert listed[3]["warnings"]["counts"] == {"topic_outside": 1, "tag_differs": 1}
+    for kind, number in (("runs", 6), ("sessions", 0)):
         received = (
             people.api["participant"]
             .get(f"/api/v1/collections/world-a/{kind}/?status=received")
             .json()
         )
         assert received["count"] == number, kind
-    assert people.api["participant"].get("/api/v1/collections/world-a/").json()["runs"] == 3
+    assert people.api["participant"].get("/api/v1/collections/world-a/").json()["runs"] == 4
     assert people.api["anonymous"].get("/api/v1/collections/world-a/").json()["runs"] == 0
 
 
@@ -137,7 +144,7 @@ def test_a_release_is_one_audited_step_for_good(people: People, blind: str) -> N
     event = AuditEvent.objects.get(action="collection.released")
     assert (event.actor, event.after["sha256"], event.after["qrels"]) == ("owner", digest, 1)
     assert answer.json()["released_at"][:22] == event.after["released_at"][:22]
-    assert guest.get("/api/v1/collections/world-a/leaderboard/").json()["ranked"] == 9
+    assert guest.get("/api/v1/collections/world-a/leaderboard/").json()["ranked"] == 9 + 2
     again = owner.post("/api/v1/collections/world-a/release/")
     assert (again.status_code, again.json()["code"]) == (409, "not_blind")
     hidden = owner.patch("/api/v1/collections/world-a/", {"blind": True})

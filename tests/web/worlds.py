@@ -227,7 +227,9 @@ def make_pool(people: People, slug: str) -> dict[str, Any]:
     pool = Pool.objects.filter(collection=collection).first()
     if pool is None:
         runs = Run.objects.filter(collection=collection, deleted_at=None)
-        contributors = [Contributor(run=run, team=run.team) for run in runs.order_by("tag")]
+        contributors = [
+            Contributor(run=run, team=run.team) for run in runs.ranked().order_by("tag")
+        ]
         recipe = Recipe(method=Method.DEPTH, k=2, only_new=False)
         plan = plan_pool(collection=collection, recipe=recipe, contributors=contributors, seed=1)
         pool = store_draft(plan=plan, user=people.users["owner"])

@@ -314,11 +314,8 @@ def _respond(
 
 def tag_of(submission: Run | SessionSet) -> str:
     """Return the ETag of a submission."""
-    if isinstance(submission, Run):
-        return conditions.tag_of(
-            submission, ("description", "metadata", "costs", "replicate_of_id")
-        )
-    return conditions.tag_of(submission, SessionSetSerializer.Meta.fields)
+    serializer = RunSerializer if isinstance(submission, Run) else SessionSetSerializer
+    return conditions.tag_of(submission, serializer.Meta.fields)
 
 
 def _submit(

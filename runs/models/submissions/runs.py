@@ -192,5 +192,10 @@ class Run(Submission):
         return not self.sha256
 
     @property
+    def replicate(self) -> str | None:
+        """Return the name of the replicates that it belongs to."""
+        return self.replicate_of.tag if self.replicate_of else None
+
+    @property
     def files(self) -> list[str]:
         return [sha256 for sha256 in (self.sha256, self.known_sha256) if sha256]

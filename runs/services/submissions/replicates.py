@@ -192,7 +192,7 @@ def change_replicate(
     of a system, is labelled or is entered in a phase, and for a labelled row that would go.
     """
     previous = run.replicate_of
-    if (previous.tag if previous else None) == name:
+    if run.replicate == name:
         return
 
     before = _place_of(run)
@@ -259,4 +259,4 @@ def _check_unlabelled(run: Run, why: str) -> None:
 
 def _place_of(run: Run) -> dict[str, Any]:
     """Return the tag and the name of the replicates of a run, for the audit trail."""
-    return {"tag": run.tag, "replicate": run.replicate_of.tag if run.replicate_of else None}
+    return {"tag": run.tag, "replicate": run.replicate}

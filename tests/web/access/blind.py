@@ -68,7 +68,10 @@ _UNVERSIONED = {"system_id": None, "version": None, "versioned_at": None}
 
 
 def make_world(people: People, slug: str, runs: int = 9) -> str:
-    """A blind collection with runs of three teams, in one order everywhere: nine sent, the others copies of these."""
+    """A blind collection with runs of three teams, in one order everywhere: nine sent, the others copies of these.
+
+    Afterwards two teams send replicates: guests two of `seeds`, others one.
+    """
     make_collection(people, slug, blind=True, documents=9)
     for index in range(3):
         for role, team in (("participant", "guests"), ("member", "lab"), ("other", "others")):
@@ -88,6 +91,14 @@ def make_world(people: People, slug: str, runs: int = 9) -> str:
     Run.objects.bulk_create(
         _copy(sent[number % 9], number, later[number]) for number in range(9, runs)
     )
+    for role, team, content in (
+        ("participant", "guests", GOOD),
+        ("participant", "guests", POOR),
+        ("other", "others", GOOD),
+    ):
+        form = {"team": team, "replicate": "seeds", "metadata": '{"k": 7}'}
+        content = content.replace("Q0 c", f"Q0 s{role[0]}")
+        assert submit_form(people.api[role], slug, content, **form).status_code == 202
     return slug
 
 
@@ -100,7 +111,9 @@ def _copy(run: Run, number: int, later: datetime) -> Run:
 def run_world_a(people: People, runs: int = 9) -> None:
     """One version of judgements, everything evaluated."""
     add_qrels(people, make_world(people, "world-a", runs))
-    evaluate_all()
+    while evaluate_all():
+        # The end of a replicate's evaluation queues its run.
+        pass
 
 
 def run_world_b(people: People, runs: int = 9) -> None:
@@ -108,8 +121,8 @@ def run_world_b(people: People, runs: int = 9) -> None:
     make_world(people, "world-b", runs)
     for qrels in (LATE, SMALL, QRELS):
         add_qrels(people, "world-b", qrels)
-        if qrels is LATE:
-            evaluate_all()
+        while qrels is LATE and evaluate_all():
+            pass
     people.api["owner"].post("/api/v1/collections/world-b/qrels/2/activate/")
     evaluations = Evaluation.objects.filter(qrels__version=2, qrels__collection__slug="world-b")
     waiting = list(evaluations.order_by("pk"))

@@ -27,7 +27,7 @@ from tests.web.access.blind import (
     seen,
     values_of,
 )
-from tests.web.access.bodies import BODIES
+from tests.web.access.bodies import BODIES, file_of
 from tests.web.worlds import (
     People,
     add_qrels,
@@ -84,6 +84,13 @@ DIFFER_WHERE_OPEN = {
     "run-chart", "collection-chart",
 }  # fmt: skip
 Answers = dict[str, Seen]
+# Changes of rows of replicates and of replicates.
+REPLICATED: tuple[dict[str, Any], ...] = (
+    {"replicate": None},
+    {"replicate": "more"},
+    {"replicate": "run-1"},
+    {"description": "Three seeds", "metadata": {"k": 8}},
+)
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +243,38 @@ def uploading(people: People, slug: str) -> Iterator[tuple[str, Seen]]:
         yield path, seen(guest.post(f"/api/v1/collections/{slug}/{path}"))
 
 
+def with_replicates(people: People, slug: str) -> Iterator[tuple[str, Seen]]:
+    """What the participant reads of rows of replicates and of replicates, own ones and others', and changes there."""
+    values = values_of(people, slug, run_ids(slug)[0])
+    runs = Run.objects.filter(collection__slug=slug, tag__startswith="seeds")
+    for run in runs.select_related("team"):
+        of_run = {**values, "run": str(run.pk), "run_id": str(run.pk)}
+        name = f"{run.team}/{run.tag}"
+        for address in READABLE:
+            if {"run", "run_id"} & set(address.parameters):
+                path = address.path(of_run)
+                answer = answered(people, "participant", address, "GET", path)
+                yield f"{address.name} of {name}", answer
+
+        for method, bodies in (("PATCH", REPLICATED), ("DELETE", ({},))):
+            address = ADDRESSES["run"]
+            for body in bodies:
+                path = address.path(of_run)
+                answer = answered(people, "participant", address, method, path, body)
+                yield f"{method} {body} {name}", answer
+
+    address = ADDRESSES["runs"]
+    for content, fields in (
+        (GOOD, {}),
+        (POOR, {"tag": "run-0"}),
+        (GOOD, {"replicate": "run-1"}),
+        (GOOD, {"dry_run": "true"}),
+    ):
+        body = {"team": "guests", "replicate": "seeds", **file_of(content), **fields}
+        answer = answered(people, "participant", address, "POST", address.path(values), body)
+        yield f"{fields} {content[:9]}", answer
+
+
 def sharing(people: People, slug: str) -> Iterator[tuple[str, Seen]]:
     """A system with versions here, read by its team, and an organiser's link to the leaderboard, opened by nobody."""
     member = Run.objects.filter(collection__slug=slug, team__slug="lab").earliest("created_at").pk
@@ -265,7 +304,7 @@ def test_worlds_with_different_judgements_read_the_same(people: People) -> None:
 
 def test_worlds_with_different_judgements_answer_changes_the_same(people: People) -> None:
     """A3, A4: also changes that name runs by a condition on their means and states."""
-    for ask in (changing, uploading, sharing):
+    for ask in (changing, uploading, sharing, with_replicates):
         differ = differences(lambda slug, ask=ask: ask(people, slug))
         assert not differ, "\n".join(differ)
 
