@@ -22,8 +22,13 @@ from evalhub.example.collection import (
     read_file,
     simulate_sessions,
 )
-from evalhub.example.runs import LAB
-from metrics.services.queue.queueing import queue_judged, queue_submitted
+from evalhub.example.runs import LAB, REPLICATED
+from metrics.services.queue.queueing import (
+    queue_evaluation,
+    queue_judged,
+    queue_replicated,
+    queue_submitted,
+)
 from runs.errors import Conflict
 from runs.models import Collection, Note, Run, Team, User
 from runs.services.audit.trail import SYSTEM, Origin
@@ -32,9 +37,11 @@ from runs.services.collections.documents import import_documents
 from runs.services.collections.qrels import import_qrels
 from runs.services.collections.topic_attributes import import_attributes
 from runs.services.collections.topics import import_topics
+from runs.services.submissions.replicates import change_replicate
 from runs.services.submissions.runs import RunUpload
 from runs.services.submissions.session_sets import SessionSetUpload
 from runs.services.submissions.submissions import submit
+from runs.services.tracking.edits import change_run
 from runs.services.tracking.labels import move_label
 from runs.services.tracking.lineage import Parent
 from runs.services.tracking.notes import write_note
@@ -109,6 +116,14 @@ class Loader:
         Run.objects.filter(pk=run.pk).update(created_at=timezone.now() - timedelta(days=days))
         return run
 
+    def make_replicate(self, run: Run, name: str, *, days: float) -> Run:
+        """Make a run a replicate of this name, and return the row, which is as old as the first one."""
+        change_replicate(run=run, name=name, renew=queue_replicated, origin=self.origin)
+        row = Run.objects.select_related("collection", "team").get(replicates=run)
+        if row.replicates.count() == 1:
+            Run.objects.filter(pk=row.pk).update(created_at=timezone.now() - timedelta(days=days))
+        return row
+
     def add_sessions(self, collection: Collection, tag: str, content: str) -> None:
         with stored_upload(content) as upload:
             submit(
@@ -156,6 +171,17 @@ def load_lab(loader: Loader, corpus: Corpus | None = None) -> Collection:
             parents=[Parent(run=runs[tag].pk) for tag in lab_run.parents],
         )
         runs[lab_run.tag] = run
+
+        if lab_run.replicate:
+            run = loader.make_replicate(run, lab_run.replicate, days=lab_run.days)
+            changes = {
+                "description": REPLICATED[lab_run.replicate],
+                "costs": {"latency_ms": lab_run.latency},
+            }
+            change_run(
+                submission=run, changes=changes, enqueue=queue_evaluation, origin=loader.origin
+            )
+
         _annotate(loader, run, note=lab_run.note, label=lab_run.label, days=lab_run.days)
 
     loader.add_sessions(collection, "searchers", simulate_sessions(corpus))

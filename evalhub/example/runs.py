@@ -14,7 +14,8 @@ _RM3 = {"documents": 5, "terms": 15, "weight": 0.6}
 class LabRun:
     """A run of the lab, submitted some days ago, with parameters, latency and perhaps a note.
 
-    `parents` are tags of the runs that it was made from. The latency of a query, in milliseconds, is
+    `parents` are tags of the runs that it was made from. A `replicate` is a seed of the system of this
+    name, whose row has the note. The latency of a query, in milliseconds, is
     made up in plausible proportions: the chart of effectiveness against cost needs one.
     """
 
@@ -26,6 +27,7 @@ class LabRun:
     note: str = ""
     label: str = ""
     parents: tuple[str, ...] = field(default=())
+    replicate: str = ""
 
 
 def _of(model: str, *, stemmer: bool = True, query: str = "title", **more: Any) -> dict[str, Any]:
@@ -64,11 +66,11 @@ LAB = [
     LabRun("lsa-50", 31, 0.04, "Latent dimensions instead of terms",
            {**_of("LSA", lsa={"dimensions": 50}, seed=1), "title_weight": 3}),
     LabRun("lsa-100-seed1", 30.2, 0.07, "Twice as many dimensions",
-           {**_of("LSA", lsa={"dimensions": 100}, seed=1), "title_weight": 3}),
+           {**_of("LSA", lsa={"dimensions": 100}, seed=1), "title_weight": 3}, replicate="lsa-100"),
     LabRun("lsa-100-seed2", 30.1, 0.07, "Another start of the decomposition",
-           {**_of("LSA", lsa={"dimensions": 100}, seed=2), "title_weight": 3}),
+           {**_of("LSA", lsa={"dimensions": 100}, seed=2), "title_weight": 3}, replicate="lsa-100"),
     LabRun("lsa-100-seed3", 30, 0.07, "A third start",
-           {**_of("LSA", lsa={"dimensions": 100}, seed=3), "title_weight": 3},
+           {**_of("LSA", lsa={"dimensions": 100}, seed=3), "title_weight": 3}, replicate="lsa-100",
            note="Three seeds differ by less than one point: smaller differences mean nothing."),
     LabRun("bm25-long", 20, 0.13, "The description of the topic is part of the query",
            {**_of("BM25", query=_LONG, bm25=_BM25), "title_weight": 3},
@@ -77,12 +79,19 @@ LAB = [
     LabRun("fusion", 12, 0.21, "BM25 and LSA by reciprocal ranks", _of("BM25 + LSA", **_FUSION, seed=1),
            label="main", parents=("bm25-long", "lsa-100-seed1")),
     LabRun("reranker-seed1", 4, 0.35, "A linear model reorders the first 20 of the fusion; it never saw "
-           "the topic", _of("reranker", **_RERANKER, seed=1), parents=("fusion",)),
+           "the topic", _of("reranker", **_RERANKER, seed=1), parents=("fusion",),
+           replicate="reranker"),
     LabRun("reranker-seed2", 0.2, 0.35, "The same with other folds",
-           _of("reranker", **_RERANKER, seed=2), parents=("fusion",),
+           _of("reranker", **_RERANKER, seed=2), parents=("fusion",), replicate="reranker",
            note="One seed is ahead of the fusion, the other one behind: no evidence that reranking helps. "
            "We stay with the fusion until there are more topics."),
 ]  # fmt: skip
+
+# What the rows of replicates are.
+REPLICATED = {
+    "lsa-100": "Twice as many dimensions, from three starts of the decomposition",
+    "reranker": "A linear model reorders the first 20 of the fusion, with two divisions into folds",
+}
 
 # Teams of the campaigns: short name, name, who enters, affiliation.
 TEAMS = [

@@ -169,7 +169,7 @@ def _load(user: User, site: str, say: Callable[[str], object], *, with_examples:
     if not Snapshot.objects.filter(campaign__slug=FIRST).exists():
         say("reading the 209 documents")
         corpus = read_corpus()
-        say(f"a lab: ranking 30 topics with {len(LAB)} systems")
+        say(f"a lab: ranking 30 topics in {len(LAB)} runs")
         load_lab(lab, corpus)
         say("a suite: two further tasks of its systems")
         load_suite(lab, corpus)
