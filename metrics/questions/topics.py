@@ -12,7 +12,7 @@ from metrics.services.boards.topics import TopicsQuery
 TOPICS = declared(TopicsQuery)
 # The parameters of the picture of runs against topics, and those of the same as a file.
 HEAT_MAP = declared(HeatQuery)
-HEAT_FILE = declared(HeatQuery, "measure", "baseline", "scores")
+HEAT_FILE = declared(HeatQuery, "measure", "baseline", "scores", "topics")
 
 
 def topic_address(topics_page: str, topic_id: str) -> str:

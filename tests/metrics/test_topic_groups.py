@@ -281,6 +281,34 @@ def test_a_design_is_of_the_selected_topics(
 
 
 @pytest.mark.django_db
+def test_topics_by_difficulty_are_the_selected_ones(
+    runs: list[str], anonymous: APIClient, values: Any
+) -> None:
+    query = {"topics": "language:de", "limit": "4", "offset": "4"}
+    body = anonymous.get(f"{BASE}difficulty/", query).json()
+    assert (body["count"], body["topics_selected"], body["topics_filter"]) == (9, 9, "language:de")
+    means = values[:, :9].mean(axis=0)
+    order = [str(place + 1) for place in np.argsort(means, kind="stable")]
+    assert [topic["topic_id"] for topic in body["results"]] == order[4:8]
+    whole = anonymous.get(f"{BASE}difficulty/").json()["results"]
+    assert all(topic in whole for topic in body["results"])
+    backwards = anonymous.get(f"{BASE}difficulty/", {**query, "sort": "topic", "order": "desc"})
+    assert [topic["topic_id"] for topic in backwards.json()["results"]] == ["5", "4", "3", "2"]
+
+    csv_lines = anonymous.get(f"{BASE}heat-map/export/csv/", {"topics": "language:de"})
+    lines = csv_lines.content.decode().splitlines()[1:]
+    assert [line.split(",")[0] for line in lines] == order
+
+    for path in ("topics/", "heat-map/"):
+        page = anonymous.get(f"/collections/grouped/{path}", {"topics": "language:de"})
+        assert text_of(page.content.decode()).count("On 9 of 30 topics: language:de.") == 1
+        assert 'name="topics"' in page.content.decode()
+        broken = anonymous.get(f"/collections/grouped/{path}", {"topics": "type"})
+        assert broken.status_code == 400
+        assert "write a key, a colon and a value" in text_of(broken.content.decode())
+
+
+@pytest.mark.django_db
 def test_a_chart_of_topics_has_the_selected_ones(
     runs: list[str], anonymous: APIClient, values: Any
 ) -> None:

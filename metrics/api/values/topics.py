@@ -11,7 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import MeasureCautions, RunName, cautions_of, number, page_addresses
+from metrics.api.answers import (
+    MeasureCautions,
+    RunName,
+    Selected,
+    cautions_of,
+    number,
+    page_addresses,
+    selected,
+)
 from metrics.api.comparisons.judgements import LevelShare
 from metrics.exports.formats import FORMATS
 from metrics.exports.values.heat_map import heat_map_table
@@ -56,7 +64,7 @@ class DifficultTopic(TypedDict):
     numbers: TopicNumbers
 
 
-class TopicDifficulty(TypedDict):
+class TopicDifficulty(Selected):
     """A page of the judged topics with what the runs reach on each."""
 
     collection: str
@@ -66,7 +74,7 @@ class TopicDifficulty(TypedDict):
     lower_is_better: bool
     cautions: MeasureCautions
     runs: Annotated[int, "evaluated runs"]
-    count: Annotated[int, "judged topics"]
+    count: Annotated[int, "judged topics, of those that are selected"]
     next: Url | None
     previous: Url | None
     results: list[DifficultTopic]
@@ -113,7 +121,10 @@ class DifficultyView(APIView):
         test_collection = scored_collection(request, collection)
         query = TopicsQuery.read(query_of(request), test_collection)
         values = read_topic_values(
-            collection=test_collection, measure=query.measure, scores=query.scores
+            collection=test_collection,
+            measure=query.measure,
+            scores=query.scores,
+            topics=query.topics,
         )
 
         order = values.order(query.sort, query.descending)
@@ -122,9 +133,10 @@ class DifficultyView(APIView):
         listed = test_collection.topics.filter(topic_id__in=ids)
         titles = dict(listed.values_list("topic_id", "title"))
 
-        url, count = request.build_absolute_uri(), len(values.topic_ids)
+        url, count = request.build_absolute_uri(), len(order)
         page = page_addresses(url, query.offset, query.limit, count)
         answer = TopicDifficulty(
+            **selected(values.selection),
             collection=test_collection.slug,
             qrels=values.qrels.version,
             scores=values.scores,

@@ -112,6 +112,7 @@ def heat_map_figure(heat_map: HeatMap, titles: Mapping[str, str] = NO_TITLES) ->
         ),
     )
 
+    figure = figure.of_topics(values.selection)
     return figure.drawn_from(values.qrels.collection, values.qrels, measure=measure, runs=runs)
 
 

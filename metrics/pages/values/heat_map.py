@@ -17,8 +17,9 @@ from metrics.questions.topics import HEAT_MAP
 from metrics.services.boards.heat_map import MAX_RUNS, MAX_TOPICS, MEAN, HeatQuery, read_heat_map
 from metrics.services.boards.selection import tested_measures
 from metrics.tables import Paging
-from runs.models import Collection
+from runs.models import Collection, can_see_scores
 from runs.services.collections.collections import read_topic_titles
+from runs.services.collections.topic_attributes import attribute_keys
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
@@ -43,6 +44,9 @@ def heat_map_page(request: HttpRequest, slug: str) -> HttpResponse:
         "most": {"runs": MAX_RUNS, "topics": MAX_TOPICS},
     }
 
+    if can_see_scores(request.user, collection):
+        context["topic_keys"] = attribute_keys(collection)
+
     status = fill(context, "answer", _answer, request, collection, query)
     return render(request, "metrics/heat_map.html", context, status=status)
 
@@ -57,6 +61,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "measure": question.measure.name,
         "baseline": question.baseline or "",
         "scores": query.get("scores", ""),
+        "topics": query.get("topics", ""),
     }
 
     runs = [(str(run.id), run.tag, run.team) for run in heat_map.values.runs]
@@ -93,7 +98,9 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
             _paging(
                 "Topics",
                 "topic_offset",
-                Paging(question.topic_offset, question.topic_limit, len(heat_map.values.topic_ids)),
+                Paging(
+                    question.topic_offset, question.topic_limit, heat_map.values.selected_topics
+                ),
                 query,
             ),
         ],

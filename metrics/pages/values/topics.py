@@ -23,7 +23,7 @@ from runs.models import Collection, Qrels, can_see_scores, document_address
 from runs.parameters import MAX_OFFSET, integer_in
 from runs.services.collections.collections import read_topic_titles
 from runs.services.collections.documents import read_titles
-from runs.services.collections.topic_attributes import attributes_of
+from runs.services.collections.topic_attributes import attribute_keys, attributes_of
 from runs.web.access import check_scores, visible_collection
 from runs.web.views import page, reads
 
@@ -45,7 +45,7 @@ _WIDTH = 90.0
 
 
 @page
-@reads("measure", "sort", "order", "offset", "scores", "topic")
+@reads("measure", "sort", "order", "offset", "scores", "topic", "topics")
 @cached_page(of_visible_collection)
 def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the topics of a collection by difficulty; with `topic`, that topic, whatever its id."""
@@ -60,6 +60,9 @@ def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
         "known_measures": tested_measures(collection),
         "offset": integer_in(query, "offset", 0, 0, MAX_OFFSET),
     }
+
+    if can_see_scores(request.user, collection):
+        context["topic_keys"] = attribute_keys(collection)
 
     status = fill(context, "answer", _topics, request, collection, query)
     if "answer" not in context and context["answer_problem"].is_state:
@@ -121,12 +124,14 @@ def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[
     check_scores(request, collection)
     question = TopicsQuery.read({**query, "limit": str(_ROWS_OF_A_PAGE)}, collection)
     values = read_topic_values(
-        collection=collection, measure=question.measure, scores=question.scores
+        collection=collection,
+        measure=question.measure,
+        scores=question.scores,
+        topics=question.topics,
     )
-    # The positions of the topics on this page, in the order of the table.
-    topics_of_page = values.order(question.sort, question.descending)[
-        question.offset : question.offset + question.limit
-    ]
+    # The positions of the topics, in the order of the table, and those on this page.
+    order = values.order(question.sort, question.descending)
+    topics_of_page = order[question.offset : question.offset + question.limit]
     table, scale = values.table, _scale(values)
 
     base = reverse("topics-page", args=[collection.slug])
@@ -151,12 +156,9 @@ def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[
             positions,
         )
 
-    parameters = {"measure": question.measure.name, "scores": query.get("scores", "")}
-    file_parameters = {
-        "measures": question.measure.name,
-        "scores": query.get("scores", ""),
-        "layout": "wide",
-    }
+    kept = {name: query.get(name, "") for name in ("scores", "topics")}
+    parameters = {"measure": question.measure.name, **kept}
+    file_parameters = {"measures": question.measure.name, **kept, "layout": "wide"}
 
     return {
         "values": values,
@@ -176,10 +178,10 @@ def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[
                 topics_of_page, values.disagreement(topics_of_page).tolist(), strict=True
             )
         ],
-        "paging": Paging(question.offset, question.limit, len(values.topic_ids)),
+        "paging": Paging(question.offset, question.limit, len(order)),
         "headings": [_heading(heading, question, values.lower_is_better) for heading in _HEADINGS],
         "sort": question.sort,
-        "unsolved": int((table.best == 0).sum()) if not values.lower_is_better else 0,
+        "unsolved": int((table.best[order] == 0).sum()) if not values.lower_is_better else 0,
         "listed": collection.topics.count(),
     }
 

@@ -10,6 +10,7 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.judgement.steps import Matrix
 from metrics.engine.measures.grammar import Measure
 from metrics.services.boards.selection import tested_measures
+from metrics.services.boards.topic_selection import TopicFilter, Topics
 from metrics.services.boards.topics import TopicValues, ValuedRun, read_topic_values
 from metrics.services.question import (
     SCORES,
@@ -59,6 +60,7 @@ class HeatQuery(Question):
     )
     topic_offset: int = parameter(Integer("topics to pass over, the hardest first", default=0))
     scores: str | None = parameter(SCORES)
+    topics: TopicFilter | None = parameter(Topics())
 
 
 @dataclass(frozen=True)
@@ -86,11 +88,13 @@ def read_heat_map(*, collection: Collection, query: HeatQuery, whole: bool = Fal
 
     Raise StatisticsError for a baseline that is not evaluated, or if there is nothing to show.
     """
-    values = read_topic_values(collection=collection, measure=query.measure, scores=query.scores)
+    values = read_topic_values(
+        collection=collection, measure=query.measure, scores=query.scores, topics=query.topics
+    )
     rows, topics = list(range(len(values.runs))), values.order("difficulty")
-    if whole and values.values.size > MAX_CELLS:
+    if whole and len(rows) * len(topics) > MAX_CELLS:
         message = (
-            f"{values.values.size:,} values; a file has at most {MAX_CELLS:,}: take the values "
+            f"{len(rows) * len(topics):,} values; a file has at most {MAX_CELLS:,}: take the values "
             "of some runs instead"
         )
         raise InvalidInput(message, code="too_many_values", pointer="measure")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -21,6 +22,13 @@ from metrics.models import Evaluation
 from metrics.services.boards.board_question import active_qrels, ranked_evaluations
 from metrics.services.boards.fair_order import fair_order
 from metrics.services.boards.selection import tested_measures
+from metrics.services.boards.topic_selection import (
+    TopicFilter,
+    Topics,
+    TopicSelection,
+    flags_of,
+    select_topics,
+)
 from metrics.services.question import (
     MAX_LIMIT,
     SCORES,
@@ -75,6 +83,7 @@ class TopicsQuery(_ValuesQuery):
             usually_descending=lambda context: TOPIC_SORTS[context.values["sort"]],
         )
     )
+    topics: TopicFilter | None = parameter(Topics())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +126,8 @@ class TopicTable:
 class TopicValues:
     """The values of all evaluated runs, shape (runs, topics), NaN where a run has none.
 
-    Rows are in the order of the leaderboard by this measure; those without a rank come last.
+    Rows are in the order of the leaderboard by this measure; those without a rank come last. The
+    `selection` has no effect but on which topics are listed.
     """
 
     qrels: Qrels
@@ -125,11 +135,17 @@ class TopicValues:
     measure: Measure
     runs: list[ValuedRun]
     values: Matrix
+    selection: TopicSelection | None = None
 
     @property
     def topic_ids(self) -> list[str]:
         topic_ids: list[str] = self.qrels.topic_ids
         return topic_ids
+
+    @property
+    def selected_topics(self) -> int:
+        """Return the number of topics that are listed."""
+        return self.selection.topics if self.selection else len(self.topic_ids)
 
     @property
     def cautions(self) -> list[Caution]:
@@ -171,7 +187,7 @@ class TopicValues:
         return discordance(self.sign * self.values[:, topics], ranks)
 
     def order(self, sort: str, descending: bool | None = None) -> list[int]:
-        """Return the topics sorted by one of TOPIC_SORTS, undefined ones last.
+        """Return the selected topics sorted by one of TOPIC_SORTS, undefined ones last.
 
         Equal ones are in the order of the judgements.
 
@@ -181,7 +197,7 @@ class TopicValues:
         descending = TOPIC_SORTS[sort] if descending is None else descending
         if sort == "topic":
             places = range(len(self.topic_ids))
-            return list(reversed(places) if descending else places)
+            return self._selected(reversed(places) if descending else places)
 
         if sort == "disagreement":
             key = self.disagreement(list(range(len(self.topic_ids))))
@@ -197,7 +213,11 @@ class TopicValues:
         order: list[int] = np.argsort(
             np.round(-key if descending else key, 12), kind="stable"
         ).tolist()
-        return order
+        return self._selected(order)
+
+    def _selected(self, places: Iterable[int]) -> list[int]:
+        selected = flags_of(self.selection)
+        return [place for place in places if selected is None or selected[place]]
 
     def ranks_on(self, topic: int) -> list[int | None]:
         """Return the rank of each run on one topic; None for one without a value."""
@@ -215,17 +235,23 @@ def _over(sums: Floats, numbers: Ints) -> Floats:
 
 
 def read_topic_values(
-    *, collection: Collection, measure: Measure, scores: str | None = None
+    *,
+    collection: Collection,
+    measure: Measure,
+    scores: str | None = None,
+    topics: TopicFilter | None = None,
 ) -> TopicValues:
     """Return the values of every run that the leaderboard ranks, in one query for each table.
 
-    Raise StatisticsError for a measure that has no values of topics, or for too many values.
+    Raise StatisticsError for a measure that has no values of topics, or for too many values, and
+    what `select_topics` does.
     """
     if measure.pools:
         raise StatisticsError(pooled_words(measure), code="pooled_measure", pointer="measure")
 
     qrels = active_qrels(collection)
     scores = scores or collection.scores
+    selection = select_topics(qrels, topics, scores)
     columns = ("pk", "same_files", "run_id", "run__tag", "run__team__slug", "run__created_at")
     current = ranked_evaluations(collection, qrels, scores).with_files()
     rows = {
@@ -253,4 +279,4 @@ def read_topic_values(
         for pk, (_, run, tag, team, created_at) in ((pk, rows[pk]) for pk in keys)
     ]
 
-    return TopicValues(qrels, scores, measure, runs, values[[place[pk] for pk in keys]])
+    return TopicValues(qrels, scores, measure, runs, values[[place[pk] for pk in keys]], selection)
