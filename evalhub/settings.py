@@ -104,7 +104,7 @@ EVALHUB_WORKER_PROCESSES = env.int("EVALHUB_WORKER_PROCESSES", default=2, least=
 # To this rank the curves of a run are stored; 0: none are.
 EVALHUB_CURVE_DEPTH = min(1000, env.int("EVALHUB_CURVE_DEPTH", default=100, least=0))
 EVALHUB_WEB_PROCESSES = env.int("EVALHUB_WEB_PROCESSES", default=2, least=1)
-EVALHUB_WEB_MEMORY_MB = env.int("EVALHUB_WEB_MEMORY_MB", default=400, least=0)
+EVALHUB_WEB_MEMORY_MB = env.int("EVALHUB_WEB_MEMORY_MB", default=250, least=0)
 EVALHUB_BOARD_SECONDS = env.float("EVALHUB_BOARD_SECONDS", default=1.0)
 EVALHUB_KEPT_ANSWERS_BYTES = env.int("EVALHUB_KEPT_ANSWERS_MB", default=256, least=0) * 1024 * 1024
 EVALHUB_LARGEST_ANSWER_BYTES = 512 * 1024

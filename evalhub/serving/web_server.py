@@ -244,13 +244,13 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
         listening, application, adjustments(listening), FairThreads("web", THREADS, SHARE, report)
     )
     max_requests = _MAX_REQUESTS + random.randrange(_SPREAD)  # noqa: S311 nothing secret
-    parent = os.getppid()
+    parent, first_megabytes = os.getppid(), _own_megabytes()
 
     def beat() -> None:
         shared.beats[number] = time.monotonic()
         # Reading the largest files leaves several hundred megabytes behind.
         limit = settings.EVALHUB_WEB_MEMORY_MB
-        has_grown = limit and server.at_rest and _own_megabytes() > limit
+        has_grown = limit and server.at_rest and _own_megabytes() - first_megabytes > limit
         is_used_up = server.answered > max_requests or bool(has_grown)
         server.stopping = server.stopping or is_used_up or os.getppid() != parent
 

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import httpx
 from django.conf import settings
-from django.core.management import CommandError, CommandParser, call_command
+from django.core.management import CommandError, CommandParser
 from django.urls import reverse
 
 from evalhub.example.campaigns import (
@@ -32,6 +32,7 @@ from evalhub.management.commands.serve import (
     begin,
     check_address,
     make_supervisor,
+    migrate_apart,
 )
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.examples import examples
@@ -83,7 +84,7 @@ class Command(command.Command):
         site = f"http://{options['bind']}"
         with _Progress(self.stdout) as progress:
             progress.say(f"preparing the database in {settings.EVALHUB_DATA}")
-            call_command("migrate", verbosity=0)
+            migrate_apart()
             begin(self.stderr.write)
             user, password = _account(_NAME), secrets.token_urlsafe(9)
             # A new token; those of earlier demonstrations are revoked.

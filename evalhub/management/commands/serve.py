@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import shlex
 import socket
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, CommandParser, call_command
+from django.db import connections
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
@@ -38,7 +41,7 @@ class Command(command.Command):
         try:
             with exclusive(settings.EVALHUB_DATA):
                 check_address(options["bind"])
-                call_command("migrate", verbosity=0)
+                migrate_apart()
                 begin(self.stderr.write)
                 delete_uploads_left_behind()
                 supervisor = make_supervisor(options)
@@ -67,6 +70,17 @@ class Command(command.Command):
 
         if code:
             raise CommandError("the web server stopped; see its message above", returncode=code)
+
+
+def migrate_apart() -> None:
+    """Migrate the database in a process of its own.
+
+    To migrate a new one takes 250 MB, which all processes that are forked from this one would have,
+    too.
+    """
+    connections.close_all()
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as migrating:
+        migrating.submit(call_command, "migrate", verbosity=0).result()
 
 
 def begin(notify: Callable[[str], object]) -> None:
