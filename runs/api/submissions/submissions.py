@@ -151,7 +151,8 @@ class RunDetail(APIView):
     """One run with its status and, while it waits, its place in the queue.
 
     PATCH changes its description, merges metadata and costs into its own (RFC 7396), and makes it a
-    replicate or a single run; DELETE withdraws it. With a `reason`, organisers take a run of any team out of their collection.
+    replicate or a single run; DELETE withdraws it. With a `reason`, organisers take a run of any
+    team out of their collection.
     """
 
     scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
