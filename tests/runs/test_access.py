@@ -192,6 +192,7 @@ def test_topics_warn_about_what_the_run_lacks(api: APIClient, collection: str) -
     assert answer.json() == {
         "format": "tsv",
         "topics": 4,
+        "attributes": None,
         "warnings": {"warnings": [], "counts": {}},
     }
     run = upload(api, "collections/small/runs/", GOOD.replace("3 Q0", "4 Q0")).json()
