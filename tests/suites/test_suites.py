@@ -293,7 +293,7 @@ def test_topics_are_selected_in_every_collection(api: APIClient, world: dict[str
         for slug in ("news", "web")
         for name in (*SYSTEMS, "gone")
     }
-    assert board["topics"] == "type:question"
+    assert board["topics_filter"] == "type:question"
     assert board["left_out"] == ["law"]
     assert [row["topics_selected"] for row in board["columns"]] == [3, 5]
     assert [row["weight"] for row in board["columns"]] == [1 / 3, 2 / 3]
@@ -315,6 +315,8 @@ def test_topics_are_selected_in_every_collection(api: APIClient, world: dict[str
     assert [row["topics"] for row in compared["collections"]] == [3, 5]
     assert compared["left_out"] == ["law"]
 
+    file = api.get(f"{BOARD}export/csv/", query).content.decode()
+    assert {row["topics_filter"] for row in csv.DictReader(io.StringIO(file))} == {"type:question"}
     page = Client().get("/suites/three/", query).content.decode()
     assert "8 of 15 topics count: type:question." in page
     assert "Without law, where no topic is selected." in page
@@ -349,9 +351,9 @@ def test_replicates_are_one_system_and_named(api: APIClient) -> None:
     (row,) = [row for row in board["systems"] if "delta" in row["system"]]
     values = [values_of(api, run) for run in runs]
     assert row["values"] == [pytest.approx(np.mean(values, axis=0).mean())]
-    said = "Values of delta are means over replicates; no interval is for other replicates."
-    assert said in board["sentences"]
-    assert said in Client().get("/suites/one/").content.decode()
+    sentence = "Values of delta are means over replicates; no interval is for other replicates."
+    assert sentence in board["sentences"]
+    assert sentence in Client().get("/suites/one/").content.decode()
 
 
 def test_groups_order_a_suite_that_has_some(api: APIClient) -> None:

@@ -109,7 +109,7 @@ class SuiteBoardAnswer(TypedDict):
     suite: str
     version: int
     order: str
-    topics: Annotated[str | None, "which topics count; null for all"]
+    topics_filter: Annotated[str | None, "which topics count; null for all"]
     columns: list[SuiteColumn]
     left_out: Annotated[list[str], "collections without a selected topic"]
     systems: list[SuiteSystem]
@@ -154,7 +154,7 @@ class SuiteComparisonAnswer(TypedDict):
     suite: str
     version: int
     systems: list[str]
-    topics: Annotated[str | None, "which topics count; null for all"]
+    topics_filter: Annotated[str | None, "which topics count; null for all"]
     collections: list[SuiteDifference]
     missing: Annotated[list[str], "collections without results of both systems"]
     left_out: Annotated[list[str], "collections without a selected topic"]
@@ -228,7 +228,7 @@ def board_answer(board: SuiteBoard) -> SuiteBoardAnswer:
         suite=values.version.suite.slug,
         version=values.version.number,
         order=board.order,
-        topics=values.topics.text if values.topics else None,
+        topics_filter=values.topics_text or None,
         columns=[
             _column(row, float(weight))
             for row, weight in zip(values.members, values.weights, strict=True)
@@ -290,7 +290,7 @@ def comparison_answer(comparison: SuiteComparison) -> SuiteComparisonAnswer:
         suite=values.version.suite.slug,
         version=values.version.number,
         systems=values.systems,
-        topics=values.topics.text if values.topics else None,
+        topics_filter=values.topics_text or None,
         collections=[_line(line) for line in comparison.lines],
         missing=[row.member.collection.slug for row in comparison.missing],
         left_out=[member.collection.slug for member in values.left_out],

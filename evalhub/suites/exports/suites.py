@@ -90,6 +90,7 @@ def board_table(board: SuiteBoard) -> Table:
         Column("suite", format=None),
         Column("version", format=None),
         Column("order", format=None),
+        *([Column("topics_filter", format=None)] if values.topics else []),
     ]
 
     def row_of(row: SystemRow, begins_part: bool) -> Row:
@@ -97,8 +98,9 @@ def board_table(board: SuiteBoard) -> Table:
         name = names[row.name]
         first = Cell(name)
         if leader and row.rank and row.name != leader:
-            topics_text = values.topics.text if values.topics else ""
-            address = pair_page(version.suite.slug, leader, row.name, version.number, topics_text)
+            address = pair_page(
+                version.suite.slug, leader, row.name, version.number, values.topics_text
+            )
             first = Cell(name, address=address, spoken=f"{name} compared with {names[leader]}")
         cells = [
             row.rank,
@@ -122,6 +124,7 @@ def board_table(board: SuiteBoard) -> Table:
             version.suite.slug,
             version.number,
             board.order,
+            *([values.topics_text] if values.topics else []),
         ]
         return Row(cells, begins_part=begins_part, style="" if row.rank else "faint")
 
@@ -235,7 +238,7 @@ def topics_sentences(values: SuiteValues) -> list[str]:
             [len(selection.selected) for selection in selections],
         )
     )
-    sentences = [f"{selected:,} of {topics:,} topics count: {values.topics.text}."]
+    sentences = [f"{selected:,} of {topics:,} topics count: {values.topics_text}."]
     if values.left_out:
         names = ", ".join(member.collection.slug for member in values.left_out)
         sentences.append(f"Without {names}, where no topic is selected.")

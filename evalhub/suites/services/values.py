@@ -139,6 +139,11 @@ class SuiteValues:
         return [name.partition("/")[2] if len(teams) == 1 else name for name in self.systems]
 
     @property
+    def topics_text(self) -> str:
+        """Return which topics count, as written in `topics=`; empty for all."""
+        return self.topics.text if self.topics else ""
+
+    @property
     def with_replicates(self) -> list[str]:
         """Return the names of the systems whose values are means over replicates somewhere."""
         return [
@@ -183,10 +188,15 @@ def read_values(
     for member in version.members.select_related("collection", "qrels").order_by("position"):
         row = _select(member, member.collection_id in scored)
         try:
-            members.append(_on_topics(row, topics))
+            if row.qrels:
+                selection = select_topics(row.qrels, topics, member.collection.scores)
+                row = replace(row, selection=selection)
         except (InvalidInput, StatisticsError) as error:
             left_out.append(member)
             problem = error
+        else:
+            members.append(row)
+
     if problem and not members:
         raise problem
 
@@ -238,13 +248,6 @@ def _select(member: SuiteMember, scored: bool) -> MemberValues:
 
     qrels.collection = collection
     return MemberValues(member, measure, "", qrels, _latest_runs(qrels, measure), none)
-
-
-def _on_topics(row: MemberValues, topics: TopicFilter | None) -> MemberValues:
-    """Return a collection with the selection of its topics, as it is without results."""
-    if row.qrels is None or topics is None:
-        return row
-    return replace(row, selection=select_topics(row.qrels, topics, row.qrels.collection.scores))
 
 
 def _latest_runs(qrels: Qrels, measure: Measure) -> dict[str, SystemRun]:
