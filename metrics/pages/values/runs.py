@@ -339,8 +339,8 @@ def _head(request: HttpRequest, run: Run, part: str) -> tuple[dict[str, Any], in
         if not evaluation.is_stale:
             status = max(status, fill(context, "standing", read_standing, run, request.user, query))
 
-    kept = {name: query[name] for name in _OF_ALL_PARTS if query.get(name)}
-    parameters = query_string(kept) if kept else ""
+    of_all_parts = {name: query[name] for name in _OF_ALL_PARTS if query.get(name)}
+    parameters = query_string(of_all_parts) if of_all_parts else ""
     context["parts"] = [
         (title, reverse(name, args=[run.pk]) + parameters, name == part)
         for name, title in _PARTS.items()

@@ -156,9 +156,9 @@ def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[
             positions,
         )
 
-    kept = {name: query.get(name, "") for name in ("scores", "topics")}
-    parameters = {"measure": question.measure.name, **kept}
-    file_parameters = {"measures": question.measure.name, **kept, "layout": "wide"}
+    same_topics = {name: query.get(name, "") for name in ("scores", "topics")}
+    parameters = {"measure": question.measure.name, **same_topics}
+    file_parameters = {"measures": question.measure.name, **same_topics, "layout": "wide"}
 
     return {
         "values": values,

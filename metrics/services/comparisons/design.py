@@ -265,7 +265,6 @@ def _design(
     qrels: Qrels,
     selection: TopicSelection | None,
 ) -> MeasureDesign:
-    selected = selection.cautions if selection else []
     cautions = [*qrels_cautions([measure], qrels), *cautions_of([measure], common.left_out)]
     options = Options(resamples=query.resamples, seed=query.seed)
     half = common.topics // 2
@@ -277,7 +276,7 @@ def _design(
         discriminative_power(common.values, query.test, query.alpha, options),
         _topic_sets(common, query),
         swap_rates(common.values, sizes, trials=query.trials, seed=query.seed, width=query.width),
-        [*cautions, *(selected or few_topics(common.topics))],
+        [*cautions, *((selection and selection.cautions) or few_topics(common.topics))],
     )
 
 
